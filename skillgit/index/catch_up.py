@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
-import sys
-import threading
 from collections import deque
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillgit.domain.kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
-from skillgit.index import event_rows, project, schema
-from skillgit.index.event_rows import WITH_OUTCOMES, Beside, Proof, rows_of
+from skillgit.index import artefacts, project, schema
+from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.index.event_rows import Beside, Proof, rows_of
+from skillgit.index.forks import call, can_fork, forks
 from skillgit.index.tips import run_of
 from skillgit.store import evidence, history, notes, reader, refs, tree
-from skillgit.store import evidence as dropping
 from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from skillgit.index.event_rows import Rows
     from skillgit.store.event_commit import Recorded
@@ -244,7 +240,7 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
     if not history.sources(repo, run, tips):
         return None
     records = reader.read_new(repo, run, {}, tips)
-    drops = dropping.dropped_trees(repo, run)
+    drops = evidence.dropped_trees(repo, run)
 
     def proof(kind: str, tree: str) -> Proof | None:
         return read_proof(repo, tree, drops) if tree and kind in WITH_OUTCOMES else None
@@ -257,8 +253,8 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
 def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
     """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
     # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-    files = None if tree in drops else evidence.read_evidence(repo, tree, event_rows.NEEDED)
-    return None if files is None else Proof(outcomes=event_rows.outcomes(files), plan=event_rows.plan(files))
+    files = None if tree in drops else evidence.read_evidence(repo, tree, artefacts.NEEDED)
+    return None if files is None else Proof(outcomes=artefacts.outcomes(files), plan=artefacts.plan(files))
 
 
 def seed_text(repo: Repo, record: Recorded) -> str:
@@ -268,35 +264,3 @@ def seed_text(repo: Repo, record: Recorded) -> str:
         return (tree.read_file(root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
     except (SkillgitError, UnicodeDecodeError):
         return ""
-
-
-_BOTH = 2
-"""Processors: fewer have nothing to share."""
-_work: Callable[..., Any]
-
-
-def can_fork() -> bool:
-    """Say whether there is a processor for another process, and no thread that a fork would cut off."""
-    return sys.platform == "linux" and len(os.sched_getaffinity(0)) >= _BOTH and threading.active_count() == 1
-
-
-def forks(count: int, work: Callable[..., Any]) -> ProcessPoolExecutor:
-    """Return a pool of ``count`` forks of this process, which call ``work`` with what is submitted to :func:`call`.
-
-    They inherit what ``work`` refers to, be it something that cannot be sent.
-    """
-    return ProcessPoolExecutor(count, get_context("fork"), _begin, (work,))
-
-
-def call(*arguments: object) -> Any:  # noqa: ANN401 - what the work returns
-    """Do the work, in a fork."""
-    return _work(*arguments)
-
-
-def _begin(work: Callable[..., Any]) -> None:
-    global _work  # noqa: PLW0603 - a process of its own, which does one kind of work
-    _work = work
-    # whoever interrupts the process that waits for this one is answered by that one
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # looking for garbage would copy all memory that is shared
-    gc.disable()

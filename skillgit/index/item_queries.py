@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.kinds import EventKind
-from skillgit.index.event_rows import WITH_OUTCOMES
+from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.rows import EventRow
 
 if TYPE_CHECKING:

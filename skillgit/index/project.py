@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.order import OrderKey
-    from skillgit.index.event_rows import OutcomeRow, PlanRow, Rows
+    from skillgit.index.artefacts import OutcomeRow, PlanRow
+    from skillgit.index.event_rows import Rows
     from skillgit.index.version_queries import Scores
     from skillgit.store.event_commit import Recorded
 

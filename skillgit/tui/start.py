@@ -15,7 +15,7 @@ from skillgit.app.history import browse
 from skillgit.app.history.browse import standing
 from skillgit.app.place.workspace import git_settings
 from skillgit.index.browsing import Narrowing
-from skillgit.index.catch_up import call, can_fork, forks
+from skillgit.index.forks import call, can_fork, forks
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:

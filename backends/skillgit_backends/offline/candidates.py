@@ -31,7 +31,6 @@ _TOKEN = re.compile(
     r"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|[^\W_]+(?:[-\u2013\u2019'&/](?!s\b)[^\W_]+)*|[\u2019']s?\b|[^\w\s]"
 )
 _JOINERS = word_set("of de del della di da du des la le les van von der den al el y e the und et")
-_LATE_JOINERS = word_set("v. vs")
 _PAREN = re.compile(r"\s*\([^()]*\)")
 _PREPOSITION_TAIL = re.compile(
     r" (?:of|in|at|from|between|on|near|for|under)\b(?: (?!(?:that|which|who|where|when)\b)[^\s,.;:()]+){1,12}"
@@ -105,9 +104,8 @@ def candidates(sentence: str) -> list[Candidate]:
         found.append(Candidate(core=match.group("inner").strip(" ,."), shape=Shape.QUOTE, start=match.start()))
         masked = _blank(masked, match.start(), match.end())
     for match in _DATE.finditer(masked):
-        if not _is_part_of_name(sentence, match.start(), match.group()):
-            found.append(Candidate(core=match.group(), shape=Shape.DATE, start=match.start()))
-            masked = _blank(masked, match.start(), match.end())
+        found.append(Candidate(core=match.group(), shape=Shape.DATE, start=match.start()))
+        masked = _blank(masked, match.start(), match.end())
     for start, end in _name_spans(masked):
         found.append(_name(sentence, start, end))
         masked = _blank(masked, start, end)
@@ -134,10 +132,6 @@ def lower_mentions(sentence: str, titles: frozenset[str]) -> list[Candidate]:
 
 def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + "\0" * (end - start) + text[end:]
-
-
-def _is_part_of_name(sentence: str, start: int, text: str) -> bool:
-    return bool(text.isdigit() and re.search(r"[A-Z]\w+-$", sentence[:start]))
 
 
 def _number(match: re.Match[str]) -> Candidate:
@@ -245,7 +239,7 @@ def _next_part(tokens: list[tuple[str, int, int]], first: int, last: int, text: 
         return 1
     if word.isdigit() and len(word) <= 2:  # noqa: PLR2004 - "Apollo 11", but not a year
         return 1
-    if word == "&" or word in _LATE_JOINERS:
+    if word == "&":
         return 2 if last + 2 < len(tokens) and tokens[last + 2][0][0].isupper() else 0
     if word in _JOINERS and (last == first or word != "of" or tokens[first][0].lower() in _NUMBER_WORDS):
         ahead = 2

@@ -50,42 +50,6 @@ def causes(attempt: Attempt) -> Sequence[StrEnum]:
     return _causes_in_game(scene) if scene else _causes_in_answer(attempt)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """A failed attempt, laid open."""
-
-    attempt: Attempt
-    expected: str
-    question: Question
-    documents: tuple[Document, ...]
-
-    def naming(self, text: str) -> list[int]:
-        """Return the numbers of the documents that name ``text``."""
-        wanted = _tokens(text)
-        return [
-            number
-            for number, document in enumerate(self.documents)
-            if wanted and _find(wanted, _tokens(f"{document.title} . {document.body}")) >= 0
-        ]
-
-    def answers_sentence(self) -> bool:
-        """Say whether the answer is a whole sentence of a document."""
-        answer = _tokens(self.attempt.answer)
-        found = (sentence for document in self.documents for sentence in sentences(document.body))
-        return any(_tokens(sentence) == answer for sentence in found)
-
-    def sentence_of(self, text: str) -> str:
-        """Return the sentence that names ``text`` and resembles the question most; empty if none does."""
-        wanted = _tokens(text)
-        found = [
-            sentence
-            for document in self.documents
-            for sentence in sentences(document.body)
-            if wanted and _find(wanted, _tokens(sentence)) >= 0
-        ]
-        return max(found, key=lambda sentence: len(topics(sentence) & self.question.words), default="")
-
-
 def by_cause(attempts: Iterable[Attempt], stated: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
     """Return the ids of the failures by cause, the commonest first; a harmful rule counts only where it is stated."""
     items: dict[StrEnum, list[str]] = {}
@@ -97,85 +61,93 @@ def by_cause(attempts: Iterable[Attempt], stated: frozenset[StrEnum]) -> dict[St
     return dict(sorted(items.items(), key=lambda entry: (-len(entry[1]), order.index(entry[0]))))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A wrong answer, laid open: what was expected instead, and the text that it was read from."""
+
+    answer: str
+    expected: str
+    question: Question
+    documents: tuple[Document, ...]
+    sentences: tuple[str, ...]
+
+    def naming(self, text: str) -> list[int]:
+        """Return the numbers of the documents that name ``text``."""
+        return [
+            number
+            for number, document in enumerate(self.documents)
+            if _find(_tokens(text), _tokens(f"{document.title} . {document.body}")) >= 0
+        ]
+
+    def sentence_of(self, text: str) -> str:
+        """Return the sentence that names ``text`` and resembles the question most; empty if none does."""
+        naming = (sentence for sentence in self.sentences if _find(_tokens(text), _tokens(sentence)) >= 0)
+        return max(naming, key=lambda sentence: len(topics(sentence) & self.question.words), default="")
+
+
 def _causes_in_answer(attempt: Attempt) -> list[Habit]:
     if not attempt.expected or not attempt.prompt:
         return []
-    case = _open(attempt)
-    answer, expected = _tokens(attempt.answer), _tokens(case.expected)
-    if answer == ["unknown"] or not answer:
-        return [Habit.UNKNOWN]
-    if _find(expected, answer) >= 0:
-        return _surplus(case)
-    if _find(answer, expected) >= 0:
-        return [Habit.FULL_NAME] if answer[-1] == expected[-1] else [Habit.ONE_WORD, Habit.FULL_NAME]
-    return [*_overdone(case), *_elsewhere(case)]
-
-
-def _open(attempt: Attempt) -> _Case:
-    task = parse_task(attempt.prompt)
-    answer = _tokens(attempt.answer)
+    answer, task = _tokens(attempt.answer), parse_task(attempt.prompt)
     inside = [text for text in attempt.expected if _find(_tokens(text), answer) >= 0]
     around = [text for text in attempt.expected if _find(answer, _tokens(text)) >= 0]
-    return _Case(
-        attempt=attempt,
+    pages = tuple(documents(task.context))
+    case = _Case(
+        answer=attempt.answer,
         expected=max(inside, key=len) if inside else (around or list(attempt.expected))[0],
         question=read_question(task.question),
-        documents=tuple(documents(task.context)),
+        documents=pages,
+        sentences=tuple(sentence for page in pages for sentence in sentences(page.body)),
     )
+    if answer == ["unknown"] or not answer:
+        return [Habit.UNKNOWN]
+    if inside:
+        return _surplus(case)
+    if around:
+        is_surname = answer[-1] == _tokens(case.expected)[-1]
+        return [Habit.FULL_NAME] if is_surname else [Habit.ONE_WORD, Habit.FULL_NAME]
+    return _elsewhere(case)
 
 
 def _surplus(case: _Case) -> list[Habit]:
     """Say what the answer has too much of, around the expected answer."""
-    answer, expected = _tokens(case.attempt.answer), _tokens(case.expected)
+    answer, expected = _tokens(case.answer), _tokens(case.expected)
     start = _find(expected, answer)
     before, after = answer[:start], answer[start + len(expected) :]
-    if re.fullmatch(r"\d{4}", case.expected) and any(found.year for found in candidates(case.attempt.answer)):
-        return [Habit.SENTENCE, Habit.SPAN] if case.answers_sentence() else [Habit.YEAR]
-    found = [Habit.SENTENCE] if case.answers_sentence() else []
-    if before and all(word in HONORIFICS for word in before):
-        found.append(Habit.TITLE)
-    if re.search(r"\(", case.attempt.answer):
-        found.append(Habit.PAREN)
-    if case.expected[:1].isdigit() and (_QUALIFIER.match(" ".join(before)) or _UNIT.match(" ".join(after))):
-        found.append(Habit.NUMBER)
-    if any(names_kind(word, case.question) for word in (*before[-1:], *after[:1])):
-        found.append(Habit.CATEGORY)
-    outside = re.sub(r"\([^)]*\)", "", case.attempt.answer)
-    if not found or len(_tokens(outside)) - len(expected) > len(before) + 1:
-        found.append(Habit.SPAN)
-    return found
-
-
-def _overdone(case: _Case) -> list[Habit]:
-    """Name the habits that generalise too far and would have led to this answer."""
-    answer = case.attempt.answer
-    found = []
-    if any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", case.expected):
-        found.append(Habit.ANY_YEAR)
-    if any(_tokens(document.title) == _tokens(answer) for document in case.documents):
-        found.append(Habit.ANY_TITLE)
-    if case.naming(case.expected)[:1] not in ([], [0]) and 0 in case.naming(answer):
-        found.append(Habit.FIRST_DOCUMENT)
-    if len(_tokens(answer)) == 1 and len(_tokens(case.expected)) > 1:
-        found.append(Habit.ONE_WORD)
-    return found
+    is_sentence = any(_tokens(sentence) == answer for sentence in case.sentences)
+    if re.fullmatch(r"\d{4}", case.expected) and any(candidate.year for candidate in candidates(case.answer)):
+        return [Habit.SENTENCE, Habit.SPAN] if is_sentence else [Habit.YEAR]
+    is_figure = case.expected[:1].isdigit()
+    signs = [
+        (Habit.SENTENCE, is_sentence),
+        (Habit.TITLE, bool(before) and all(word in HONORIFICS for word in before)),
+        (Habit.PAREN, "(" in case.answer),
+        (Habit.NUMBER, is_figure and (_QUALIFIER.match(" ".join(before)) or _UNIT.match(" ".join(after)))),
+        (Habit.CATEGORY, any(names_kind(word, case.question) for word in (*before[-1:], *after[:1]))),
+    ]
+    habits = [habit for habit, shows in signs if shows]
+    outside = _tokens(re.sub(r"\([^)]*\)", "", case.answer))
+    is_long = not habits or len(outside) - len(expected) > len(before) + 1
+    return [*habits, Habit.SPAN] if is_long else habits
 
 
 def _elsewhere(case: _Case) -> list[Habit]:
-    """Say why the expected answer was passed over for another one."""
-    answer, expected = case.attempt.answer, case.expected
-    found = []
-    if case.question.is_clue and any(_is_title(expected, document.title) for document in case.documents):
-        found.append(Habit.THIS_TITLE)
-    if is_hedged(case.sentence_of(answer)) and not is_hedged(case.sentence_of(expected)):
-        found.append(Habit.HEDGE)
-    if topics(answer) and topics(answer) <= case.question.words:
-        found.append(Habit.ECHO)
-    if _fits(case, answer) <= _MISFIT < _fits(case, expected):
-        found.append(Habit.TYPE)
-    if len(case.naming(expected)) > max(1, len(case.naming(answer))):
-        found.append(Habit.REPEAT)
-    return found
+    """Say why the expected answer was passed over for another one, harmful rules first."""
+    answer, expected = case.answer, case.expected
+    is_year = any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", expected)
+    is_other_page = case.naming(expected)[:1] not in ([], [0]) and 0 in case.naming(answer)
+    signs = [
+        (Habit.ANY_YEAR, is_year),
+        (Habit.ANY_TITLE, any(_tokens(document.title) == _tokens(answer) for document in case.documents)),
+        (Habit.FIRST_DOCUMENT, is_other_page),
+        (Habit.ONE_WORD, len(_tokens(answer)) == 1 < len(_tokens(expected))),
+        (Habit.THIS_TITLE, case.question.is_clue and any(_is_title(expected, page.title) for page in case.documents)),
+        (Habit.HEDGE, is_hedged(case.sentence_of(answer)) and not is_hedged(case.sentence_of(expected))),
+        (Habit.ECHO, bool(topics(answer)) and topics(answer) <= case.question.words),
+        (Habit.TYPE, _fits(case, answer) <= _MISFIT < _fits(case, expected)),
+        (Habit.REPEAT, len(case.naming(expected)) > max(1, len(case.naming(answer)))),
+    ]
+    return [habit for habit, shows in signs if shows]
 
 
 def _is_title(expected: str, title: str) -> bool:

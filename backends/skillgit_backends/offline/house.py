@@ -33,35 +33,20 @@ _STATES = {
 APPLIANCES = {Chore.CLEAN: "sinkbasin", Chore.HEAT: "microwave", Chore.COOL: "fridge"}
 """Where an object is treated."""
 
+_KITCHEN = "countertop diningtable cabinet shelf sinkbasin fridge microwave coffeemachine drawer stoveburner garbagecan"
+_BATHROOM = "toilet sinkbasin countertop cabinet handtowelholder shelf drawer garbagecan bathtubbasin"
+_LIVING_ROOM = "desk sidetable dresser coffeetable shelf bed sofa armchair ottoman cabinet drawer garbagecan safe"
 HOMES = {
-    thing: homes.split()
-    for things, homes in (
-        ("apple bread egg lettuce potato tomato", "fridge countertop diningtable sinkbasin garbagecan microwave"),
-        (
-            "bowl cup mug plate glassbottle winebottle",
-            "countertop diningtable cabinet shelf sinkbasin fridge microwave coffeemachine",
-        ),
-        ("butterknife fork knife ladle spatula spoon", "countertop diningtable drawer sinkbasin"),
-        ("kettle pan pot", "stoveburner countertop cabinet sinkbasin diningtable fridge shelf"),
-        ("peppershaker saltshaker", "countertop diningtable cabinet shelf drawer"),
-        (
-            "cloth handtowel soapbar soapbottle spraybottle toiletpaper tissuebox dishsponge",
-            "toilet sinkbasin countertop cabinet handtowelholder shelf drawer garbagecan bathtubbasin",
-        ),
-        (
-            "cellphone creditcard keychain remotecontrol watch",
-            "desk sidetable dresser coffeetable shelf sofa armchair safe drawer",
-        ),
-        (
-            "book laptop newspaper",
-            "desk bed sofa coffeetable armchair sidetable shelf dresser cabinet drawer",
-        ),
-        (
-            "alarmclock cd pen pencil statue vase candle",
-            "desk shelf sidetable dresser coffeetable drawer garbagecan safe",
-        ),
-        ("pillow", "bed sofa armchair ottoman"),
-        ("desklamp", "desk sidetable dresser coffeetable shelf"),
+    thing: places.split()
+    for places, things in (
+        ("fridge countertop diningtable sinkbasin garbagecan microwave", "apple bread egg lettuce potato tomato"),
+        (_KITCHEN, "bowl cup mug plate glassbottle winebottle butterknife fork knife ladle spatula spoon"),
+        ("stoveburner " + _KITCHEN, "kettle pan pot"),
+        (_KITCHEN, "peppershaker saltshaker"),
+        (_BATHROOM, "cloth handtowel soapbar soapbottle spraybottle toiletpaper tissuebox dishsponge"),
+        (_LIVING_ROOM, "cellphone creditcard keychain remotecontrol watch book laptop newspaper alarmclock cd pen"),
+        (_LIVING_ROOM, "pencil statue vase candle desklamp"),
+        ("bed sofa armchair ottoman", "pillow"),
     )
     for thing in things.split()
 }

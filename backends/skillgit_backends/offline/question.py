@@ -25,14 +25,8 @@ _STOP = re.compile(
     r"\b(?:with|is|was|are|were|in|on|of|for|that|which|who|whose|whom|to|from|by|at|has|had|have|did|does|do|and|or|"
     r"where|when|can|could|under|near|after|before|made|won|takes|became|wrote|began)\b|[,;:?]"
 )
-_NOT_PERSONS = word_set(
-    "computer river number power water paper letter flower tower order cover summer winter centre center theater "
-    "member chapter matter layer motor sector factor colour flavor harbor ancestor reactor corner border "
-    "currency vapor mirror newspaper quarter"
-)
 _ALL_NOUNS = PERSON_NOUNS | CATEGORY_NOUNS
-_NEVER_PERSONS = word_set("the a an of in with")
-_FIGURES = (Shape.DATE, Shape.NUMBER)
+_NEVER_PERSONS = BUILT_NAMES | word_set("the a an of in with")
 _HUMAN_VERBS = re.compile(
     r"(?: [a-z]+ly)?,? (?:was born|born|died|wrote|invented|discovered|painted|composed|designed|said|told|led|founded|"
     r"married|became|built|sang|played|won|wanted|who|explained|noticed|worked|taught|began|proved|sailed|gave|saw|had)\b"
@@ -55,14 +49,12 @@ class Question:
     """A question, read.
 
     Attributes:
-        text: The question as it stands.
         words: The stems of its words that carry a topic.
         wanted: The kind of answer that it asks for.
         category: The noun that names what is wanted ("river" in "this African river"); empty if none does.
         is_clue: Whether it describes its answer as "this …", "he", "it" instead of asking for it.
     """
 
-    text: str
     words: frozenset[str]
     wanted: AnswerKind
     category: str
@@ -75,7 +67,6 @@ def read_question(text: str) -> Question:
     category = _category(lowered)
     clue = re.search(r"\b(?:this|these)\b", lowered) or re.match(r"(?:he|she|it|its|they|his|her)\b", lowered)
     return Question(
-        text=text,
         words=topics(text),
         wanted=_wanted(lowered, category),
         category=category,
@@ -125,15 +116,14 @@ def _singular(word: str) -> str:
 
 
 def _kind_of(noun: str) -> AnswerKind:
-    if noun in PERSON_NOUNS:
-        return AnswerKind.PERSON
-    if noun in PLACE_NOUNS:
-        return AnswerKind.PLACE
-    if noun in WORK_NOUNS:
-        return AnswerKind.WORK
-    if noun in THING_NOUNS or noun in _NOT_PERSONS:
-        return AnswerKind.THING
-    return AnswerKind.PERSON if re.search(r"(?:er|or|ist|ian|man|woman)$", noun) else AnswerKind.THING
+    kinds = {
+        AnswerKind.PERSON: PERSON_NOUNS,
+        AnswerKind.PLACE: PLACE_NOUNS,
+        AnswerKind.WORK: WORK_NOUNS,
+        AnswerKind.THING: THING_NOUNS,
+    }
+    guess = AnswerKind.PERSON if re.search(r"(?:er|or|ist|ian|man|woman)$", noun) else AnswerKind.THING
+    return next((kind for kind, nouns in kinds.items() if noun in nouns), guess)
 
 
 def names_kind(word: str, question: Question) -> bool:
@@ -146,92 +136,62 @@ def names_kind(word: str, question: Question) -> bool:
 def fit(candidate: Candidate, sentence: str, wanted: AnswerKind) -> float:
     """Return how well ``candidate`` fits, from -1 (another kind) over 0 (no telling) to 1."""
     if wanted is AnswerKind.DATE:
-        return _date_fit(candidate)
+        return -1.0 if candidate.shape is not Shape.DATE else 1.0 if candidate.year else -0.3
     if wanted is AnswerKind.NUMBER:
-        return _number_fit(candidate)
-    if candidate.shape in _FIGURES:
+        return {Shape.NUMBER: 1.0, Shape.DATE: -0.6}.get(candidate.shape, -1.0)
+    if candidate.shape in (Shape.DATE, Shape.NUMBER):
         return -1.0
-    person, place = person_likeness(candidate, sentence), place_likeness(candidate, sentence)
-    if wanted is AnswerKind.PERSON:
-        return _clip(person - place)
-    if wanted is AnswerKind.PLACE:
-        return _clip(place - person)
-    if wanted is AnswerKind.WORK:
-        return _clip(work_likeness(candidate, sentence) - max(person, place, 0.0))
-    return -0.5 if person >= 1 or place >= 1 else 0.2
+    person, place, work = (likeness(candidate, sentence) for likeness in (_person, _place, _work))
+    score = {
+        AnswerKind.PERSON: person - place,
+        AnswerKind.PLACE: place - person,
+        AnswerKind.WORK: work - max(person, place, 0.0),
+    }
+    return max(-1.0, min(1.0, score.get(wanted, -0.5 if person >= 1 or place >= 1 else 0.2)))
 
 
-def _date_fit(candidate: Candidate) -> float:
-    if candidate.shape is Shape.DATE:
-        return 1.0 if candidate.year else -0.3
-    return -1.0
-
-
-def _number_fit(candidate: Candidate) -> float:
-    if candidate.shape is Shape.NUMBER:
-        return 1.0
-    return -0.6 if candidate.shape is Shape.DATE else -1.0
-
-
-def person_likeness(candidate: Candidate, sentence: str) -> float:
-    """Return how much speaks for a person."""
-    if candidate.shape in _FIGURES:
-        return 0.0
+def _person(candidate: Candidate, sentence: str) -> float:
     if candidate.before:
         return 2.0
-    parts = candidate.core.split()
-    lowered = [part.lower().strip(".") for part in parts]
-    if any(word in _NEVER_PERSONS or word in BUILT_NAMES or any(c.isdigit() for c in word) for word in lowered):
+    parts = [part.lower().strip(".") for part in candidate.core.split()]
+    if any(part in _NEVER_PERSONS or re.search(r"\d", part) for part in parts):
         return -0.5
-    score = 0.6 if len(parts) > 1 else 0.0
-    before = _words_before(candidate, sentence)
-    if before[-1:] and before[-1] in {"by", "when", "as"}:
-        score += 0.5
-    if before[-1:] and (before[-1] in PERSON_NOUNS or re.search(r"(?:ist|ian|er|or|man|woman)$", before[-1])):
-        score += 0.4
-    if candidate.shape is Shape.NAME and _HUMAN_VERBS.match(_after(candidate, sentence)):
-        score += 0.4
-    return score
+    (_, before), end = _words_before(candidate, sentence), candidate.start + len(candidate.core)
+    is_role = before in PERSON_NOUNS or re.search(r"(?:ist|ian|er|or|man|woman)$", before)
+    acts = candidate.shape is Shape.NAME and _HUMAN_VERBS.match(sentence[end:])
+    return sum(
+        (
+            0.6 if len(parts) > 1 else 0.0,
+            0.5 if before in {"by", "when", "as"} else 0.0,
+            0.4 if is_role else 0.0,
+            0.4 if acts else 0.0,
+        )
+    )
 
 
-def place_likeness(candidate: Candidate, sentence: str) -> float:
-    """Return how much speaks for a place."""
-    if candidate.shape in _FIGURES or candidate.before:
+def _place(candidate: Candidate, sentence: str) -> float:
+    if candidate.before:
         return 0.0
-    before = _words_before(candidate, sentence)
-    score = 0.0
-    if before[-1:] and before[-1] in PLACE_PREPOSITIONS:
-        score += 1.0
-    elif before[-2:-1] and before[-2] in PLACE_PREPOSITIONS and before[-1] == "the":
-        score += 0.5
-    elif sentence[: candidate.start].endswith(", "):
-        score += 0.3
-    elif before[-1:] and before[-1] in PLACE_NOUNS:
-        score += 0.6
-    if any(part.lower() in PLACE_NOUNS for part in candidate.core.split()):
-        score += 0.5
-    return score
+    earlier, before = _words_before(candidate, sentence)
+    named = 0.5 if any(part.lower() in PLACE_NOUNS for part in candidate.core.split()) else 0.0
+    if before in PLACE_PREPOSITIONS:
+        return named + 1.0
+    if before == "the" and earlier in PLACE_PREPOSITIONS:
+        return named + 0.5
+    if sentence[: candidate.start].endswith(", "):
+        return named + 0.3
+    return named + (0.6 if before in PLACE_NOUNS else 0.0)
 
 
-def work_likeness(candidate: Candidate, sentence: str) -> float:
-    """Return how much speaks for the title of a work."""
+def _work(candidate: Candidate, sentence: str) -> float:
     if candidate.shape is Shape.QUOTE:
         return 0.7
-    score = 0.5 if re.search(r" (?:of|the|with|in|and|a|to|on|My|Was) ", candidate.core) else 0.0
-    before = _words_before(candidate, sentence)
-    if before[-1:] and before[-1] in WORK_NOUNS:
-        score += 0.7
-    return score
+    _, before = _words_before(candidate, sentence)
+    is_phrase = re.search(r" (?:of|the|with|in|and|a|to|on|My|Was) ", candidate.core)
+    return (0.5 if is_phrase else 0.0) + (0.7 if before in WORK_NOUNS else 0.0)
 
 
 def _words_before(candidate: Candidate, sentence: str) -> list[str]:
-    return re.findall(r"[\w'\u2019-]+", sentence[max(0, candidate.start - 40) : candidate.start].lower())[-2:]
-
-
-def _after(candidate: Candidate, sentence: str) -> str:
-    end = candidate.start + len(candidate.before) + len(candidate.core)
-    return sentence[end : end + 40]
-
-
-def _clip(value: float) -> float:
-    return max(-1.0, min(1.0, value))
+    """Return the two words before the candidate; empty ones where there are none."""
+    before = re.findall(r"[\w'\u2019-]+", sentence[max(0, candidate.start - 40) : candidate.start].lower())
+    return ["", "", *before][-2:]

@@ -14,8 +14,8 @@ from skillgit.domain.gate import GateRule
 from skillgit.domain.untrusted.documents import loads
 from skillgit.engine.schedule import edit_budget
 from skillgit.errors import SkillgitError
-from skillgit.index import event_rows, item_queries, known, queries, version_queries
-from skillgit.index.event_rows import CONFIG
+from skillgit.index import artefacts, item_queries, known, queries, version_queries
+from skillgit.index.artefacts import CONFIG
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
 from skillgit.store.reader import read_commit, read_run
@@ -212,7 +212,7 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
         tree = item_queries.evidence_of_commit(workspace.index, commit)
         files = read_evidence(workspace.repo, tree, (name,)) or {}
         if name in files:
-            rows = event_rows.outcomes({event_rows.SELECTION: files[name]})
+            rows = artefacts.outcomes({artefacts.SELECTION: files[name]})
             return {
                 item: FailedToEvaluate(why or "failed") if hard is None or soft is None else Scored(hard, soft)
                 for item, _, hard, soft, why in rows

@@ -258,9 +258,8 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
             if contents[identity] != digest(row):
                 raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repetitions += 1
-    return Sorted(
-        files=tuple(files[key].written(name) for key, name in names.items()), ids=contents, repeated=repetitions
-    )
+    sorted_files = tuple(files[key].written(name) for key, name in names.items())
+    return Sorted(files=sorted_files, ids=contents, repeated=repetitions)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -322,14 +321,14 @@ def fetch(
     """
     info = load_environment(name, context.directory).info
     source = _fetchable(info)
-    folder_name = str(to or f"data/{info.name}")
-    folder = refuse_way_out(typed_path(context.directory, folder_name))
+    target = str(to or f"data/{info.name}")
+    folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists():
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
-    ids_of_splits = read_folders(context.directory / ids, read_ids) if ids is not None else None
+    split_ids = read_folders(context.directory / ids, read_ids) if ids is not None else None
     remark(f"fetching {source.place} at {revision or source.revision}")
     snapshot = download(source, revision or source.revision, context.environ)
-    files, repetitions = _write(info, source, snapshot, ids_of_splits, folder)
+    files, repetitions = _write(info, source, snapshot, split_ids, folder)
     return Fetched(
         environment=info.name,
         place=folder,
@@ -337,9 +336,9 @@ def fetch(
         revision=snapshot.revision,
         files=files,
         repeated=repetitions,
-        options=(f"env.data_path={folder_name}",)
+        options=(f"env.data_path={target}",)
         if ids is None
-        else ("env.split_mode=split_dir", f"env.split_dir={folder_name}"),
+        else ("env.split_mode=split_dir", f"env.split_dir={target}"),
     )
 
 
@@ -356,19 +355,17 @@ def _write(
     info: EnvironmentInfo,
     source: PublicSource,
     snapshot: Snapshot,
-    ids_of_splits: Mapping[Split, Sequence[str]] | None,
+    split_ids: Mapping[Split, Sequence[str]] | None,
     folder: Path,
 ) -> tuple[tuple[Written, ...], int]:
     """Write everything beside ``folder`` and put it there when it is complete."""
     convert = load_conversion(source.convert)
-    splits = (
-        None if ids_of_splits is None else {name: split for split, names in ids_of_splits.items() for name in names}
-    )
+    splits = None if split_ids is None else {name: split for split, names in split_ids.items() for name in names}
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
         counts = write_items(part, convert(rows(snapshot)), splits)
-        _refuse_missing(ids_of_splits or {}, counts.ids, f"{source.place} at {snapshot.revision}")
+        _refuse_missing(split_ids or {}, counts.ids, f"{source.place} at {snapshot.revision}")
         (part / NOTE).write_text(_note(info, source, snapshot.revision, counts.files), encoding="utf-8")
         part.rename(folder)
     except OSError as error:
@@ -380,11 +377,9 @@ def _write(
     return counts.files, counts.repeated
 
 
-def _refuse_missing(ids_of_splits: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
-    missing = {split: [name for name in names if name not in present] for split, names in ids_of_splits.items()}
-    raise_all(
-        [missing_ids(split, names, len(ids_of_splits[split]), source) for split, names in missing.items() if names]
-    )
+def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
+    missing = {split: [name for name in names if name not in present] for split, names in split_ids.items()}
+    raise_all([missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names])
 
 
 def _note(info: EnvironmentInfo, source: PublicSource, revision: str, files: Sequence[Written]) -> str:

@@ -79,12 +79,8 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     for record in records:
         of_event = _event_problems(repo, record, is_import=is_import, is_training=budget is not None)
         of_content = _content_problems(repo, record, versions, contents, is_import=is_import)
-        sentences = (
-            *_parent_problems(record, guidance, versions),
-            *of_event,
-            *name_checks.problems(record),
-            *of_content,
-        )
+        of_parents = _parent_problems(record, guidance, versions)
+        sentences = (*of_parents, *of_event, *name_checks.problems(record), *of_content)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
     problems.extend(text_problems(repo, records))
     of_plan = plan_problems(repo, records)

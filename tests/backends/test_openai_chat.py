@@ -15,8 +15,8 @@ from wire import wire_server
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Request, Tool, user
+from skillgit_backends import openai_chat
 from skillgit_backends.openai_chat import OpenAIChatBackend
-from skillgit_backends.openai_chat import backend as openai_chat
 
 HELLO = Request(model="echo", messages=(user("hello"),))
 TOOL = Tool(name="look", description="", parameters={})
