@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -164,7 +164,7 @@ edits = st.builds(
     op=st.sampled_from(Op),
     file=tokens,
     support=st.integers(-5, 999),
-    source=st.sampled_from(Source),
+    source=st.sampled_from(EditSource),
     anchor=st.sampled_from(["", "5f1c0aab"]),
     fixed=st.none() | counts,
     broken=st.none() | counts,

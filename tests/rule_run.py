@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from sample_run import PATH, RUN, as_json, candidate, clock_from, evaluation, seed_skill, started
 
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.domain.skill import DOCUMENT
 from skillgit.store import reader, refs, tree
@@ -63,7 +63,7 @@ def write_rule_run(repo: Repo) -> list[Recorded]:
     v1 = _step(_first_edits(), seed_skill(), 1, 0, scores[1], scores[0], 0.4, "answer in the unit, say dates in full")
     r2 = _step((_added(TRIED),), v1.skill, 2, 1, scores[2], scores[1], 0.6, "dates in full")
     v2 = _step((_reworded(DATES, DATES_EXACTLY),), v1.skill, 3, 1, scores[3], scores[1], 0.6, "dates in exact order")
-    drop = Edit(op=Op.DELETE, anchor=f"- {READ}", support=2, source=Source.SUCCESS)
+    drop = Edit(op=Op.DELETE, anchor=f"- {READ}", support=2, source=EditSource.SUCCESS)
     v3 = _step((drop,), v2.skill, 4, 2, scores[4], scores[3], 0.7, "stop reading twice")
     records += [writer.append(sample.event, sample.skill, sample.evidence) for sample in (v1, r2, v2, v3)]
     back = Reverted(
@@ -77,7 +77,7 @@ def write_rule_run(repo: Repo) -> list[Recorded]:
 
 def _first_edits() -> tuple[Edit, ...]:
     units = Edit(op=Op.REPLACE, anchor=f"- {METRES}", content=f"- {UNITS}", support=2, items=("t1", "t2"))
-    return units, replace(_added(DATES), support=1, source=Source.SUCCESS, items=("t3",))
+    return units, replace(_added(DATES), support=1, source=EditSource.SUCCESS, items=("t3",))
 
 
 def _added(text: str) -> Edit:

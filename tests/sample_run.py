@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from pygit2.enums import FileMode
 
-from skillgit.domain.edit import Edit, Op, Source, apply
+from skillgit.domain.edit import Edit, EditSource, Op, apply
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.event import (
     Accepted,
@@ -233,7 +233,9 @@ def transitions(run: str = RUN, path: str = PATH) -> list[Sample]:
         title="answer in the unit the question asks for", **here,
     )  # fmt: skip
     assert one.skill is not None
-    drop = Edit(op=Op.DELETE, anchor="- Read the question again before answering.", support=2, source=Source.SUCCESS)
+    drop = Edit(
+        op=Op.DELETE, anchor="- Read the question again before answering.", support=2, source=EditSource.SUCCESS
+    )
     two = candidate(
         one.skill, (drop,), step=2, epoch=1, base=1, measured=evaluation("1 2 3 5 6"), current=v1, best=0.6,
         title="stop reading the question twice", **here,

@@ -59,7 +59,7 @@ class ReplayBackend:
             raise ConfigError(
                 f"there is no file {self._path} to replay", hint="model.replay_path names a ledger.db or a JSONL file"
             )
-        self._record: Record | None = None
+        self._record: Recording | None = None
         self._asked: Counter[str] = Counter()
 
     async def complete(self, request: Request) -> Reply:
@@ -85,7 +85,7 @@ class ReplayBackend:
             self._record.close()
             self._record = None
 
-    def _unknown(self, request: Request, digest: str, record: Record) -> FatalBackendError:
+    def _unknown(self, request: Request, digest: str, record: Recording) -> FatalBackendError:
         text = " ".join(request.messages[-1].text.split()) if request.messages else ""
         excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         without = f"; {record.undated} of its replies were recorded without their requests" if record.undated else ""
@@ -100,7 +100,7 @@ _MAGIC = b"SQLite format 3\x00"
 _COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 
 
-class Record(Protocol):
+class Recording(Protocol):
     """Recorded replies."""
 
     undated: int
@@ -119,7 +119,7 @@ class Record(Protocol):
         ...
 
 
-def open_record(path: Path) -> Record:
+def open_record(path: Path) -> Recording:
     """Open the record at ``path``.
 
     Raises:

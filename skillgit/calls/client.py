@@ -18,8 +18,8 @@ from skillgit.calls.deadline import Stop, item_deadline
 from skillgit.calls.failures import Failures
 from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
-from skillgit.calls.limiter import Policy, lanes
-from skillgit.calls.pipeline import Asking, Order, Question, Route
+from skillgit.calls.limiter import CallPolicy, lanes
+from skillgit.calls.pipeline import Asking, CallOrder, ModelQuestion, Route
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.single_flight import Flights
 from skillgit.domain.cost import Caps, Cost
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.calls.ledger import Ledger
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
-__all__ = ["JSON", "Calls", "Policy", "Route", "Unanswered"]
+__all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
 _UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
@@ -95,12 +95,12 @@ class Calls:
         sleep: Callable[[float], Awaitable[None]],
         random: Random,
         clock: Callable[[], float] = lambda: 0.0,
-        policy: Policy | None = None,
+        policy: CallPolicy | None = None,
         ask_again: bool = False,
     ) -> None:
         self._routes = dict(routes)
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
-        self._policy = policy or Policy()
+        self._policy = policy or CallPolicy()
         self._stop = Stop()
         self._asking = Asking(
             policy=self._policy,
@@ -229,7 +229,7 @@ class Calls:
         is_known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
-            order = Order(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
+            order = CallOrder(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
             try:
                 paid = await self._replies.share(key, lambda: self._buy(order))
             except UnanswerableError as error:
@@ -287,7 +287,7 @@ class Calls:
                 continue
             request, scope = route.request(QUESTION), self._scope
             key = digest([STAGE, scope, role, self._clock()])
-            order = Order(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            order = CallOrder(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
             try:
                 await self._buy(order)
             except BackendError as error:
@@ -317,7 +317,7 @@ class Calls:
         """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
-    async def _buy(self, order: Order) -> PaidReply:
+    async def _buy(self, order: CallOrder) -> PaidReply:
         def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
             if copies > 1:
                 self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
@@ -329,7 +329,7 @@ class Calls:
                 self._charge(order.scope, (charge,))
             return fault
 
-        question = Question(
+        question = ModelQuestion(
             route=order.route,
             request=order.request,
             role=order.role,
@@ -340,7 +340,7 @@ class Calls:
         )
         return await self._asking.ask(question)
 
-    def _record(self, order: Order, reply: Reply, seconds: float) -> PaidReply:
+    def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
         if not reply.usage.plausible:
             reply = replace(reply, usage=estimated_usage(order.request, reply.text))
         cost = call_cost(reply.usage, order.route.price, seconds)
@@ -374,7 +374,7 @@ def _copy_key(key: str) -> str:
     return digest(["copy", key])
 
 
-def _copy(order: Order) -> Order:
+def _copy(order: CallOrder) -> CallOrder:
     """Return the order under which a second copy of a call is charged.
 
     A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
     from skillgit.calls.ledger import Ledger
-    from skillgit.calls.pipeline import Order
+    from skillgit.calls.pipeline import CallOrder
 
 
 _TOO_MANY = frozenset({429, 529})
@@ -282,7 +282,7 @@ class Failures:
         self._asked.add(key)
         return True
 
-    def before(self, order: Order) -> int:
+    def before(self, order: CallOrder) -> int:
         """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
 
         Raises:
@@ -299,7 +299,7 @@ class Failures:
             raise UNANSWERABLE[final.kind](final.reason, hint=final.hint)
         return len(empty)
 
-    def attempt(self, order: Order, error: BackendError, seconds: float) -> tuple[BackendError, Charge | None]:
+    def attempt(self, order: CallOrder, error: BackendError, seconds: float) -> tuple[BackendError, Charge | None]:
         """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call.
 
         Args:
@@ -331,7 +331,7 @@ class Failures:
         )
         return fault, attempt.charge
 
-    def given_up(self, order: Order, error: BackendError) -> BackendError:
+    def given_up(self, order: CallOrder, error: BackendError) -> BackendError:
         """Return what ``error``, after which no further attempt is made, comes to.
 
         Answers without content that were billed are not bought again: the last one is the end of the call.
@@ -340,12 +340,12 @@ class Failures:
             return NoAnswerError(error.message, hint=error.hint)
         return error
 
-    def _taken(self, order: Order, error: BackendError) -> BackendError:
+    def _taken(self, order: CallOrder, error: BackendError) -> BackendError:
         if not isinstance(error, UnanswerableError) or self._is_own(order, FailureKind.of(error)):
             return error
         return FatalBackendError(error.message, hint=error.hint, usage=error.usage, status_code=error.status_code)
 
-    def _is_own(self, order: Order, kind: FailureKind) -> bool:
+    def _is_own(self, order: CallOrder, kind: FailureKind) -> bool:
         """Say whether a failure of ``kind`` is the fault of the question, and not the provider's."""
         is_known = (order.role, bool(order.request.tools)) in self._answered
         return not order.is_canary and (kind not in _EITHER or is_known)

@@ -160,17 +160,17 @@ class Lane:
         latency: How long calls take.
     """
 
-    def __init__(self, *, name: str, width: int, policy: Policy, stop: Stop, random: Random) -> None:
+    def __init__(self, *, name: str, width: int, policy: CallPolicy, stop: Stop, random: Random) -> None:
         self.breaker = Breaker(name=name, limit=policy.breaker_limit)
         self.window = Window(width)
         self.latency = Latency()
         self._policy = policy
         self._stop = stop
         self._random = random
-        self._here: tuple[asyncio.AbstractEventLoop, Line, Rates] | None = None
+        self._here: tuple[asyncio.AbstractEventLoop, CallQueue, Rates] | None = None
 
     @property
-    def line(self) -> Line:
+    def line(self) -> CallQueue:
         """The line in the event loop that runs."""
         return self._in_loop()[1]
 
@@ -197,12 +197,12 @@ class Lane:
         if was_refused and after is not None and 0.0 < after <= self._policy.patience_s:
             self.line.pause(after)
 
-    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, Line, Rates]:
+    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, CallQueue, Rates]:
         # Who waits belongs to an event loop; a front end may start several, one by one.
         loop = asyncio.get_running_loop()
         if self._here is None or self._here[0] is not loop:
             policy = self._policy
-            line = Line(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
+            line = CallQueue(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
             rates = Rates(requests_per_minute=policy.requests_per_minute, tokens_per_minute=policy.tokens_per_minute)
             self._here = loop, line, rates
         return self._here
@@ -213,7 +213,7 @@ def lane_of(route: Route) -> str:
     return route.lane or route.name
 
 
-def lanes(routes: Iterable[Route], *, policy: Policy, stop: Stop, random: Random) -> dict[str, Lane]:
+def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Random) -> dict[str, Lane]:
     """Return the lanes of ``routes`` by name; the smallest of the limits of a lane's routes counts."""
     by_lane: dict[str, list[Route]] = {}
     for route in routes:
@@ -230,7 +230,7 @@ def lanes(routes: Iterable[Route], *, policy: Policy, stop: Stop, random: Random
     }
 
 
-class Line:
+class CallQueue:
     """The line in one event loop: first come, first served, and before all others those who come again.
 
     Args:
@@ -327,7 +327,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class CallPolicy:
     """How calls are made; None is no limit.
 
     Attributes:

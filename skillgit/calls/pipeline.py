@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from skillgit.calls.budget import Budget
     from skillgit.calls.deadline import Stop
-    from skillgit.calls.limiter import Lane, Policy
+    from skillgit.calls.limiter import CallPolicy, Lane
     from skillgit.domain.cost import Cost
     from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class CallOrder:
     """A call that has to be made.
 
     Attributes:
@@ -148,7 +148,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
-class Question(Generic[T]):
+class ModelQuestion(Generic[T]):
     """A question on its way.
 
     Attributes:
@@ -195,7 +195,7 @@ class Asking:
     def __init__(
         self,
         *,
-        policy: Policy,
+        policy: CallPolicy,
         lanes: Mapping[str, Lane],
         budget: Budget,
         estimate: Callable[[Route, Request], Cost],
@@ -219,7 +219,7 @@ class Asking:
         """Say whether the last call on the lane of ``route`` failed, so that its provider may be down."""
         return self._lanes[lane_of(route)].breaker.doubtful
 
-    async def ask(self, question: Question[T]) -> T:
+    async def ask(self, question: ModelQuestion[T]) -> T:
         """Return what is kept of the answer to ``question``.
 
         Raises:
@@ -245,7 +245,7 @@ class Asking:
         lane.breaker.succeeded()
         return answer
 
-    async def _attempt(self, lane: Lane, question: Question[T]) -> T:
+    async def _attempt(self, lane: Lane, question: ModelQuestion[T]) -> T:
         """Try once; a slot is held for no longer than that, so that a pause keeps nobody waiting."""
         if lane.rates.limited:
             await self._within_rates(lane, question)
@@ -260,7 +260,7 @@ class Asking:
                     return await self._send(lane, question)
                 return await hedged(self._send(lane, question), lambda: self._send_copy(lane, question), after=after)
 
-    async def _send(self, lane: Lane, question: Question[T]) -> T:
+    async def _send(self, lane: Lane, question: ModelQuestion[T]) -> T:
         time = asyncio.get_running_loop().time
         ticket, began, seconds = lane.window.sent(), time(), self._clock()
         question.begun += 1
@@ -282,7 +282,7 @@ class Asking:
         # Nothing is awaited before it is kept: a reply that has arrived cannot be lost to a cancellation.
         return question.keep(reply, self._clock() - seconds, question.begun)
 
-    async def _send_copy(self, lane: Lane, question: Question[T]) -> T | None:
+    async def _send_copy(self, lane: Lane, question: ModelQuestion[T]) -> T | None:
         """Send a second copy if nobody waits for it: with a free slot, within the rates and under the caps."""
         cost, line = self._estimate(question.route, question.request), lane.line
         tokens = cost.tokens_in + cost.tokens_out
@@ -295,7 +295,7 @@ class Asking:
             async with self._budget.reserve(cost):
                 return await self._send(lane, question)
 
-    async def _within_rates(self, lane: Lane, question: Question[T]) -> None:
+    async def _within_rates(self, lane: Lane, question: ModelQuestion[T]) -> None:
         cost = self._estimate(question.route, question.request)
         tokens = cost.tokens_in + cost.tokens_out
         if lane.rates.have(tokens):

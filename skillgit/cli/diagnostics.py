@@ -13,7 +13,7 @@ from skillgit.view.screen import Screen, Style
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
@@ -128,7 +128,7 @@ def _wording(error: click.ClickException) -> str:
     return message[:1].lower() + message[1:]
 
 
-def tell_unreadable(session: Session) -> None:
+def tell_unreadable(session: CommandSession) -> None:
     """Tell which runs are left out because their history cannot be read."""
     from skillgit.app.history.status import unreadable  # noqa: PLC0415 - see the package
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.measuring import EvalProgress
     from skillgit.app.setup.plan import Plan
     from skillgit.cli.diagnostics import Diagnostics
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps, Cost
 
 
@@ -35,7 +35,7 @@ _LONGEST_BAR = 24
 _PER_SECOND = 8
 
 
-class SilentWatcher:
+class SilentEvalWatcher:
     """Tells nothing."""
 
     def progress(self, progress: EvalProgress) -> None:
@@ -48,7 +48,7 @@ class SilentWatcher:
         """Ignore it."""
 
 
-class LineWatcher:
+class LineEvalWatcher:
     """Tells each result on one line."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -66,7 +66,7 @@ class LineWatcher:
         self._diagnostics.note(text)
 
 
-class LiveWatcher:
+class LiveEvalWatcher:
     """Shows how far the work is in one line that stays below the results."""
 
     def __init__(self, diagnostics: Diagnostics, console: Console) -> None:
@@ -114,18 +114,20 @@ def _ansi(text: str) -> Text:
 
 
 @contextmanager
-def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
+def watching(
+    session: CommandSession, *, quiet: bool
+) -> Iterator[SilentEvalWatcher | LineEvalWatcher | LiveEvalWatcher]:
     """Give the watcher that fits stderr."""
     diagnostics = session.diagnostics
     if quiet:
-        yield SilentWatcher()
+        yield SilentEvalWatcher()
     elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
-        yield LineWatcher(diagnostics)
+        yield LineEvalWatcher(diagnostics)
     else:
         from rich.live import Live  # noqa: PLC0415 - only a live display needs rich
 
         console = diagnostics.console()
-        watcher = LiveWatcher(diagnostics, console)
+        watcher = LiveEvalWatcher(diagnostics, console)
         with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
             yield watcher
 
@@ -142,9 +144,9 @@ def terms_options() -> Callable[[Callable[..., _Result]], Callable[..., _Result]
         @quiet_option
         @wraps(command)
         def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _Result:
-            from skillgit.app.change.measuring import Terms  # noqa: PLC0415 - it loads the engine
+            from skillgit.app.change.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
-            return command(*args, terms=Terms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+            return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
 
         return with_terms
 
@@ -154,7 +156,7 @@ def terms_options() -> Callable[[Callable[..., _Result]], Callable[..., _Result]
 class Onlooker:
     """Tells progress and results as an evaluation does, and remarks between them."""
 
-    def __init__(self, session: Session, watcher: EvalWatcher) -> None:
+    def __init__(self, session: CommandSession, watcher: EvalWatcher) -> None:
         self._session = session
         self._watcher = watcher
         self.progress = watcher.progress
@@ -176,7 +178,7 @@ class Onlooker:
 
 
 @contextmanager
-def looking_on(session: Session, *, quiet: bool) -> Iterator[Onlooker]:
+def looking_on(session: CommandSession, *, quiet: bool) -> Iterator[Onlooker]:
     """Give the watcher that fits stderr."""
     with watching(session, quiet=quiet) as watcher:
         yield Onlooker(session, watcher)
@@ -224,7 +226,7 @@ def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     return decorate
 
 
-def show_plan(session: Session, plan: Plan, form: Form) -> ExitCode:
+def show_plan(session: CommandSession, plan: Plan, form: Form) -> ExitCode:
     """Print what a command would do and spend; every dry run of a command that spends ends so."""
     from skillgit.view.plan import planned  # noqa: PLC0415 - most commands are no dry runs
 
@@ -248,4 +250,4 @@ def note_option(target: str = "the commits") -> Callable[[Callable[..., _R]], Ca
 
 
 if TYPE_CHECKING:
-    EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher
+    EvalWatcher = SilentEvalWatcher | LineEvalWatcher | LiveEvalWatcher

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from skillgit.cli.output import Form
-from skillgit.cli.session import Session, open_context
+from skillgit.cli.session import CommandSession, open_context
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -222,14 +222,14 @@ def _words(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionIte
 def _look_back(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     del param
     if value is not None:
-        session = ctx.ensure_object(Session)
+        session = ctx.ensure_object(CommandSession)
         ctx.obj = replace(session, context=replace(session.context, as_of=_of_run(value, ctx.params.get("run"))))
 
 
 def _choose_run(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the run; where history is cut off behind one of its versions, that is a version of this run."""
     del param
-    session = ctx.find_object(Session)
+    session = ctx.find_object(CommandSession)
     if session is not None and session.context.as_of:
         ctx.obj = replace(session, context=replace(session.context, as_of=_of_run(session.context.as_of, value)))
     return value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from skillgit.app.format.folders import Change
+    from skillgit.app.format.folders import FileChange
     from skillgit.cli.output import Pager
 
 
@@ -48,7 +48,7 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
     return terminal and environ.get("TERM", "dumb") not in {"", "dumb"}
 
 
-def require_terminal(session: Session, command: str, *, instead: str) -> None:
+def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
     """Refuse to open a screen where there is none.
 
     Raises:
@@ -58,7 +58,7 @@ def require_terminal(session: Session, command: str, *, instead: str) -> None:
         raise UsageError(f"{command} needs a terminal", hint=instead)
 
 
-def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change, ...]], bool]:
+def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
     """Return what shows the differences on stderr and says whether they may be made.
 
     Args:
@@ -66,7 +66,7 @@ def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change,
         yes: Whether the user has said so already.
     """
 
-    def agreed(path: Path, changes: tuple[Change, ...]) -> bool:
+    def agreed(path: Path, changes: tuple[FileChange, ...]) -> bool:
         screen = session.diagnostics.screen
         for change in changes:
             text = inert(change.diff)
@@ -79,7 +79,7 @@ def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change,
     return agreed
 
 
-def listener(session: Session, *, quiet: bool = False) -> Listener:
+def listener(session: CommandSession, *, quiet: bool = False) -> Listener:
     """Return the person at this terminal; one that wants quiet hears nothing."""
     if quiet:
         return Listener(answers=sys.stdin.isatty())
@@ -94,7 +94,7 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class CommandSession:
     """One invocation of a command.
 
     Attributes:
@@ -141,7 +141,9 @@ def open_context(directory: Path | None = None) -> Context:
         raise UsageError("the current folder does not exist any more", hint="cd to one that does") from None
 
 
-def open_session(directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False) -> Session:
+def open_session(
+    directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False
+) -> CommandSession:
     """Return the session of this process.
 
     Raises:
@@ -149,7 +151,7 @@ def open_session(directory: Path | None, *, color: str = "auto", paging: bool = 
     """
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)
-    return Session(
+    return CommandSession(
         context=context,
         output=Output(
             _binary(sys.stdout),

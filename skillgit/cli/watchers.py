@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from skillgit.app.train.train import TrainRequest
     from skillgit.cli.diagnostics import Diagnostics
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.event import Event
-    from skillgit.tui.trainer import Trainer
+    from skillgit.tui.trainer import TrainerProcess
     from skillgit.view.event import Entry
     from skillgit.view.progress import Glance
 
@@ -144,7 +144,7 @@ def _ansi(text: str) -> Text:
 
 
 @contextmanager
-def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
+def watching(session: CommandSession, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
     """Give the watcher that fits stderr."""
     diagnostics, clock = session.diagnostics, session.context.clock
     if quiet:
@@ -164,16 +164,16 @@ _SIGNAL_BASE = 128
 """What shells add to the number of the signal that killed a process."""
 
 
-def watched(session: Session, request: TrainRequest, form: Form, *, strict: bool) -> int:
+def watched(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on.
 
     Raises:
         UsageError: There is no terminal.
     """
     require_terminal(session, "train --tui", instead=f"skillgit train {request.config}")
-    from skillgit.tui.trainer import Trainer, watch  # noqa: PLC0415 - slow to import
+    from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
-    trainer = Trainer(list(_words(session, request, form, strict=strict)), session.context.environ)
+    trainer = TrainerProcess(list(_words(session, request, form, strict=strict)), session.context.environ)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
     code = trainer.code
     if code is None:
@@ -186,13 +186,13 @@ def watched(session: Session, request: TrainRequest, form: Form, *, strict: bool
     return code if code >= 0 else _SIGNAL_BASE - code
 
 
-def _goes_on(session: Session, trainer: Trainer, run: str) -> None:
+def _goes_on(session: CommandSession, trainer: TrainerProcess, run: str) -> None:
     name = f"run {run}" if run else "the training"
     session.diagnostics.note(f"{name} goes on as process {trainer.pid}")
     session.diagnostics.hint(f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step")
 
 
-def _words(session: Session, request: TrainRequest, form: Form, *, strict: bool) -> Iterator[str]:
+def _words(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> Iterator[str]:
     """Yield the command line of the training, without ``skillgit``."""
     yield from ("-C", str(session.context.directory))
     yield f"--color={'always' if session.screen.colour else 'never'}"

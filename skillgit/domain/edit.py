@@ -39,7 +39,7 @@ class Op(StrEnum):
     """Remove the anchor."""
 
 
-class Source(StrEnum):
+class EditSource(StrEnum):
     """Whose observation an edit rests on."""
 
     FAILURE = "failure"
@@ -69,7 +69,7 @@ class Edit:
     anchor: SkillText = EMPTY
     content: SkillText = EMPTY
     support: int = 1
-    source: Source = Source.FAILURE
+    source: EditSource = EditSource.FAILURE
     items: tuple[str, ...] = ()
 
 

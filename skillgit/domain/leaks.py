@@ -45,7 +45,7 @@ _EVERYDAY_WORDS = (
 _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
 
 
-class Kind(StrEnum):
+class LeakKind(StrEnum):
     """What was quoted."""
 
     ANSWER = "answer"
@@ -73,10 +73,10 @@ class Leak:
     """A quotation: the item that it comes from and what of it."""
 
     item: str
-    kind: Kind
+    kind: LeakKind
 
     def __str__(self) -> str:
-        article = "an" if self.kind is Kind.ANSWER else "the" if self.kind is Kind.INPUT else "a"
+        article = "an" if self.kind is LeakKind.ANSWER else "the" if self.kind is LeakKind.INPUT else "a"
         return f"leak: quotes {article} {self.kind} of item {self.item}"
 
 
@@ -137,11 +137,11 @@ def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tupl
     return body, tuple(starts), tuple(source for _, source in texts)
 
 
-def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[str, Kind, str]]:
+def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[str, LeakKind, str]]:
     for item, split, secrets in rows:
-        yield from ((item, Kind.CHECK, text) for text in secrets.checks)
+        yield from ((item, LeakKind.CHECK, text) for text in secrets.checks)
         if split is not Split.TRAIN:
-            yield from ((item, Kind.INPUT, text) for text in secrets.inputs)
+            yield from ((item, LeakKind.INPUT, text) for text in secrets.inputs)
 
 
 def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
@@ -222,10 +222,10 @@ def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words:
             continue
         strong = any(_tells(word, allowed_words | index.common) for word in answer.words)
         if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelled, text)):
-            return Leak(answer.item, Kind.ANSWER)
+            return Leak(answer.item, LeakKind.ANSWER)
         context = answer.context - allowed_words
         if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):
-            return Leak(answer.item, Kind.ANSWER)
+            return Leak(answer.item, LeakKind.ANSWER)
     return None
 
 

@@ -11,7 +11,7 @@ from skillgit.domain.prose import clean_line
 from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
-    from skillgit.domain.edit import Edit, Op, Source
+    from skillgit.domain.edit import Edit, EditSource, Op
 
 EDITS_SHOWN = 24
 
@@ -44,7 +44,7 @@ class EditRecord:
     op: Op
     file: str
     support: int
-    source: Source
+    source: EditSource
     anchor: str = ""
     fixed: int | None = None
     broken: int | None = None

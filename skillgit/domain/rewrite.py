@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.differences import differences
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
 from skillgit.domain.untrusted.text import verbatim
 
@@ -77,7 +77,7 @@ class Suggestion:
     instruction: str
     priority: Priority = Priority.MEDIUM
     support: int = 1
-    source: Source = Source.FAILURE
+    source: EditSource = EditSource.FAILURE
     items: tuple[str, ...] = ()
 
 
@@ -98,7 +98,7 @@ class Rewrite:
     summary: tuple[str, ...] = ()
     body: SkillText
     support: int = 1
-    source: Source = Source.FAILURE
+    source: EditSource = EditSource.FAILURE
     items: tuple[str, ...] = ()
 
 
@@ -107,7 +107,7 @@ class RewriteError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
+class ProtectedRegion:
     """A protected region: its placeholder, its owner and its text with the markers."""
 
     placeholder: str
@@ -129,14 +129,14 @@ class Template:
 
     frontmatter: str
     body: str
-    regions: tuple[Region, ...]
+    regions: tuple[ProtectedRegion, ...]
     lead: str
     trail: str
 
     @classmethod
     def of(cls, text: str) -> Template:
         """Return the template of a document."""
-        head, frame, regions = "", "", list[Region]()
+        head, frame, regions = "", "", list[ProtectedRegion]()
         for block in blocks(text):
             part = text[block.start : block.end]
             if block.owner is Owner.FRONTMATTER:
@@ -145,7 +145,7 @@ class Template:
                 frame += part
             else:
                 placeholder = f"[[protected:{len(regions) + 1}]]"
-                regions.append(Region(placeholder=placeholder, owner=block.owner, text=part))
+                regions.append(ProtectedRegion(placeholder=placeholder, owner=block.owner, text=part))
                 frame += placeholder
         body = frame.strip("\n")
         lead = frame[: len(frame) - len(frame.lstrip("\n"))] if body else ""
@@ -200,7 +200,7 @@ def rewritten(skill: Skill, body: SkillText) -> Skill:
     return new
 
 
-def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tuple[Edit, ...]:
+def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
     """Return what a rewrite of the document changed, as edits that each tell one stretch of lines.
 
     They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
-from skillgit.domain.edit import Edit, Op, Source, normalised
+from skillgit.domain.edit import Edit, EditSource, Op, normalised
 from skillgit.domain.rewrite import Rewrite, Suggestion, UpdateMode
 from skillgit.engine.batches import chunks
 from skillgit.engine.concurrency import both, ordered
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
 
 
-Group = tuple[Source, list[Draft]]
+Group = tuple[EditSource, list[Draft]]
 
 
 def pooled(reflection: Reflection) -> tuple[list[Draft], list[Draft]]:
@@ -61,17 +61,17 @@ async def aggregate(session: Session, state: RunState, skill: Skill, reflection:
     session.monitor.stage(Stage.AGGREGATE)
     failures, successes = pooled(reflection)
     failure, success = await both(
-        _merge_group(session, state, skill, failures, source=Source.FAILURE, step=step),
-        _merge_group(session, state, skill, successes, source=Source.SUCCESS, step=step),
+        _merge_group(session, state, skill, failures, source=EditSource.FAILURE, step=step),
+        _merge_group(session, state, skill, successes, source=EditSource.SUCCESS, step=step),
     )
     if not failure.proposals or not success.proposals:
         return failure if failure.proposals else success
-    groups = [(Source.FAILURE, [failure]), (Source.SUCCESS, [success])]
+    groups = [(EditSource.FAILURE, [failure]), (EditSource.SUCCESS, [success])]
     return await _merge(session, state, skill, groups, level=0, draw=(step, "final"))
 
 
 async def _merge_group(
-    session: Session, state: RunState, skill: Skill, drafts: list[Draft], *, source: Source, step: int
+    session: Session, state: RunState, skill: Skill, drafts: list[Draft], *, source: EditSource, step: int
 ) -> Draft:
     level = 0
     while len(drafts) > 1:
@@ -86,7 +86,7 @@ async def _merge_level(
     state: RunState,
     skill: Skill,
     drafts: list[Draft],
-    source: Source,
+    source: EditSource,
     *,
     draw: tuple[int, str, int],
 ) -> list[Draft]:
@@ -139,7 +139,7 @@ async def merge_and_rank(
     if len(failures) + len(successes) <= 1 and (budget is None or len(everything.proposals) <= budget):
         return everything
     session.monitor.stage(Stage.AGGREGATE, 1)
-    groups = [group for group in ((Source.FAILURE, failures), (Source.SUCCESS, successes)) if group[1]]
+    groups = [group for group in ((EditSource.FAILURE, failures), (EditSource.SUCCESS, successes)) if group[1]]
     words = dialect(session)
     sections = (
         skill_section(skill, session.settings.optimizer),

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.prose import clean_line
 from skillgit.domain.skill import DOCUMENT, AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.engine.guards import edit_lint
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, skill_section, tagged
-from skillgit.engine.replies import Reply, ask
+from skillgit.engine.replies import ReplyModel, ask
 from skillgit.engine.reply_fields import Notes  # noqa: TC001 - pydantic reads them
 from skillgit.plugin.backend import system
 from skillgit.plugin.redaction import MASK, redact
@@ -35,7 +35,7 @@ NOTE_LENGTH = 240
 _BULLET = re.compile(r"^(?:[-*+\u2022]|\d+[.)])\s+")
 
 
-class NotesReply(Reply):
+class NotesReply(ReplyModel):
     """A shorter list of reminders."""
 
     reasoning: str = ""
@@ -59,9 +59,9 @@ class Appendix:
         return candidate.with_text(DOCUMENT, with_appendix(candidate.document, self.notes))
 
 
-def aware(session: Session, source: Source, messages: Sequence[Message]) -> list[Message]:
+def aware(session: Session, source: EditSource, messages: Sequence[Message]) -> list[Message]:
     """Return an analyst's prompt that asks for reminders too, where skill-aware reflection is on for its ``source``."""
-    name = "lapses_in_failures" if source is Source.FAILURE else "lapses_in_successes"
+    name = "lapses_in_failures" if source is EditSource.FAILURE else "lapses_in_successes"
     return extended(messages, name) if listens(session, source) else list(messages)
 
 
@@ -71,14 +71,14 @@ def extended(messages: Sequence[Message], name: str) -> list[Message]:
     return [system(f"{first.text.rstrip()}\n\n{prompt(name)}"), *rest]
 
 
-def listens(session: Session, source: Source) -> bool:
+def listens(session: Session, source: EditSource) -> bool:
     """Say whether reminders of analysts of ``source`` count."""
     optimizer = session.settings.optimizer
-    is_relevant = source is Source.FAILURE or optimizer.skill_aware_appendix_source == "both"
+    is_relevant = source is EditSource.FAILURE or optimizer.skill_aware_appendix_source == "both"
     return optimizer.use_skill_aware_reflection and is_relevant
 
 
-def notes_of(session: Session, replies: Iterable[tuple[Source, Analysis]]) -> tuple[SkillText, ...]:
+def notes_of(session: Session, replies: Iterable[tuple[EditSource, Analysis]]) -> tuple[SkillText, ...]:
     """Return the reminders in the analysts' ``replies``, in their order."""
     return tuple(note for source, reply in replies if listens(session, source) for note in reply.notes)
 

@@ -8,7 +8,7 @@ from math import ceil
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import digest
 
@@ -77,7 +77,7 @@ class Minibatch:
         rollouts: The trajectories.
     """
 
-    source: Source
+    source: EditSource
     batch: int
     number: int
     rollouts: tuple[Rollout, ...]
@@ -85,7 +85,7 @@ class Minibatch:
     @property
     def place(self) -> tuple[bool, int, int]:
         """Where it stands among those of its step: failures first, then batch by batch."""
-        return self.source is not Source.FAILURE, self.batch, self.number
+        return self.source is not EditSource.FAILURE, self.batch, self.number
 
 
 def shuffled_batches(items: Sequence[Item], *, seed: int, step: int, size: int) -> list[list[Item]]:
@@ -115,9 +115,9 @@ class Cutter:
         self._size = settings.minibatch_size
         self._left = deque(item.id for item in items)
         self._early: dict[str, Rollout] = {}
-        self._open: dict[Source, list[Rollout]] = {Source.FAILURE: []}
+        self._open: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: []}
         if not settings.failure_only:
-            self._open[Source.SUCCESS] = []
+            self._open[EditSource.SUCCESS] = []
         self._cut = dict.fromkeys(self._open, 0)
 
     def take(self, rollout: Rollout) -> list[Minibatch]:
@@ -133,13 +133,13 @@ class Cutter:
     def _sorted(self, rollout: Rollout) -> Iterator[Minibatch]:
         if not isinstance(rollout.outcome, Scored):
             return
-        source = Source.SUCCESS if rollout.outcome.passed else Source.FAILURE
+        source = EditSource.SUCCESS if rollout.outcome.passed else EditSource.FAILURE
         if source in self._open:
             self._open[source].append(rollout)
             if len(self._open[source]) == self._size:
                 yield self._closed(source)
 
-    def _closed(self, source: Source) -> Minibatch:
+    def _closed(self, source: EditSource) -> Minibatch:
         rollouts, self._open[source] = tuple(self._open[source]), []
         number, self._cut[source] = self._cut[source], self._cut[source] + 1
         return Minibatch(source=source, batch=self._batch, number=number, rollouts=rollouts)

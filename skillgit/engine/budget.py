@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class EditBudget:
     """The edit budget of a step.
 
     Attributes:
@@ -69,7 +69,7 @@ def analyst_budget(session: Session, step: int) -> int | None:
 
 async def step_budget(
     session: Session, state: RunState, skill: Skill, draft: Draft, rollouts: Sequence[Rollout], *, step: int
-) -> Budget:
+) -> EditBudget:
     """Return the budget of a step whose merged proposals are ``draft``.
 
     The optimizer is asked where it has the say and there is something to choose from; more than there is, it cannot
@@ -77,10 +77,10 @@ async def step_budget(
     """
     optimizer = session.settings.optimizer
     if optimizer.control is ControlMode.NONE:
-        return Budget(limit=None, by=BudgetSource.NONE)
+        return EditBudget(limit=None, by=BudgetSource.NONE)
     quota = edit_budget(optimizer, step, session.steps)
     if optimizer.control is ControlMode.FIXED or not draft.proposals:
-        return Budget(limit=quota, by=BudgetSource.SCHEDULE)
+        return EditBudget(limit=quota, by=BudgetSource.SCHEDULE)
     session.monitor.stage(Stage.SELECT, 1)
     messages = conversation(
         "budget",
@@ -96,9 +96,9 @@ async def step_budget(
     reply = await ask(session, "budget", messages, BudgetReply, draw=(step,))
     available = len(draft.proposals)
     if reply is None:
-        return Budget(limit=quota, by=BudgetSource.FALLBACK, available=available)
+        return EditBudget(limit=quota, by=BudgetSource.FALLBACK, available=available)
     limit = min(reply.edits, available)
-    return Budget(limit=limit, by=BudgetSource.OPTIMIZER, available=available, reply=reply)
+    return EditBudget(limit=limit, by=BudgetSource.OPTIMIZER, available=available, reply=reply)
 
 
 def _scores(rollouts: Sequence[Rollout]) -> str:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.rewrite import Suggestion, SuggestionType, Template
 from skillgit.engine.rendering import conversation, template_section
-from skillgit.engine.replies import Reply, RewriteReply, UnusableReplyError, ask, keeps_protected
+from skillgit.engine.replies import ReplyModel, RewriteReply, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.rewrite import put_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.domain.skill import Skill
-    from skillgit.engine.rewrite import Candidate
+    from skillgit.engine.rewrite import RewriteResult
     from skillgit.engine.session import Session
 
 STAGE = "compress"
 
 
-async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...]) -> Candidate | None:
+async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...]) -> RewriteResult | None:
     """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter.
 
     Args:
@@ -32,16 +32,16 @@ async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...
     reply = await ask(session, STAGE, messages, RewriteReply, draw=draw, check=_shortens(skill))
     if reply is None or not reply.body.strip():
         return None
-    wish = Suggestion(type=SuggestionType.COMPRESS, title=reply.title, instruction=reply.title, source=Source.META)
+    wish = Suggestion(type=SuggestionType.COMPRESS, title=reply.title, instruction=reply.title, source=EditSource.META)
     candidate = put_together(skill, reply.body, [wish], title=reply.title, reasoning=reply.reasoning)
     return candidate if candidate.application.skill.digest != skill.digest else None
 
 
-def _shortens(skill: Skill) -> Callable[[Reply], None]:
+def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
     """Return a check of replies: the new text keeps what is protected and is shorter than the old one."""
     whole, length = keeps_protected(skill), len(Template.of(skill.document).body)
 
-    def check(reply: Reply) -> None:
+    def check(reply: ReplyModel) -> None:
         whole(reply)
         if isinstance(reply, RewriteReply) and len(reply.body.strip("\n")) >= length:
             raise UnusableReplyError(

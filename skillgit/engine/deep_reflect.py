@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT, has_marker
@@ -32,7 +32,7 @@ from skillgit.engine.rendering import (
     template_section,
     trajectories_section,
 )
-from skillgit.engine.replies import Reply, ask, keeps_protected
+from skillgit.engine.replies import ReplyModel, ask, keeps_protected
 from skillgit.engine.rollout import roll_out
 from skillgit.plugin.redaction import redact
 
@@ -52,7 +52,7 @@ PROBE_LENGTH = 1200
 _ANSWER_SHOWN = 200
 
 
-class ProbeReply(Reply):
+class ProbeReply(ReplyModel):
     """An instruction for an experiment; empty if none is needed."""
 
     reasoning: str = ""
@@ -67,7 +67,7 @@ class ProbeReply(Reply):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Experiment:
     """An experiment.
 
     Attributes:
@@ -93,7 +93,7 @@ class Probe:
         """Return what the analyst proposes, cut to ``budget``; None without a usable reply."""
         if self.analysis is None:
             return None
-        draft = self.analysis.draft(Source.FAILURE, [rollout.item.id for rollout in self.after])
+        draft = self.analysis.draft(EditSource.FAILURE, [rollout.item.id for rollout in self.after])
         return draft.limited(budget)
 
     def evidence(self) -> artifacts.Evidence:
@@ -105,7 +105,7 @@ class Probe:
 
 async def probe(
     session: Session, state: RunState, skill: Skill, rollouts: Sequence[Rollout], *, step: int, budget: int | None
-) -> Probe | None:
+) -> Experiment | None:
     """Carry out the experiment of a step; None where the settings want none or nothing failed."""
     settings = session.settings.gradient
     if not settings.use_deep_reflect:
@@ -120,10 +120,10 @@ async def probe(
     text = redact(elide(reply.probe, PROBE_LENGTH)) if reply is not None else ""
     before = (*failures, *passes)
     if reply is None or not text:
-        return Probe(reasoning=reply.reasoning if reply is not None else "", before=before)
+        return Experiment(reasoning=reply.reasoning if reply is not None else "", before=before)
     session.monitor.stage(Stage.PROBE, len(before))
     after = await roll_out(session, probed(skill, text), [rollout.item for rollout in before], "probe")
-    experiment = Probe(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
+    experiment = Experiment(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
     if not any(rollout.trajectory for rollout in after):
         return experiment
     return replace(experiment, analysis=await _analysed(session, state, skill, experiment, step=step, budget=budget))
@@ -164,7 +164,7 @@ async def _written(
 
 
 async def _analysed(
-    session: Session, state: RunState, skill: Skill, experiment: Probe, *, step: int, budget: int | None
+    session: Session, state: RunState, skill: Skill, experiment: Experiment, *, step: int, budget: int | None
 ) -> Analysis | None:
     words, settings = dialect(session), session.settings
     whole = settings.optimizer.skill_update_mode is UpdateMode.FULL
@@ -178,9 +178,9 @@ async def _analysed(
         trajectories_section(experiment.after, "probed", settings.gradient.max_trajectory_tokens),
     )
     messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
-    request = aware(session, Source.FAILURE, told_of_files(session, extended(messages, "probed")))
+    request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
     reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
-    return reply if reply is None or listens(session, Source.FAILURE) else reply.model_copy(update={"notes": ()})
+    return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
 
 
 def _before(rollout: Rollout) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.domain.edit import Edit, Source
+from skillgit.domain.edit import Edit, EditSource
 from skillgit.domain.rewrite import Rewrite, Suggestion
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def supported(proposal: P, parts: Sequence[Proposed]) -> P:
     return replace(proposal, items=items, support=len(items) + rest, source=common_source(parts))
 
 
-def common_source(parts: Iterable[Proposed]) -> Source:
+def common_source(parts: Iterable[Proposed]) -> EditSource:
     """Return the source that all ``parts`` share, else mixed."""
     sources = {part.source for part in parts}
-    return sources.pop() if len(sources) == 1 else Source.MIXED
+    return sources.pop() if len(sources) == 1 else EditSource.MIXED
 
 
 def joint_total(parts: Sequence[Proposed]) -> int:

@@ -30,7 +30,7 @@ Refused: TypeAlias = Callable[[asyncio.Semaphore], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class EvaluationResult:
     """An evaluation with the rollouts behind it."""
 
     evaluation: Evaluation
@@ -45,7 +45,7 @@ async def evaluate(
     sample: int = 0,
     slots: asyncio.Semaphore | None = None,
     each: Callable[[Rollout], None] = lambda _: None,
-) -> Measured:
+) -> EvaluationResult:
     """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing.
 
     Args:
@@ -64,7 +64,7 @@ async def evaluate(
         outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
         seed=session.seed,
     )
-    return Measured(evaluation=evaluation, rollouts=tuple(rollouts))
+    return EvaluationResult(evaluation=evaluation, rollouts=tuple(rollouts))
 
 
 async def evaluate_selection(
@@ -74,7 +74,7 @@ async def evaluate_selection(
     *,
     slots: asyncio.Semaphore | None = None,
     each: Callable[[Rollout], None] = lambda _: None,
-) -> Measured:
+) -> EvaluationResult:
     """Measure ``skill`` on the selection split and say so; ``slots`` and ``each`` are those of ``evaluate``."""
     session.monitor.stage(stage, len(session.task.items[Split.SELECTION]))
     return await evaluate(session, skill, Split.SELECTION, slots=slots, each=each)
@@ -88,7 +88,7 @@ async def evaluate_candidate(
     rule: GateRule,
     sample: int = 0,
     on_refusal: Refused | None = None,
-) -> Measured:
+) -> EvaluationResult:
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
     Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
@@ -121,7 +121,7 @@ async def evaluate_candidate(
         unneeded=tuple(item.id for item in items if item.id not in item_ids),
         spare=len(by_item) - len(rollouts),
     )
-    return Measured(evaluation=evaluation, rollouts=rollouts)
+    return EvaluationResult(evaluation=evaluation, rollouts=rollouts)
 
 
 async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:

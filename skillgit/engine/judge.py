@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judgement:
     """A decision with what it rests on.
 
     Attributes:
@@ -60,7 +60,7 @@ async def judge(
     policy: Policy | None = None,
     sample: int = 0,
     on_refusal: Refused | None = None,
-) -> Judged:
+) -> Judgement:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
     Args:
@@ -93,7 +93,7 @@ async def judge(
         after, before = averaged(after, new), averaged(before, old)
         files |= _repeats_file(items, new, old)
     verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
-    return Judged(
+    return Judgement(
         evaluation=measurement.evaluation.summary(),
         verdict=verdict,
         fixed=pairs.fixed,

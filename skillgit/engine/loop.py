@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.evaluate import Measured
+    from skillgit.engine.evaluate import EvaluationResult
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
 
@@ -67,7 +67,7 @@ class Start:
     fork_of: str = ""
 
 
-def _check_measured(session: Session, measurement: Measured) -> None:
+def _check_measured(session: Session, measurement: EvaluationResult) -> None:
     """Refuse to begin a run on nothing.
 
     Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
@@ -321,14 +321,14 @@ class Trainer:
         files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in results.items()]
         return Transition(event=event, evidence=artifacts.merged([*files, placebo.files]))
 
-    async def _test(self, session: Session, state: RunState) -> dict[int, Measured]:
+    async def _test(self, session: Session, state: RunState) -> dict[int, EvaluationResult]:
         """Measure the first, the best and the last version on the test split, if the settings ask for it."""
         if not session.settings.evaluation.eval_test:
             return {}
         versions = list(dict.fromkeys((0, state.best, state.version)))
         session.monitor.stage(Stage.TEST, len(versions) * len(session.task.items[Split.TEST]))
 
-        async def one(version: int) -> Measured:
+        async def one(version: int) -> EvaluationResult:
             return await evaluate(session, self.history.skill(version), Split.TEST)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Source, removals, title_of
+from skillgit.domain.edit import EditSource, removals, title_of
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.engine.guards import Refusal
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.engine.session import Session
 
 
@@ -88,7 +88,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     )
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment.taxonomy(), sections))
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,))
-    draft = reply.draft(Source.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
+    draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     application = update(skill, draft or Draft(), budget, edit_lint(session, skill), file_lint(session))
     proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
@@ -103,7 +103,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
 
 
 def _judged(
-    session: Session, state: RunState, skill: Skill, *, revision: Revision, judgement: Judged, began: datetime
+    session: Session, state: RunState, skill: Skill, *, revision: Revision, judgement: Judgement, began: datetime
 ) -> Accepted | Rejected:
     edits = revision.application.applied
     draft = (revision.draft or Draft()).limited(revision.counts.budget)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Source, normalised
+from skillgit.domain.edit import EditSource, normalised
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.appendix import aware, notes_of
 from skillgit.engine.batches import Cutter
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.batches import Minibatch
-    from skillgit.engine.deep_reflect import Probe
+    from skillgit.engine.deep_reflect import Experiment
     from skillgit.engine.drafts import Draft
     from skillgit.engine.replies import Analysis
     from skillgit.engine.session import Session
@@ -59,7 +59,7 @@ class Reflection:
     findings: tuple[Finding, ...]
     unusable: int
     notes: tuple[SkillText, ...] = ()
-    probe: Probe | None = None
+    probe: Experiment | None = None
     feedback: tuple[Feedback, ...] = ()
 
 
@@ -114,8 +114,8 @@ class Reading:
         answers = [(group, reply) for group, reply in replies if reply is not None]
         drafts = [(group.source, _clipped(reply, group, self._budget)) for group, reply in answers]
         return Reflection(
-            failure=tuple(draft for source, draft in drafts if source is Source.FAILURE),
-            success=tuple(draft for source, draft in drafts if source is Source.SUCCESS),
+            failure=tuple(draft for source, draft in drafts if source is EditSource.FAILURE),
+            success=tuple(draft for source, draft in drafts if source is EditSource.SUCCESS),
             findings=joined(
                 (finding for group, reply in answers for finding in reply.seen(group.rollouts)), len(self._cutters)
             ),
@@ -171,7 +171,9 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
     return tuple(sorted(by_pattern.values(), key=lambda finding: -finding.count))
 
 
-def with_probe(reflection: Reflection, probe: Probe | None, *, budget: int | None, trajectories: int) -> Reflection:
+def with_probe(
+    reflection: Reflection, probe: Experiment | None, *, budget: int | None, trajectories: int
+) -> Reflection:
     """Return ``reflection`` with what the experiment of its step showed, as one more draft from failures."""
     if probe is None:
         return reflection
@@ -193,7 +195,7 @@ async def _analyse(
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
     messages = conversation(
-        words.failures if group.source is Source.FAILURE else words.successes,
+        words.failures if group.source is EditSource.FAILURE else words.successes,
         session.task.environment.taxonomy(),
         (
             template_section(skill) if whole else skill_section(skill, session.settings.optimizer),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from skillgit.domain.edit import Edit, Op, Patch, Source
+from skillgit.domain.edit import Edit, EditSource, Op, Patch
 from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
 from skillgit.domain.untrusted.documents import DocumentError, SeveralObjectsError, json_spans, object_in
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 _MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 
 
-class Reply(BaseModel):
+class ReplyModel(BaseModel):
     """What a prompt asks for; keys that it does not ask for are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
-class _ProposalReply(Reply):
+class _ProposalReply(ReplyModel):
     """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins."""
 
     support: Count = 1
-    source: Source | None = None
+    source: EditSource | None = None
     items: Names = ()
     joins: Numbers = ()
 
@@ -62,7 +62,7 @@ class EditReply(_ProposalReply):
     def _null_is_empty(cls, value: object) -> object:
         return "" if value is None else value
 
-    def edit(self, source: Source) -> Edit:
+    def edit(self, source: EditSource) -> Edit:
         """Return the edit; ``source`` holds where the model names none."""
         return Edit(
             op=self.op,
@@ -74,7 +74,7 @@ class EditReply(_ProposalReply):
             items=self.items,
         )
 
-    def proposed(self, source: Source) -> Edit:
+    def proposed(self, source: EditSource) -> Edit:
         """Return the edit; ``source`` holds where the model names none."""
         return self.edit(source)
 
@@ -88,7 +88,7 @@ class SuggestionReply(_ProposalReply):
     instruction: Annotated[str, Field(min_length=1)]
     priority: Priority = Priority.MEDIUM
 
-    def proposed(self, source: Source) -> Suggestion:
+    def proposed(self, source: EditSource) -> Suggestion:
         """Return the suggestion; ``source`` holds where the model names none."""
         return Suggestion(
             type=self.type,
@@ -102,7 +102,7 @@ class SuggestionReply(_ProposalReply):
         )
 
 
-class Finding(Reply):
+class Finding(ReplyModel):
     """What an analyst saw in several trajectories."""
 
     pattern: str
@@ -115,7 +115,7 @@ class Finding(Reply):
         return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(ids), 1)), items=items)
 
 
-class DraftReply(Reply):
+class DraftReply(ReplyModel):
     """Proposals of whatever kind; each kind says where in its JSON they stand."""
 
     title: str = ""
@@ -125,7 +125,7 @@ class DraftReply(Reply):
     def parts(self) -> Sequence[EditReply | SuggestionReply | RewriteReply]:
         """Return the proposals."""
 
-    def draft(self, source: Source, ids: Sequence[str]) -> Draft:
+    def draft(self, source: EditSource, ids: Sequence[str]) -> Draft:
         """Return an analyst's proposals, whose support the ``ids`` trajectories bound."""
         proposals = tuple(grounded(part.proposed(source), ids) for part in self.parts())
         return Draft(proposals=proposals, reasoning=self.reasoning, title=self.title)
@@ -151,7 +151,7 @@ class PatchReply(DraftReply):
         """Return the edits."""
         return self.edits
 
-    def patch(self, source: Source) -> Patch:
+    def patch(self, source: EditSource) -> Patch:
         """Return the patch; ``source`` holds for edits that name none."""
         edits = tuple(edit.edit(source) for edit in self.edits)
         return Patch(edits=edits, reasoning=self.reasoning, title=self.title)
@@ -177,7 +177,7 @@ class RewriteReply(DraftReply, _ProposalReply):
         """Return the text as the only proposal, if there is one."""
         return (self,) if self.body.strip() else ()
 
-    def proposed(self, source: Source) -> Rewrite:
+    def proposed(self, source: EditSource) -> Rewrite:
         """Return the rewrite; ``source`` holds where the model names none."""
         return Rewrite(
             title=self.title,
@@ -217,7 +217,7 @@ class SuggestionAnalysis(SuggestionsReply, Analysis):
 class RewriteAnalysis(RewriteReply, Analysis):
     """An analyst's answer: a whole new text."""
 
-    def draft(self, source: Source, ids: Sequence[str]) -> Draft:
+    def draft(self, source: EditSource, ids: Sequence[str]) -> Draft:
         """Return the text, which rests on all trajectories that the analyst was shown."""
         draft = super().draft(source, ids)
         proposals = tuple(replace(proposal, items=tuple(ids), support=len(ids)) for proposal in draft.proposals)
@@ -236,7 +236,7 @@ def _edits(value: object) -> object:
     return max(value, 0) if isinstance(value, int) else value
 
 
-class BudgetReply(Reply):
+class BudgetReply(ReplyModel):
     """How many edits the optimizer wants to make."""
 
     edits: Annotated[int, Field(strict=True), BeforeValidator(_edits)]
@@ -245,7 +245,7 @@ class BudgetReply(Reply):
     risks: Names = ()
 
 
-class RankReply(Reply):
+class RankReply(ReplyModel):
     """The choice of edits."""
 
     title: str = ""
@@ -253,7 +253,7 @@ class RankReply(Reply):
     selected: tuple[Annotated[int, Field(strict=True)], ...]
 
 
-class GuidanceReply(Reply):
+class GuidanceReply(ReplyModel):
     """The slow update's answer."""
 
     title: str = ""
@@ -268,14 +268,14 @@ class GuidanceReply(Reply):
         return value.reworded(value.strip())
 
 
-class MemoryReply(Reply):
+class MemoryReply(ReplyModel):
     """The optimizer's note to itself."""
 
     reasoning: str = ""
     memory: str
 
 
-R = TypeVar("R", bound=Reply)
+R = TypeVar("R", bound=ReplyModel)
 
 
 class UnusableReplyError(Exception):
@@ -321,11 +321,11 @@ def _json_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) and value else None
 
 
-def keeps_protected(skill: Skill) -> Callable[[Reply], None]:
+def keeps_protected(skill: Skill) -> Callable[[ReplyModel], None]:
     """Return a check of replies with a whole new text: it must keep what is protected in ``skill``."""
     template = Template.of(skill.document)
 
-    def check(reply: Reply) -> None:
+    def check(reply: ReplyModel) -> None:
         if isinstance(reply, RewriteReply) and reply.body.strip():
             try:
                 template.fill(reply.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Application, EditReport, EditStatus, Source, apply
+from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus, apply
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.untrusted.text import clean
 from skillgit.engine.drafts import common_source, joint_total
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class RewriteResult:
     """What became of the chosen proposals.
 
     Attributes:
@@ -51,12 +51,14 @@ class Candidate:
 
 async def carry_out(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
-) -> Candidate:
+) -> RewriteResult:
     """Return the candidate that the ``draft`` proposals lead to."""
     session.monitor.stage(Stage.UPDATE)
     match session.settings.optimizer.skill_update_mode:
         case UpdateMode.PATCH:
-            return Candidate(application=update(skill, draft, budget, edit_lint(session, skill), file_lint(session)))
+            return RewriteResult(
+                application=update(skill, draft, budget, edit_lint(session, skill), file_lint(session))
+            )
         case UpdateMode.SUGGESTIONS:
             return await _from_suggestions(session, state, skill, draft, step=step)
         case UpdateMode.FULL:
@@ -64,17 +66,19 @@ async def carry_out(
             return _unchanged(skill) if best is None else put_together(skill, best.body, [best], title=best.title)
 
 
-def _unchanged(skill: Skill, failure: str = "") -> Candidate:
-    return Candidate(application=Application(skill=skill, reports=()), failure=failure)
+def _unchanged(skill: Skill, failure: str = "") -> RewriteResult:
+    return RewriteResult(application=Application(skill=skill, reports=()), failure=failure)
 
 
 def _preferred(draft: Draft) -> Rewrite | None:
     """Return the text with the best source and the most support: after a failed merge there are several."""
-    ranking = sorted(draft.rewrites, key=lambda rewrite: (rewrite.source is Source.SUCCESS, -rewrite.support))
+    ranking = sorted(draft.rewrites, key=lambda rewrite: (rewrite.source is EditSource.SUCCESS, -rewrite.support))
     return ranking[0] if ranking else None
 
 
-async def _from_suggestions(session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int) -> Candidate:
+async def _from_suggestions(
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int
+) -> RewriteResult:
     """Have the optimizer rewrite the editable text once, so that it carries out all ``draft`` suggestions."""
     if not draft.suggestions:
         return _unchanged(skill)
@@ -101,7 +105,7 @@ def put_together(
     *,
     title: str = "",
     reasoning: str = "",
-) -> Candidate:
+) -> RewriteResult:
     """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
 
     A text that carries something shaped like a secret, or does not keep what is protected, leaves the skill as it was.
@@ -116,7 +120,7 @@ def put_together(
     hunks = changed_hunks(skill, new, support=support, source=source)
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
     application = Application(skill=new, reports=reports)
-    return Candidate(application=application, rewrite=body, title=title, reasoning=reasoning)
+    return RewriteResult(application=application, rewrite=body, title=title, reasoning=reasoning)
 
 
 def update(

@@ -38,7 +38,7 @@ _WHOLE = "salvage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PatchPart:
     """Some edits of a patch on their own.
 
     Attributes:
@@ -116,7 +116,7 @@ def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
     return [tuple(edits[index] for index in sorted(half)) for half in (by_support[:middle], by_support[middle:])]
 
 
-async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[Part]:
+async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[PatchPart]:
     """Return the halves that can stand alone, the one that breaks least first."""
     item_ids = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
     items = [item for item in session.task.items[Split.SELECTION] if item.id in item_ids]
@@ -125,9 +125,9 @@ async def _parts(session: Session, skill: Skill, whole: Transition, edits: Seque
     alone = [part for part in parts if part.skill.digest != skill.digest]
     slots = asyncio.Semaphore(session.workers)
 
-    async def measured(part: Application) -> Part:
+    async def measured(part: Application) -> PatchPart:
         after = await roll_out(session, part.skill, items, "selection", slots=slots)
-        return Part(application=part, breaks=_breaks(session, before, after))
+        return PatchPart(application=part, breaks=_breaks(session, before, after))
 
     results = await ordered(measured, alone, limit=MOST_PARTS)
     return sorted(results, key=lambda part: part.breaks)
@@ -160,7 +160,7 @@ def _apart(skill: Skill, half: Sequence[Edit], edits: Sequence[Edit]) -> Applica
     )
 
 
-def _row(part: Part, event: Event) -> dict[str, object]:
+def _row(part: PatchPart, event: Event) -> dict[str, object]:
     verdict = getattr(event, "verdict", None)
     return {
         "edits": [edit_fields(edit) for edit in part.application.applied],

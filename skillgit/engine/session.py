@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skillgit.engine.progress import Monitor
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment
-    from skillgit.plugin.source import Source
+    from skillgit.plugin.source import PluginSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Task:
 
     environment: Environment
     items: Mapping[Split, tuple[Item, ...]]
-    source: Source | None = None
+    source: PluginSource | None = None
 
     @property
     def digest(self) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
 
@@ -52,7 +52,7 @@ class Guidance:
     text: SkillText = EMPTY
     title: str = "nothing to add"
     why: str = ""
-    judged: Judged | None = None
+    judged: Judgement | None = None
 
 
 def previous_version(state: RunState, epoch: int) -> int:
@@ -102,14 +102,14 @@ async def _weighed(session: Session, state: RunState, current: Skill, reply: Gui
 
 
 async def _guidance(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
 ) -> Guidance:
     reply = await _asked(session, state, previous, current, pairs)
     return await _weighed(session, state, current, reply)
 
 
 async def _asked(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
 ) -> GuidanceReply | None:
     if not session.settings.optimizer.use_slow_update or not pairs:
         return None
@@ -125,7 +125,7 @@ async def _asked(
 
 
 async def _memory(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
 ) -> MemoryReply | None:
     last_epoch = state.epoch >= session.settings.train.num_epochs
     if last_epoch or not session.settings.optimizer.use_meta_skill:
@@ -147,14 +147,14 @@ def _both_skills(session: Session, previous: Skill, current: Skill) -> tuple[str
     return skill_section(previous, settings, version="previous"), skill_section(current, settings, version="current")
 
 
-def _comparison_section(session: Session, pairs: Sequence[Pair]) -> str:
+def _comparison_section(session: Session, pairs: Sequence[RolloutPair]) -> str:
     limit = session.settings.gradient.max_trajectory_tokens
     counts = {category.value: sum(pair.category is category for pair in pairs) for category in Category}
     sections = [_pair_section(pair, limit) for pair in pairs if pair.category is not Category.STABLE_SUCCESS]
     return tagged("comparison", "\n".join(sections), **counts)
 
 
-def _pair_section(pair: Pair, limit: int) -> str:
+def _pair_section(pair: RolloutPair, limit: int) -> str:
     sides = [
         tagged(name, trajectory_text(rollout.trajectory, limit))
         for name, rollout in (("previous", pair.previous), ("current", pair.current))
@@ -227,7 +227,7 @@ class Category(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class RolloutPair:
     """One item rolled out with the skill of the previous epoch's end and with the current one."""
 
     category: Category
@@ -236,7 +236,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class EpochComparison:
     """Two versions on the same items.
 
     Attributes:
@@ -244,11 +244,11 @@ class Comparison:
         dropped: The other ones.
     """
 
-    kept: tuple[Pair, ...]
-    dropped: tuple[Pair, ...]
+    kept: tuple[RolloutPair, ...]
+    dropped: tuple[RolloutPair, ...]
 
 
-async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> Comparison:
+async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
     """Roll out a sample of train items with both versions, and keep the pairs that the settings ask for.
 
     ``changed`` goes on with other train items, in an order of its own and in rounds of fixed size, until it has as many
@@ -263,25 +263,25 @@ async def compare_versions(session: Session, previous: Skill, current: Skill, ep
         reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
     pairs = await _roll_out_both(session, previous, current, sample, reserve)
     selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
-    return Comparison(
+    return EpochComparison(
         kept=tuple(worst_first(selection)),
         dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
     )
 
 
-def _keeps(policy: PairPolicy, pair: Pair) -> bool:
+def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
     return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
 
 
 async def _roll_out_both(
     session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
-) -> list[Pair]:
+) -> list[RolloutPair]:
     """Roll out ``sample``, and rounds of ``reserve`` until enough pairs are kept; return them in this order.
 
     A round starts as soon as it is certain to be needed: when too few would be kept even if all open ones were.
     """
     settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
-    items, by_index = [*sample, *reserve], dict[int, list[Pair]]()
+    items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
     started, possible = 0, 0
 
     async def one(index: int) -> None:
@@ -311,17 +311,17 @@ async def _roll_out_both(
     return [pair for index in sorted(by_index) for pair in by_index[index]]
 
 
-def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[Pair]:
+def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[RolloutPair]:
     """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
-    pairs: list[Pair] = []
+    pairs: list[RolloutPair] = []
     for before, after in zip(previous, current, strict=True):
         if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
             category = _category(passed_before=before.outcome.passed, passes_now=after.outcome.passed)
-            pairs.append(Pair(category=category, previous=before, current=after))
+            pairs.append(RolloutPair(category=category, previous=before, current=after))
     return pairs
 
 
-def worst_first(pairs: Sequence[Pair]) -> list[Pair]:
+def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
     """Return the pairs by category, regressions first; within one they keep their order."""
     order = list(Category)
     return sorted(pairs, key=lambda pair: order.index(pair.category))
@@ -333,7 +333,7 @@ def _category(*, passed_before: bool, passes_now: bool) -> Category:
     return Category.IMPROVED if passes_now else Category.PERSISTENT_FAIL
 
 
-def comparison_file(comparison: Comparison) -> artifacts.Evidence:
+def comparison_file(comparison: EpochComparison) -> artifacts.Evidence:
     """Return ``comparison.json``: every pair, and whether the optimizer saw it."""
     rows = [
         {

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.appendix import Appendix
-    from skillgit.engine.budget import Budget
+    from skillgit.engine.budget import EditBudget
     from skillgit.engine.drafts import Draft
     from skillgit.engine.evaluate import Refused
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.replies import Finding
-    from skillgit.engine.rewrite import Candidate
+    from skillgit.engine.rewrite import RewriteResult
     from skillgit.engine.session import Session
 
 SHOWN_ITEMS = 4
@@ -73,8 +73,8 @@ class Proposal:
     reflection: Reflection
     merged: Draft
     selected: Draft
-    candidate: Candidate
-    budget: Budget
+    candidate: RewriteResult
+    budget: EditBudget
     mode: UpdateMode = UpdateMode.PATCH
     salvaged: bool = False
     appendix: Appendix | None = None
@@ -230,7 +230,7 @@ def _judged(
     step: int,
     *,
     proposal: Proposal,
-    judgement: Judged,
+    judgement: Judgement,
     cost: Cost,
 ) -> Event:
     verdict = judgement.verdict

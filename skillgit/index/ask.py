@@ -30,7 +30,7 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryResult:
     """What a query found.
 
     Attributes:
@@ -43,7 +43,7 @@ class Answer:
 
 
 @contextmanager
-def ask(index: Index, query: str) -> Iterator[Answer]:
+def ask(index: Index, query: str) -> Iterator[QueryResult]:
     """Run a query that can only read; its rows are there as long as the block lasts.
 
     Raises:
@@ -57,7 +57,7 @@ def ask(index: Index, query: str) -> Iterator[Answer]:
         names = [column[0] for column in cursor.description or ()]
         if not names:
             raise UsageError("this is no query", hint=_hint(connection))
-        yield Answer(columns=_unique(names), rows=_rows(index, connection, cursor))
+        yield QueryResult(columns=_unique(names), rows=_rows(index, connection, cursor))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ _HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class NumberComparison:
     """A comparison with a number.
 
     A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
@@ -80,7 +80,7 @@ class Narrowing:
     operation: str = ""
     since: int | None = None
     until: int | None = None
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[NumberComparison, ...] = ()
     gathered: bool = False
 
     @property

@@ -77,7 +77,7 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)
-        if ref is not None and (ref.kind.is_truth or ref.kind is refs.Kind.EVIDENCE):
+        if ref is not None and (ref.kind.is_truth or ref.kind is refs.RefKind.EVIDENCE):
             runs.setdefault(ref.run, {})[name] = oid
     return runs
 

@@ -129,7 +129,7 @@ def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         "SELECT name, oid FROM main.ref WHERE oid IN (SELECT oid FROM temp.event) OR name = :main", {"main": refs.MAIN}
     ):
         ref = refs.parse(name)
-        if ref is None or ref.kind in {refs.Kind.REJECTED, refs.Kind.TAG}:
+        if ref is None or ref.kind in {refs.RefKind.REJECTED, refs.RefKind.TAG}:
             yield name, oid
     order = ", ".join(f"{name} DESC" for name in KEY)
     for name_of, kinds in ((refs.run_branch, _ON_THE_LINE), (refs.slow_branch, "kind = 'slow-proposed'")):

@@ -20,7 +20,7 @@ from skillgit.store import refs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.store.refs import Look
+    from skillgit.store.refs import RefSnapshot
     from skillgit.store.repo import Repo
 
 
@@ -32,13 +32,13 @@ class Moves:
     now: dict[str, str]
 
 
-def unmoved(connection: sqlite3.Connection, look: Look) -> bool:
+def unmoved(connection: sqlite3.Connection, look: RefSnapshot) -> bool:
     """Say whether the index was made from what ``look`` saw."""
     stamp = _seen(connection)
     return bool(look.packed) and stamp == (look.packed, _told(look))
 
 
-def moves(connection: sqlite3.Connection, repo: Repo, look: Look) -> Moves:
+def moves(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
     """Compare the refs that the index knows with those of ``repo``, of which ``look`` was taken just now."""
     stamp = _seen(connection)
     if stamp is not None and look.packed == stamp[0]:
@@ -52,14 +52,14 @@ def moves(connection: sqlite3.Connection, repo: Repo, look: Look) -> Moves:
     return Moves(known=_known(connection, None), now=repo.tips() | ({refs.MAIN: main} if main else {}))
 
 
-def keep(connection: sqlite3.Connection, look: Look | None) -> None:
+def keep(connection: sqlite3.Connection, look: RefSnapshot | None) -> None:
     """Remember in a transaction of the caller's what the index was made from; None if it is not up to date."""
     connection.execute("DELETE FROM seen")
     if look is not None and look.packed:
         connection.execute("INSERT INTO seen VALUES (?, ?)", (look.packed, _told(look)))
 
 
-def keep_if_possible(connection: sqlite3.Connection, look: Look) -> None:
+def keep_if_possible(connection: sqlite3.Connection, look: RefSnapshot) -> None:
     """Remember what the index was made from; where nobody can write, everything is compared again next time."""
     if look.packed:
         with contextlib.suppress(sqlite3.OperationalError), schema.write(connection):
@@ -81,7 +81,7 @@ def _seen(connection: sqlite3.Connection) -> tuple[str, str] | None:
     return row
 
 
-def _told(look: Look) -> str:
+def _told(look: RefSnapshot) -> str:
     return json.dumps(dict(look.loose), sort_keys=True, separators=(",", ":"))
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from skillgit.domain.policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin.policies import ForeignPolicy
-from skillgit.plugin.source import Source, module_name, read_files, source_of_files, source_of_package
+from skillgit.plugin.source import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ class Loaded(Generic[T]):
     """A plug-in's class, and the source that it came from."""
 
     cls: T
-    source: Source
+    source: PluginSource
 
 
 @cache

@@ -21,7 +21,7 @@ _PACKAGE = "__init__.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PluginSource:
     """The code that a plug-in was loaded from.
 
     It is the same wherever the same code is: no path of a machine and no time is part of it.
@@ -43,25 +43,25 @@ class Source:
         return short_digest([self.name, self.version, self.code])
 
 
-def source_of_files(name: str, files: Mapping[Path, bytes], folder: Path) -> Source:
+def source_of_files(name: str, files: Mapping[Path, bytes], folder: Path) -> PluginSource:
     """Return what identifies the class ``name`` of the code in ``files``, which are under ``folder``."""
     digests = {path.relative_to(folder).as_posix(): hashlib.sha256(code).hexdigest() for path, code in files.items()}
-    return Source(name=name, code=short_digest(digests))
+    return PluginSource(name=name, code=short_digest(digests))
 
 
-def source_of_package(name: str, module: ModuleType, distribution: Distribution | None) -> Source:
+def source_of_package(name: str, module: ModuleType, distribution: Distribution | None) -> PluginSource:
     """Return what identifies the installed plug-in ``name``, whose class is in ``module``.
 
     A package that is installed for its author to edit (``pip install -e``) keeps its version while its code changes, so
     its bytes identify it. skillgit itself is identified by its version, however it is installed.
     """
     if distribution is None:
-        return Source(name=name)
+        return PluginSource(name=name)
     if distribution.name != _OWN and module.__file__ and _is_editable(distribution):
         path = Path(module.__file__)
         folder = path.parents[module.__name__.count(".") + (path.name == _PACKAGE)]
         return source_of_files(name, read_files(path, folder), folder)
-    return Source(name=name, version=f"{distribution.name} {distribution.version}")
+    return PluginSource(name=name, version=f"{distribution.name} {distribution.version}")
 
 
 def _is_editable(distribution: Distribution) -> bool:

@@ -16,7 +16,7 @@ from skillgit.view.event import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.deliver.report import Progress, Standing
+    from skillgit.app.deliver.report import SplitProgress, VersionStanding
     from skillgit.index.rows import LogRow
 
 
@@ -48,7 +48,7 @@ NARROW = Size(380, 300)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class ChartMark:
     """The sign of one event.
 
     Attributes:
@@ -90,7 +90,7 @@ class Curve:
     size: Size
     line: str
     band: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ChartMark, ...]
     scores: tuple[tuple[float, str], ...]
     steps: tuple[tuple[float, int], ...]
     epochs: tuple[tuple[float, float, int], ...]
@@ -189,7 +189,7 @@ class _Plot:
             below.append(f"L{end} {low}H{begin}")
         return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[ChartMark]:
         for row in self._rows:
             entry = Entry.of_row(row)
             x, y = self._x(self._places[row.commit]), self._y(row.known.value if row.known else 0.0)
@@ -197,7 +197,7 @@ class _Plot:
             width = max(len(line) for line in lines) * _LETTER + 20
             foot = y if row.delta is None else self._y((row.score or 0.0) - row.delta)
             tip_y = y - _TIP_HEIGHT - 14 if y - _TIP_HEIGHT - 14 > 0 else y + 14
-            yield Mark(
+            yield ChartMark(
                 x=x,
                 y=y,
                 shape=_shape(entry),
@@ -296,13 +296,13 @@ class Bar:
     high: float
 
 
-def chart(progress: Progress) -> tuple[Bar, ...]:
+def chart(progress: SplitProgress) -> tuple[Bar, ...]:
     """Return the bars of those versions that have a score; the scale goes from 0 to 1."""
     standings = (("seed", progress.seed), ("best", progress.best))
     return tuple(_bar(sort, standing) for sort, standing in standings if standing is not None)
 
 
-def _bar(sort: str, standing: Standing) -> Bar:
+def _bar(sort: str, standing: VersionStanding) -> Bar:
     low, high = standing.interval
     return Bar(sort=sort, y=_ROWS[sort], x=_place(standing.hard), low=_place(low), high=_place(high))
 

@@ -30,8 +30,8 @@ from skillgit.view.words import chance, not_measured, plural
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.app.deliver.report_events import Told
-    from skillgit.app.deliver.report_whole import Report
+    from skillgit.app.deliver.report_events import EventStory
+    from skillgit.app.deliver.report_whole import RunReport
     from skillgit.domain.gate import Verdict
     from skillgit.index.rows import LogRow
 
@@ -54,7 +54,7 @@ _BOUND = "▽"
 """The sign of a candidate of whose score no more than a bound is known."""
 
 
-def page(report: Report) -> str:
+def page(report: RunReport) -> str:
     """Return the page that tells ``report``, as HTML."""
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     intervals = report.run.metric == Metric.HARD.value
@@ -122,12 +122,12 @@ _METRICS = {
 }
 
 
-def verdict_of(entry: Told) -> Verdict | None:
+def verdict_of(entry: EventStory) -> Verdict | None:
     """Return the gate's decision on an event; None if it passed no gate, or is not told in full."""
     return None if entry.telling is None else getattr(entry.telling.event, "verdict", None)
 
 
-def rule(report: Report) -> str:
+def rule(report: RunReport) -> str:
     """Return by which rule the run's gate decides."""
     verdict = next(filter(None, map(verdict_of, _gated(report))), None)
     if verdict is None:
@@ -149,7 +149,7 @@ def rule(report: Report) -> str:
             assert_never(verdict.no_regression)
 
 
-def _gated(report: Report) -> Iterable[Told]:
+def _gated(report: RunReport) -> Iterable[EventStory]:
     # an intervention may have a gate of its own, as compress has
     events = (*report.versions.told, *report.rejected.told, *report.slow.told)
     return (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)

@@ -57,7 +57,7 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
         match = _SUBJECT.match(message_of(commit))
         branch = f"refs/heads/{match['branch']}" if match else ""
         ref = refs.parse(branch)
-        if ref is None or ref.kind is not refs.Kind.REJECTED or not 1 <= len(parents) <= _LINKED:
+        if ref is None or ref.kind is not refs.RefKind.REJECTED or not 1 <= len(parents) <= _LINKED:
             raise HistoryError(f"commit {oid[:12]} of the attic folds no candidate", hint="skillgit fsck")
         candidates.append(Folded(branch=branch, commit=parents[-1]))
         oid = parents[0] if len(parents) == _LINKED else None
@@ -70,7 +70,7 @@ def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
     return [
         Folded(branch=name, commit=tip)
         for ref, name, tip in sorted(entries, key=lambda entry: entry[1])
-        if ref is not None and ref.kind is refs.Kind.REJECTED and ref.run == run and not ref.remote
+        if ref is not None and ref.kind is refs.RefKind.REJECTED and ref.run == run and not ref.remote
     ]
 
 

@@ -31,7 +31,7 @@ NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class GitResult:
     """What a git command said.
 
     Attributes:
@@ -101,7 +101,7 @@ def git_version() -> str:
     return process.stdout.decode(errors="replace").strip().removeprefix("git version ")
 
 
-def git(repo: Repo, *arguments: str, hooks: bool = False) -> Answer:
+def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
 
     Args:
@@ -121,7 +121,7 @@ def git(repo: Repo, *arguments: str, hooks: bool = False) -> Answer:
         )
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    return Answer(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
+    return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
 
 
 _DAY = 24 * 60 * 60

@@ -73,7 +73,7 @@ def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, st
         RefUpdate(name=name, new=None, derived=True)
         for name in tips
         if (ref := refs.parse(name)) is not None
-        and ref.kind is refs.Kind.TAG
+        and ref.kind is refs.RefKind.TAG
         and ref.run == run
         and ref.number not in commits
     ]

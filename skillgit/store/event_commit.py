@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
     from skillgit.domain.order import OrderKey
     from skillgit.store.message import Body
-    from skillgit.store.trailers import Block
+    from skillgit.store.trailers import TrailerBlock
 
 
 _TREE = re.compile(r"[0-9a-f]{40}")
@@ -114,7 +114,7 @@ def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
     return Decoded(event=event, evidence=evidence)
 
 
-def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Event:
+def _event(block: TrailerBlock, body: Body, read_slow: Callable[[str], SlowText]) -> Event:
     name = block.one("Event")
     kind = KINDS.get(name)
     if kind is None:

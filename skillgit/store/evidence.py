@@ -13,7 +13,7 @@ from skillgit.domain.state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import derived, refs, tree
 from skillgit.store.at_work import until_kept
-from skillgit.store.integrity import Problem
+from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -105,7 +105,7 @@ def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class EvidenceLink:
     """A commit of an evidence chain.
 
     Attributes:
@@ -119,7 +119,7 @@ class Link:
     event: str
 
 
-def read_chain(repo: Repo, run: str) -> list[Link]:
+def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
     """Return the evidence that the hidden ref of ``run`` keeps alive, newest first.
 
     Raises:
@@ -148,14 +148,14 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     return end
 
 
-def _links(repo: Repo, end: str | None) -> list[Link]:
+def _links(repo: Repo, end: str | None) -> list[EvidenceLink]:
     """Return the chain that ends at ``end``, newest first."""
-    links: list[Link] = []
+    links: list[EvidenceLink] = []
     oid = end
     while oid is not None:
         commit = repo.commit(oid)
         match = _EVENT_COMMIT.search(message_of(commit))
-        links.append(Link(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
+        links.append(EvidenceLink(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
     return links
 
@@ -199,7 +199,9 @@ def _listed(repo: Repo, run: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]) -> Iterator[Problem]:
+def dropping_problems(
+    repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]
+) -> Iterator[IntegrityProblem]:
     """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
 
     Args:
@@ -211,12 +213,12 @@ def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: 
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
     if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
-        yield Problem(commit="", sentence=sentence)
+        yield IntegrityProblem(commit="", sentence=sentence)
         return
     lines = text.splitlines()
     for line in lines:
         if _LINE.fullmatch(line) is None:
-            yield Problem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
+            yield IntegrityProblem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
     if not lines:
         return
     try:
@@ -232,7 +234,7 @@ def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: 
             sentence = (
                 f"{name} names its evidence, and that of the first, the best and the last version is never dropped"
             )
-            yield Problem(commit=record.commit, sentence=sentence)
+            yield IntegrityProblem(commit=record.commit, sentence=sentence)
 
 
 def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:

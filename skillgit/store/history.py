@@ -45,7 +45,7 @@ class Source:
 def run_names(tips: Iterable[str]) -> list[str]:
     """Return the names of all runs that have an accepted line among the refs ``tips``."""
     entries = (refs.parse(name) for name in tips)
-    return sorted({ref.run for ref in entries if ref is not None and ref.kind is refs.Kind.RUN})
+    return sorted({ref.run for ref in entries if ref is not None and ref.kind is refs.RefKind.RUN})
 
 
 def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
@@ -91,7 +91,7 @@ def _before_the_parting(
     steps = [
         source.ref.number
         for name, source in ours.items()
-        if source.ref.kind is refs.Kind.REJECTED and name not in theirs
+        if source.ref.kind is refs.RefKind.REJECTED and name not in theirs
     ]
     for commit in first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
@@ -102,7 +102,7 @@ def _before_the_parting(
     return {
         name: source
         for name, source in theirs.items()
-        if source.ref.kind is not refs.Kind.REJECTED or parting is None or source.ref.number < parting
+        if source.ref.kind is not refs.RefKind.REJECTED or parting is None or source.ref.number < parting
     }
 
 
@@ -114,7 +114,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
         if ref is None or ref.run != run or not ref.kind.is_truth:
             continue
         theirs = remotes.setdefault(ref.remote, {})
-        if ref.kind is not refs.Kind.ATTIC:
+        if ref.kind is not refs.RefKind.ATTIC:
             theirs[ref.local if ref.remote else name] = Source(ref=ref, actual=name, tip=tip)
         elif ref.remote:
             for branch, source in _candidates(repo, name, tip).items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class IntegrityProblem:
     """Something that is wrong with a run.
 
     Attributes:
@@ -194,7 +194,7 @@ def _tail(path: Path, size: int) -> bytes:
 _GRAFTS = "info/grafts"
 
 
-def sight_problems(repo: Repo) -> Iterator[Problem]:
+def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what makes git and skillgit disagree about this repository.
 
     Raises:
@@ -202,10 +202,16 @@ def sight_problems(repo: Repo) -> Iterator[Problem]:
     """
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:
-        yield Problem(commit="", sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
+        yield IntegrityProblem(
+            commit="", sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}"
+        )
     elif name := answer.out.decode().strip():
         oid = name.rpartition("/")[2]
-        yield Problem(commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
+        yield IntegrityProblem(
+            commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}"
+        )
     grafts = repo.common_dir / _GRAFTS
     if grafts.is_file() and any(line.strip() and not line.startswith("#") for line in grafts.read_text().splitlines()):
-        yield Problem(commit="", sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")
+        yield IntegrityProblem(
+            commit="", sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}"
+        )

@@ -47,7 +47,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LinePosition:
     """Where a run stands.
 
     Attributes:
@@ -129,7 +129,7 @@ def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
     return decoded(commit, read_slow) if trailers.has_trailers(message_of(commit)) else None
 
 
-def place_of(repo: Repo, oid: str) -> Place:
+def place_of(repo: Repo, oid: str) -> LinePosition:
     """Return skill and version at the commit ``oid`` of a line; its step and epoch are those of events on the line.
 
     Raises:
@@ -144,7 +144,7 @@ def place_of(repo: Repo, oid: str) -> Place:
         if block.one("Version"):
             skill = block.token("Skill")
             edits = sum(changes_skill(candidate, skill) for candidate in bare)
-            return Place(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+            return LinePosition(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
     raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
 
 
@@ -161,7 +161,7 @@ def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
         return None
 
 
-def placed(chain: Iterable[Link], before: Place, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
     """Yield the events of the line.
 
     Args:
@@ -198,7 +198,7 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
         )
 
 
-def _edit(commit: pygit2.Commit, position: Place) -> Recorded:
+def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
     """Return the edit that a person made with ``commit``, after which the run stands at ``position``."""
     body = message.read_free_body(message_of(commit))
     before = tree.read_texts(commit.parents[0].tree, position.skill)

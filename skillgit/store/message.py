@@ -230,17 +230,17 @@ def _read_changes(paragraph: str) -> list[tuple[Literal["+", "-"], str]]:
     return changes
 
 
-class Flips(TypedDict):
+class EventFlips(TypedDict):
     """The items that an event fixed and broke."""
 
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
 
 
-def read_flips(paragraph: str) -> Flips:
+def read_flips(paragraph: str) -> EventFlips:
     """Return what the paragraph of fixed and broken items tells; it may be empty."""
     if not paragraph:
-        return Flips(fixed=(), broken=())
+        return EventFlips(fixed=(), broken=())
     entries: dict[str, str] = {}
     for line in paragraph.split("\n"):
         if line.startswith("  "):
@@ -253,7 +253,7 @@ def read_flips(paragraph: str) -> Flips:
         if not all(ids.split(", ")):
             raise TrailerError(f"'{name}: {ids[:60]}' is not a list of items", hint="skillgit fsck")
     flips = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in entries.items()}
-    return Flips(fixed=flips.get("fixed", ()), broken=flips.get("broken", ()))
+    return EventFlips(fixed=flips.get("fixed", ()), broken=flips.get("broken", ()))
 
 
 def _decoded(item: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from skillgit.store.binary import Answer
+    from skillgit.store.binary import GitResult
 
 TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""
@@ -278,7 +278,7 @@ def _work_trees(repo: Repo) -> list[Repo]:
     return trees
 
 
-def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> Answer:
+def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:
     """Let a work tree go from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
     git(tree, "update-index", "-q", "--refresh")
     answer = git(tree, "read-tree", "-m", "-u", *options, old, new)
@@ -288,7 +288,7 @@ def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, 
     return git(tree, "read-tree", "-m", "-u", *options, old, new)
 
 
-def _check(tree: Repo, answer: Answer, *, has_moved: bool = False) -> None:
+def _check(tree: Repo, answer: GitResult, *, has_moved: bool = False) -> None:
     if answer.code == 0:
         return
     match = _IN_THE_WAY.search(answer.error)

@@ -77,17 +77,17 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     return sorted((*line.placed(chain, before, sides), *sides), key=lambda record: record.order)
 
 
-def _place_before(repo: Repo, run: str, chain: list[line.Link], stop: str | None) -> line.Place:
+def _place_before(repo: Repo, run: str, chain: list[line.Link], stop: str | None) -> line.LinePosition:
     """Return where the run stood before the commits of ``chain``, which follow the commit ``stop``."""
     first = chain[0].decoded if chain else None
     if stop is None or not chain:
-        return line.Place(run=run, skill=first.event.skill if first is not None else "")
+        return line.LinePosition(run=run, skill=first.event.skill if first is not None else "")
     return line.place_of(repo, stop)
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
     """Return the events of a branch beside the run's line, but for those in ``boundary`` and before."""
-    if branch.ref.kind is refs.Kind.REJECTED:
+    if branch.ref.kind is refs.RefKind.REJECTED:
         return [] if branch.tip in boundary else [read_commit(repo, branch.tip)]
     records: list[Recorded] = []
     for commit in first_parents(repo, branch.tip):

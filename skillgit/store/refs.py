@@ -40,7 +40,7 @@ _RELEASE = re.compile(r"refs/tags/[a-z0-9-]+/v\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
 _HIDDEN = re.compile(rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
 
 
-class Kind(StrEnum):
+class RefKind(StrEnum):
     """What a ref of skillgit is for."""
 
     RUN = "run"
@@ -60,8 +60,8 @@ class Kind(StrEnum):
 
 
 # a tuple, since members are found by identity and hashed in a function of Python's
-_TRUTH = (Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC)
-_KINDS = {str(kind): kind for kind in Kind}
+_TRUTH = (RefKind.RUN, RefKind.REJECTED, RefKind.SLOW, RefKind.ATTIC)
+_KINDS = {str(kind): kind for kind in RefKind}
 
 
 class Ref(NamedTuple):
@@ -76,7 +76,7 @@ class Ref(NamedTuple):
         intervention: Which intervention of the run it is; 0 for steps and the reflection on an epoch.
     """
 
-    kind: Kind
+    kind: RefKind
     run: str = ""
     number: int = 0
     remote: str = ""
@@ -87,19 +87,19 @@ class Ref(NamedTuple):
     def local(self) -> str:
         """The name that this ref has, or would have, as a ref of this repository."""
         match self.kind:
-            case Kind.RUN:
+            case RefKind.RUN:
                 return run_branch(self.run)
-            case Kind.REJECTED:
+            case RefKind.REJECTED:
                 return rejected_branch(self.run, self.number, self.origin, self.intervention)
-            case Kind.SLOW:
+            case RefKind.SLOW:
                 return slow_branch(self.run)
-            case Kind.BEST:
+            case RefKind.BEST:
                 return best_branch(self.run)
-            case Kind.TAG:
+            case RefKind.TAG:
                 return version_tag(self.run, self.number)
-            case Kind.EVIDENCE | Kind.DROPPED | Kind.ATTIC:
+            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC:
                 return _HIDDEN_REFS[self.kind](self.run)
-            case Kind.NOTES:
+            case RefKind.NOTES:
                 return NOTES
 
 
@@ -164,7 +164,7 @@ def tracking(remote: str, name: str) -> str:
     return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
-_HIDDEN_REFS = {Kind.EVIDENCE: evidence_ref, Kind.DROPPED: dropped_ref, Kind.ATTIC: attic_ref}
+_HIDDEN_REFS = {RefKind.EVIDENCE: evidence_ref, RefKind.DROPPED: dropped_ref, RefKind.ATTIC: attic_ref}
 
 
 def branch_of(event: Event) -> str:
@@ -189,13 +189,13 @@ def parse(name: str) -> Ref | None:
     if match := _BRANCH.fullmatch(name):
         remote, kind, run, rejected_run, step, origin, intervention = match.groups("")
         if rejected_run:
-            return Ref(Kind.REJECTED, rejected_run, int(step), remote, origin or STEP, int(intervention or 0))
+            return Ref(RefKind.REJECTED, rejected_run, int(step), remote, origin or STEP, int(intervention or 0))
         return Ref(_KINDS[kind], run, remote=remote)
     if match := _TAG.fullmatch(name):
-        return Ref(Kind.TAG, match["run"], int(match["version"]))
+        return Ref(RefKind.TAG, match["run"], int(match["version"]))
     if match := _HIDDEN.fullmatch(name):
         return Ref(_KINDS[match["kind"]], match["run"], remote=match["remote"] or "")
-    return Ref(Kind.NOTES) if name == NOTES else None
+    return Ref(RefKind.NOTES) if name == NOTES else None
 
 
 def short(name: str) -> str:
@@ -215,7 +215,7 @@ _RECENT_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RefSnapshot:
     """What refs looked like at one moment.
 
     Attributes:
@@ -239,7 +239,7 @@ class RefFiles:
         self._folder, self._wanted = folder, predicate
         self._parsed: tuple[str, Mapping[str, str]] = ("", {})
 
-    def look(self) -> Look:
+    def look(self) -> RefSnapshot:
         """Look at the refs.
 
         Raises:
@@ -250,8 +250,8 @@ class RefFiles:
                 # git writes the packed file before it removes loose ones: between two equal marks none can get lost
                 before, loose = self._mark(), dict(_loose(self._folder))
                 if before == (after := self._mark()):
-                    return Look(packed=_settled(after), loose=loose)
-        return Look(packed="", loose=loose)
+                    return RefSnapshot(packed=_settled(after), loose=loose)
+        return RefSnapshot(packed="", loose=loose)
 
     def read(self) -> dict[str, str]:
         """Return the wanted refs with the commits that they point to; symbolic and damaged ones are left out.

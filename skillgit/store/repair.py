@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.store.event_commit import Recorded
-    from skillgit.store.evidence import Link
+    from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
 _REASON = "skillgit: fsck --repair"
@@ -196,7 +196,7 @@ def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
     with repo_lock(repo):
         for name in repo.damaged_refs(run):
             ref = refs.parse(name)
-            if ref is not None and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
+            if ref is not None and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}:
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
 
@@ -234,7 +234,7 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
         yield f"{refs.short(name)} no longer keeps what is not of run {run}"
 
 
-def _own(repo: Repo, run: str, links: Sequence[Link]) -> list[Recorded]:
+def _own(repo: Repo, run: str, links: Sequence[EvidenceLink]) -> list[Recorded]:
     """Return the events of ``run`` among those that ``links`` name."""
     records: list[Recorded] = []
     for link in links:

@@ -16,7 +16,7 @@ from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
 from skillgit.store.private import private_folder
-from skillgit.store.refs import Look, RefFiles
+from skillgit.store.refs import RefFiles, RefSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -223,7 +223,7 @@ class Repo:
         finally:
             self._still = None
 
-    def look(self) -> Look:
+    def look(self) -> RefSnapshot:
         """Return what the refs look like now, so that a later look can tell whether any moved."""
         return self._ref_files.look()
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _REASON = "skillgit: fsck --repair"
 _REFLOG_LINE = re.compile(r"^[0-9a-f]{40} ([0-9a-f]{40}) ", re.MULTILINE)
-_BRANCHES = {refs.Kind.RUN, refs.Kind.SLOW, refs.Kind.REJECTED}
-_CHECKED = {*_BRANCHES, refs.Kind.EVIDENCE}
+_BRANCHES = {refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.REJECTED}
+_CHECKED = {*_BRANCHES, refs.RefKind.EVIDENCE}
 _SHORT = 12
 
 
@@ -132,7 +132,9 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
 def _derived_names(repo: Repo, run: str) -> set[str]:
     entries = {name: refs.parse(name) for name in repo.damaged_refs(run)}
     return {
-        name for name, ref in entries.items() if ref and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}
+        name
+        for name, ref in entries.items()
+        if ref and ref.run == run and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}
     }
 
 
@@ -189,7 +191,7 @@ def _witnesses(repo: Repo, run: str) -> Iterator[str]:
     """Yield the commits that tags, the best branch and the evidence of ``run`` name, as far as they can be read."""
     for name, tip in repo.tips(run).items():
         ref = refs.parse(name)
-        if ref is not None and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
+        if ref is not None and ref.run == run and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}:
             yield tip
     with suppress(SkillgitError):
         yield from (link.event for link in read_chain(repo, run) if link.event)

@@ -44,14 +44,14 @@ from skillgit.store.trailer_values import (
     SPENT,
     SUMMARY,
     TEXT,
-    Form,
+    ValueForm,
     default_of,
     member,
 )
 
 if TYPE_CHECKING:
     from skillgit.domain.event import Event
-    from skillgit.store.trailer_values import Kind, Record
+    from skillgit.store.trailer_values import Record, TokenKind
 
 KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.items() if event is not Edited}
 """The events that have trailers, by name."""
@@ -75,7 +75,7 @@ class Trailer:
     """
 
     key: str
-    form: Form | Kind | Record[Any]
+    form: ValueForm | TokenKind | Record[Any]
     attribute: str
     kinds: frozenset[type[Event]]
     meaning: str
@@ -101,8 +101,8 @@ _VERSIONS = _on(Accepted, SlowMerged, Reverted)
 _INHERITING = _on(RunStarted, SlowMerged, Reverted)
 _GATED = _PROPOSED | _VERSIONS | {Measured}
 _PAID = _EVERY - {SlowMerged}
-_NAME = Form(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_kind)
-_SEED = Form("`0`", lambda _: {}, lambda _: "0")
+_NAME = ValueForm(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_kind)
+_SEED = ValueForm("`0`", lambda _: {}, lambda _: "0")
 
 TRAILERS: Final = (
     Trailer("Event", _NAME, "", _EVERY, "What happened", NEEDED),

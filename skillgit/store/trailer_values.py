@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
 from skillgit.domain.gate import Decision, NoRegression, Verdict
@@ -37,7 +37,7 @@ WORD: Final = ""
 """The key of the word that a value begins with."""
 
 
-class Form(NamedTuple):
+class ValueForm(NamedTuple):
     """How a value is read and written.
 
     Attributes:
@@ -52,7 +52,7 @@ class Form(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TokenKind:
     """A kind of token.
 
     Attributes:
@@ -85,24 +85,24 @@ def _number(token: str) -> float:
     return number
 
 
-TEXT = Kind("a text", TOKEN, _text)
-INTEGER = Kind("an integer", trailers.INTEGER, int)
+TEXT = TokenKind("a text", TOKEN, _text)
+INTEGER = TokenKind("an integer", trailers.INTEGER, int)
 # the sum over a history of any length has to fit into what a database calls an integer
-AMOUNT = Kind("an integer from 0, of at most 15 digits", re.compile(r"[0-9]{1,15}"), int)
-NUMBER = Kind("a number", re.compile(r"-?[0-9][0-9.e+-]*"), _number)
-VERSION = Kind("`v` and a number", re.compile(r"v[0-9]{1,18}"), lambda token: int(token[1:]), "v{}".format)
+AMOUNT = TokenKind("an integer from 0, of at most 15 digits", re.compile(r"[0-9]{1,15}"), int)
+NUMBER = TokenKind("a number", re.compile(r"-?[0-9][0-9.e+-]*"), _number)
+VERSION = TokenKind("`v` and a number", re.compile(r"v[0-9]{1,18}"), lambda token: int(token[1:]), "v{}".format)
 
 
-def member(members: type[StrEnum]) -> Kind:
+def member(members: type[StrEnum]) -> TokenKind:
     """Return the kind of tokens that name a member of an enumeration."""
     # an enumeration finds its members in a function of Python's, which is slower by far
     names = {str(value): value for value in members}
-    return Kind("one of " + " ".join(f"`{name}`" for name in names), TOKEN, names.__getitem__, str)
+    return TokenKind("one of " + " ".join(f"`{name}`" for name in names), TOKEN, names.__getitem__, str)
 
 
-def flag(token: str, *, means: bool) -> Kind:
+def flag(token: str, *, means: bool) -> TokenKind:
     """Return the kind of a field that says one truth value with ``token``, and the other one by its absence."""
-    return Kind(f"`{token}`", re.compile(re.escape(token)), lambda _: means, lambda _: token)
+    return TokenKind(f"`{token}`", re.compile(re.escape(token)), lambda _: means, lambda _: token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Field:
     """
 
     key: str
-    kind: Kind
+    kind: TokenKind
     name: str = ""
     absent: Any = AS_THE_CLASS
     when: Callable[[Any], bool] | None = None
@@ -264,7 +264,7 @@ EDIT = Record(
     Field("op", member(Op)),
     Field("file", TEXT),
     Field("support", INTEGER),
-    Field("source", member(Source)),
+    Field("source", member(EditSource)),
     Field("anchor", TEXT),
     Field("fixed", INTEGER),
     Field("broken", INTEGER),
@@ -360,7 +360,7 @@ def _read_measurement(text: str) -> Measurement:
     return INHERITED.read(rest) if word == _INHERITED else SUMMARY.read(text)
 
 
-MEASUREMENT = Form("an evaluation, or `inherited from=v<N>`", _read_measurement, _write_measurement)
+MEASUREMENT = ValueForm("an evaluation, or `inherited from=v<N>`", _read_measurement, _write_measurement)
 
 
 def read_cost(text: str, entries: Iterable[str]) -> Cost:

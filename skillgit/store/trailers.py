@@ -99,7 +99,7 @@ def last_paragraph(message: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TrailerBlock:
     """A parsed trailer block: key without prefix to values, in order; foreign trailers are left out."""
 
     trailers: Mapping[str, list[str]]
@@ -138,7 +138,7 @@ class Block:
         return self.trailers.get(key, [])
 
 
-def parse_block(message: str) -> Block:
+def parse_block(message: str) -> TrailerBlock:
     """Return the trailer block of ``message``.
 
     Raises:
@@ -163,7 +163,7 @@ def parse_block(message: str) -> Block:
             f"the commit has format {', '.join(fields['Format'])}, and this skillgit reads format {FORMAT}",
             hint="install a newer skillgit",
         )
-    return Block(fields)
+    return TrailerBlock(fields)
 
 
 @lru_cache(maxsize=1 << 8)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from skillgit.app.place.context import Context
-    from skillgit.tui.start import Start
+    from skillgit.tui.start import StartPicture
     from skillgit.view.screen import Style
 
 P = ParamSpec("P")
@@ -80,7 +80,7 @@ class SkillgitApp(App[None]):
         context: Context,
         run: str = "",
         *,
-        start: Start | None = None,
+        start: StartPicture | None = None,
         opening: Callable[[], Screen[None]] | None = None,
         unicode: bool = True,
         watch: bool = True,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from skillgit.domain.kinds import EventKind
 from skillgit.errors import UsageError
-from skillgit.index.browsing import Comparison, Number
+from skillgit.index.browsing import Number, NumberComparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,14 +70,16 @@ def _split(text: str) -> list[str]:
         return text.replace('"', "").split()
 
 
-def _comparisons(match: re.Match[str]) -> Iterable[Comparison]:
+def _comparisons(match: re.Match[str]) -> Iterable[NumberComparison]:
     quantity, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
     between = _RANGE.fullmatch(value)
     if between and sign in {":", "="}:
-        yield Comparison(what=quantity, sign=">=", value=_number(quantity, between["low"]))
-        yield Comparison(what=quantity, sign="<=", value=_number(quantity, between["high"]))
+        yield NumberComparison(what=quantity, sign=">=", value=_number(quantity, between["low"]))
+        yield NumberComparison(what=quantity, sign="<=", value=_number(quantity, between["high"]))
     else:
-        yield Comparison(what=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value))
+        yield NumberComparison(
+            what=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value)
+        )
 
 
 def _number(quantity: str, text: str) -> float:

@@ -35,7 +35,7 @@ THEME: Final = "skillgit.tui.theme"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class StartPicture:
     """What the first picture shows.
 
     Attributes:
@@ -64,7 +64,7 @@ def named(runs: Sequence[RunRow], name: str) -> str:
     return name if name in near else near[0] if len(near) == 1 else ""
 
 
-def read_start(context: Context, run: str) -> Start:
+def read_start(context: Context, run: str) -> StartPicture:
     """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run.
 
     Raises:
@@ -73,7 +73,7 @@ def read_start(context: Context, run: str) -> Start:
     """
     before, overview = standing(context), browse.overview(context)
     first = named(overview.runs, run) or overview.chosen
-    return Start(
+    return StartPicture(
         standing=before,
         settings=git_settings(context, setting_names()),
         overview=overview,
@@ -83,7 +83,7 @@ def read_start(context: Context, run: str) -> Start:
 
 
 @contextmanager
-def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], Start]]:
+def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPicture]]:
     """Begin to read what the first picture shows, and yield what waits for it; it raises what :func:`read_start` does.
 
     Another process does it where it can be forked.
@@ -95,10 +95,10 @@ def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], Start]]:
     with forks(1, read) as pool:
         reading = pool.submit(call)
 
-        def wait() -> Start:
+        def wait() -> StartPicture:
             # what the other process fails at, for whatever reason, is done here, and meets the same
             with suppress(Exception):
-                start: Start = reading.result()
+                start: StartPicture = reading.result()
                 return start
             return read()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
 
 
-class Trainer:
+class TrainerProcess:
     """``skillgit train`` as a process without a terminal.
 
     Keys reach the screen and never the process, so that nobody stops a training by mistake; what it says is kept in
@@ -60,7 +60,7 @@ class Trainer:
         return self._said.read(), self._errors.read()
 
 
-def watch(context: Context, trainer: Trainer, *, unicode: bool) -> str:
+def watch(context: Context, trainer: TrainerProcess, *, unicode: bool) -> str:
     """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
     screens: list[LiveScreen] = []
 

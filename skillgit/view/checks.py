@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.rules import Severity
+from skillgit.app.format.rules import RuleSeverity
 from skillgit.app.upkeep.replay import INDEX
 from skillgit.view.screen import Style
 from skillgit.view.text import fit, pad
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillgit.view.screen import Screen
 
 
-_STYLES = {Severity.ERROR: Style.REJECTED, Severity.WARNING: Style.REVERTED}
+_STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVERTED}
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:

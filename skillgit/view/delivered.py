@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
-    from skillgit.app.deliver.install import InstallResult, Standing
+    from skillgit.app.deliver.install import InstallResult, InstallState
     from skillgit.app.deliver.installed import Installed, UninstallResult
-    from skillgit.app.format.folders import Change
+    from skillgit.app.format.folders import FileChange
     from skillgit.app.sources.skillopt.outputs import Imported
     from skillgit.view.screen import Screen
 
@@ -39,13 +39,13 @@ def exported(result: ExportedSkill) -> Iterator[str]:
         yield f"{path} holds {version}, {words.plural(len(result.files), 'file')}"
 
 
-def would_change(changes: Sequence[Change]) -> Iterator[str]:
+def would_change(changes: Sequence[FileChange]) -> Iterator[str]:
     """Yield a line for each file that is not what it would be."""
     for change in changes:
         yield f"{_SIGNS[change.status]}  {one_line(change.path or '.')}"
 
 
-def differences(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
     """Yield the differences of the texts, with nothing in them that a terminal obeys."""
     for change in changes:
         text = inert(change.diff)
@@ -87,7 +87,7 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
         yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
 
 
-def _standing(standing: Standing) -> str:
+def _standing(standing: InstallState) -> str:
     if not standing.name:
         return "what did not come from here"
     return f"an edited {_called(standing.name)}" if standing.by_hand else _called(standing.name)

@@ -14,9 +14,9 @@ from skillgit.view.words import plural, short
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.exchange.findings import Finding
+    from skillgit.app.exchange.findings import ScanFinding
     from skillgit.app.exchange.publication import Scan
-    from skillgit.app.exchange.pull import Cloned, Fetched, Joined, Pulled
+    from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.view.screen import Screen
@@ -128,7 +128,7 @@ def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str
     return name, word, "; ".join(part for part in (count, entry.note) if part)
 
 
-def fetched(result: Fetched, screen: Screen) -> Iterator[str]:
+def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
     """Yield what is new, by run."""
     if not result.refs:
         yield f"nothing new from {result.remote}, {result.url}"
@@ -207,7 +207,7 @@ def found(result: Scan, screen: Screen) -> Iterator[str]:
         yield f"      {screen.paint(Style.FAINT, faint)}"
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: ScanFinding) -> str:
     if not finding.path:
         return f"message, line {finding.line}"
     return f"{finding.path}:{finding.line}" if finding.line else finding.path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphPosition:
     """Where an event stands.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Lane:
     own: bool
 
 
-def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[Place]:
+def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:
     """Yield where each of ``rows`` stands, newest first.
 
     Args:
@@ -67,7 +67,7 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
         lower = [at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index]
         exits = lanes.leave(lane, lower)
         below = lanes.drawn()
-        yield Place(lane, above, below, (*came, *exits))
+        yield GraphPosition(lane, above, below, (*came, *exits))
         above = below
 
 
@@ -230,7 +230,7 @@ class _Pen:
         self._last: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
         self._base: list[str] = []
 
-    def row(self, position: Place, row: LogRow, *, is_tied: bool) -> list[str]:
+    def row(self, position: GraphPosition, row: LogRow, *, is_tied: bool) -> list[str]:
         """Return the columns on the event's line, without the empty ones at the end."""
         sign = cells.sign(Entry.of_row(row), self._screen)
         own = position.lane * self._pitch
@@ -243,7 +243,7 @@ class _Pen:
         columns[at] = sign
         return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
 
-    def below(self, position: Place) -> str:
+    def below(self, position: GraphPosition) -> str:
         """Return the columns on the lines under the event."""
         lanes = max(position.lane + 1, len(position.below))
         margin = self._below.get((position.below, lanes))
@@ -255,7 +255,7 @@ class _Pen:
             self._below[position.below, lanes] = margin
         return margin
 
-    def _lines(self, position: Place, *, beside: bool) -> list[str]:
+    def _lines(self, position: GraphPosition, *, beside: bool) -> list[str]:
         """Return the columns with all lines that pass; that of the event's run, too, if it stands ``beside`` it."""
         own = position.lane
         columns = self._passing(position.above, position.below)
@@ -274,7 +274,7 @@ class _Pen:
             self._base = [column for up, down in lanes for column in (signs[up or down], *space)]
         return self._base.copy()
 
-    def _lead(self, columns: list[str], position: Place, at: int, edge: int) -> None:
+    def _lead(self, columns: list[str], position: GraphPosition, at: int, edge: int) -> None:
         """Draw the edge between the event's sign and the lane ``edge``; other lines run over it."""
         goal = edge * self._pitch
         step = 1 if goal > at else -1
@@ -294,7 +294,7 @@ class _Pen:
         return columns
 
 
-def _ends(position: Place, lane: int) -> int:
+def _ends(position: GraphPosition, lane: int) -> int:
     """Return whether the lane comes from above and whether it goes on below."""
     up = lane < len(position.above) and position.above[lane]
     down = lane < len(position.below) and position.below[lane]

@@ -42,7 +42,7 @@ def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class AttemptRecord:
     """One attempt in machine formats; scores are absent where it was not measured or failed to evaluate."""
 
     name: str
@@ -61,10 +61,10 @@ class Record:
     told: str | None
 
 
-def records(story: ItemStory) -> list[Record]:
+def records(story: ItemStory) -> list[AttemptRecord]:
     """Return the attempts for machine formats."""
     return [
-        Record(
+        AttemptRecord(
             name=attempt.name,
             commit=attempt.commit,
             version=attempt.version,

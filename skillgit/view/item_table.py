@@ -103,7 +103,7 @@ def _sign(table: ItemTable, line: ItemLine, index: int, screen: Screen) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class ItemRecord:
     """One item in machine formats; ``outcomes`` are its scores by version or candidate."""
 
     item: str
@@ -119,16 +119,16 @@ class Record:
     outcomes: Mapping[str, float | None] | tuple[str, ...]
 
 
-def records(table: ItemTable, *, cells: bool) -> list[Record]:
+def records(table: ItemTable, *, cells: bool) -> list[ItemRecord]:
     """Return the items for machine formats; ``cells`` writes the outcomes as ``v7=1.0``, for columns."""
     return [_record(line, table.columns, cells=cells) for line in table.rows]
 
 
-def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> Record:
+def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> ItemRecord:
     pairs = zip(columns, line.cells, strict=True)
     scores = {column.name: cell.value for column, cell in pairs if cell is not None}
     outcomes = tuple(f"{name}={'failed' if value is None else value}" for name, value in scores.items())
-    return Record(
+    return ItemRecord(
         item=line.item,
         task_type=line.task_type,
         first=line.first,

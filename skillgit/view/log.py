@@ -52,7 +52,7 @@ _EVENT_REST = 33
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """One event of the log.
 
     Attributes:
@@ -77,7 +77,7 @@ def log_lines(
     graph: Mapping[str, Sequence[str]] | None = None,
     runs: bool = False,
     flips: Mapping[str, str] | None = None,
-) -> Iterator[Line]:
+) -> Iterator[LogLine]:
     """Yield the log.
 
     Args:
@@ -101,14 +101,14 @@ def log_lines(
     for cell, before, text, after, name in zip(drawing.rows, fronts, texts, backs, names, strict=True):
         title = fit(text, room, screen.glyphs.ellipsis)
         label = screen.paint(Style.FAINT, title[: len(name)]) + title[len(name) :]
-        yield Line(f"{cell.row} {before}   {pad(label, room)}  {after}".rstrip(), cell.below)
+        yield LogLine(f"{cell.row} {before}   {pad(label, room)}  {after}".rstrip(), cell.below)
 
 
 def _signs(entries: Sequence[Entry], screen: Screen) -> Graph:
     return Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
 
 
-def with_changes(lines: Iterable[Line], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
+def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
     """Yield each event with what it changed under it, an empty line on both sides.
 
     Where nobody looks and no graph is drawn, changes are git's own bytes.

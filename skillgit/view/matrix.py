@@ -44,7 +44,7 @@ _MEANINGS: Final[dict[Difference, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class MatrixRecord:
     """One version under one model, for machine formats."""
 
     version: str
@@ -62,10 +62,10 @@ class Record:
     others: int
 
 
-def matrix_records(matrix: Matrix) -> list[Record]:
+def matrix_records(matrix: Matrix) -> list[MatrixRecord]:
     """Return one row for each version and model."""
     return [
-        Record(
+        MatrixRecord(
             version=name(row.row),
             commit=row.row.commit,
             model=cell.model,

@@ -12,10 +12,10 @@ from skillgit.view.text import table, wrap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.known.scores import Comparison, Interval, Scores
+    from skillgit.app.known.scores import Interval, Scores, SkillComparison
     from skillgit.app.measure.eval import ArmScores, Evaluated
     from skillgit.app.measure.retest import Retested, RetestRow
-    from skillgit.app.measure.verification import Verdict
+    from skillgit.app.measure.verification import ClaimVerdict
     from skillgit.app.measure.verify import Verified
     from skillgit.view.screen import Screen
 
@@ -81,7 +81,7 @@ def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[st
     yield from table([head, *rows], align="lr" + "r" * len(arms))
 
 
-def _against(comparisons: Sequence[Comparison], screen: Screen) -> Iterator[str]:
+def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator[str]:
     metric = comparisons[0].metric
     names = ("", f"{metric} gained", "95 %", "fixed", "broken", "paired test")
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
@@ -202,7 +202,7 @@ def verify_lines(result: Verified, screen: Screen) -> Iterator[str]:
             yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
 
 
-def _meaning(verdict: Verdict) -> str:
+def _meaning(verdict: ClaimVerdict) -> str:
     return {
         "consistent": " with what was recorded",
         "lower": " than recorded",
@@ -230,7 +230,7 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
         yield "cost", words.cost(result.cost, screen)
 
 
-def _numbers(verdict: Verdict, screen: Screen) -> Iterator[tuple[str, str]]:
+def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.recorded is not None:
         yield "recorded", f"{words.score(verdict.recorded)} on the {words.plural(verdict.n, 'item')} of the sample"
     failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
-    from skillgit.app.sources.data_check import DataCheck, Finding, Severity, SplitSummary
-    from skillgit.app.sources.data_fetch import Fetched
-    from skillgit.app.sources.tasks import Draft, Reviewed
+    from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+    from skillgit.app.sources.data_fetch import FetchedData
+    from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.plugin.backend import Price
@@ -66,7 +66,7 @@ def _types(types: Mapping[str, int]) -> str:
     return ", ".join(parts[:_TYPES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _findings(severity: Severity, hint: str, findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
+def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
     """Yield findings that one hint helps with."""
     indent = " " * (width("warning") + 2)
     label = pad(screen.paint(_STYLES[severity.value], severity.value), len(indent))
@@ -76,7 +76,7 @@ def _findings(severity: Severity, hint: str, findings: Iterable[Finding], screen
     yield from (screen.paint(Style.FAINT, line) for line in wrap(hint, screen.width, indent))
 
 
-def fetched(dataset: Fetched, screen: Screen) -> Iterator[str]:
+def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
     """Yield what was written, and how to use it."""
     yield f"{dataset.source} at {screen.paint(Style.OID, short(dataset.revision))}, in {dataset.place}"
     yield from table([(file.path, plural(file.items, "item")) for file in dataset.files], align="lr", indent="  ")
@@ -271,7 +271,7 @@ def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
         yield f"no drafts are left; {words.plural(result.count, 'task')}"
 
 
-def _draft(draft: Draft, screen: Screen) -> Iterator[str]:
+def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.STRONG, draft.id)} {screen.paint(Style.FAINT, f'line {draft.line}')}"
     yield from (f"    {line}" for line in draft.prompt.splitlines())
     for name, value in draft.expected.items():

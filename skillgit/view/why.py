@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from skillgit.app.known.step_evidence import Attempt
+    from skillgit.app.known.step_evidence import TrainAttempt
     from skillgit.app.rules.lineage import LaterChange
     from skillgit.app.rules.why import Story
     from skillgit.index.rule_queries import OriginRow
@@ -143,7 +143,7 @@ def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
         yield _Fact(text=f"and {len(rest)} more: {' '.join(rest)}")
 
 
-def _attempt(attempt: Attempt, screen: Screen) -> Iterator[_Fact]:
+def _attempt(attempt: TrainAttempt, screen: Screen) -> Iterator[_Fact]:
     is_solved = attempt.hard is not None and attempt.hard >= 1.0
     style, sign = (Style.ACCEPTED, screen.glyphs.passed) if is_solved else (Style.REJECTED, screen.glyphs.rejected)
     yield _Fact(text=f"{screen.paint(style, sign)} {inert(attempt.item)}", whole=True)

@@ -21,7 +21,7 @@ from soaking import examples
 from wire.rough import Rough, rough_server
 from wire.small_answers import CHAT, DIALECTS, FRAMES, KEY, MESSAGE, RESPONSES, backend
 
-from skillgit.calls.client import Calls, Policy, Route
+from skillgit.calls.client import CallPolicy, Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.errors import BackendError, BudgetError, ProviderFailureError
@@ -191,7 +191,7 @@ def test_any_answer_is_a_reply_or_a_known_failure_and_costs_what_a_call_can_cost
 async def _check(asked, limit):
     route = Route(backend=asked, backend_name=asked.info.name, model="m", max_output_tokens=limit)
     with Ledger.in_memory() as ledger:
-        policy = Policy(attempts=1, patience_s=0.0, breaker_limit=1)
+        policy = CallPolicy(attempts=1, patience_s=0.0, breaker_limit=1)
         calls = Calls(
             routes={"target": route},
             ledger=ledger,

@@ -10,7 +10,7 @@ from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBack
 from skillgit.plugin.backend import Request, user
 from skillgit_backends.minimax_chat import MiniMaxChatBackend, _fault
 from skillgit_backends.openai_wire.endpoint import Endpoint
-from skillgit_backends.openai_wire.failing import Fault, judged
+from skillgit_backends.openai_wire.failing import ServerFault, judged
 
 QUESTION = Request(model="MiniMax-M3-echo", messages=(user("hello"),), reasoning_effort="high")
 
@@ -65,7 +65,7 @@ def test_a_model_that_always_thinks_is_not_told_to_stop():
 def test_errors_in_answers_of_status_200_are_recognised(code, kind, told):
     status, said = _fault({"base_resp": {"status_code": code, "status_msg": "what"}})
     here = Endpoint(url="https://h/v1", key="k", key_name="MINIMAX_API_KEY")
-    error = judged(Fault(status=status, said=said), here, "minimax_chat")
+    error = judged(ServerFault(status=status, said=said), here, "minimax_chat")
     assert isinstance(error, kind)
     assert told in error.message
 

@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.client import Calls, Policy, Route
+from skillgit.calls.client import CallPolicy, Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Usage, user
@@ -95,7 +95,7 @@ def door(
         sleep=sleep if sleep is not None else Naps(),
         random=chance(7),
         clock=clock,
-        policy=Policy(**policy),  # type: ignore[arg-type]
+        policy=CallPolicy(**policy),  # type: ignore[arg-type]
         ask_again=ask_again,
     )
     calls.enter(scope, calls.spent())

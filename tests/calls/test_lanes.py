@@ -5,7 +5,7 @@ import asyncio
 from scripted import ScriptedBackend, chance
 
 from skillgit.calls.deadline import Stop
-from skillgit.calls.limiter import Policy, lane_of, lanes
+from skillgit.calls.limiter import CallPolicy, lane_of, lanes
 from skillgit.calls.pipeline import Route
 
 
@@ -14,7 +14,7 @@ def route(name, model, concurrency, lane=""):
 
 
 def made(*routes):
-    return lanes(routes, policy=Policy(), stop=Stop(), random=chance(1))
+    return lanes(routes, policy=CallPolicy(), stop=Stop(), random=chance(1))
 
 
 def test_one_lane_for_each_backend_and_model_as_wide_as_its_narrowest_route():

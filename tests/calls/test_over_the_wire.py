@@ -9,7 +9,7 @@ import pytest
 from scripted import chance
 from wire import Faults, wire_server
 
-from skillgit.calls.client import Calls, Policy, Route
+from skillgit.calls.client import CallPolicy, Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.errors import EnvironmentFaultError, FatalBackendError, RetryableBackendError
@@ -37,7 +37,7 @@ async def opened(wire, tmp_path, *, backend="openai_chat", model="echo", concurr
             caps=Caps(),
             sleep=asyncio.sleep,
             random=chance(3),
-            policy=Policy(**policy),
+            policy=CallPolicy(**policy),
         )
         calls.enter("run/1", calls.spent())
         try:

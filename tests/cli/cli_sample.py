@@ -10,7 +10,7 @@ from skillgit.app.history.log import Log
 from skillgit.app.history.show import Shown
 from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import CostPart
-from skillgit.domain.edit import LeftOut, Op, Source
+from skillgit.domain.edit import EditSource, LeftOut, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -382,8 +382,8 @@ ACCEPTED_EVENT = Accepted(
     base=6,
     version=7,
     edits=(
-        EditRecord(op=Op.INSERT_AFTER, file="SKILL.md", support=4, source=Source.FAILURE, anchor="5f1c0000"),
-        EditRecord(op=Op.DELETE, file="SKILL.md", support=2, source=Source.FAILURE, anchor="9ab00000"),
+        EditRecord(op=Op.INSERT_AFTER, file="SKILL.md", support=4, source=EditSource.FAILURE, anchor="5f1c0000"),
+        EditRecord(op=Op.DELETE, file="SKILL.md", support=2, source=EditSource.FAILURE, anchor="9ab00000"),
     ),
     changes=(Change(sign="+", text="Answer in the unit the question asks for, and say it."),),
     patch=PATCH,

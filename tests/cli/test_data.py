@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.sources.data_check import DataCheck, Finding, Severity, SplitSummary
-from skillgit.app.sources.data_fetch import Fetched, Written
+from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+from skillgit.app.sources.data_fetch import FetchedData, Written
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
 
@@ -36,14 +36,14 @@ FOUND = DataCheck(
         summary(Split.TEST, 3, 3, None, person=2, date=1),
     ),
     findings=(
-        Finding(
+        DataFinding(
             severity=Severity.FAULT,
             kind="leak",
             sentence="the seed skill quotes answers of selection or test items: q-7",
             hint="take the words out of the skill, or the items out of the splits",
             items=("q-7",),
         ),
-        Finding(
+        DataFinding(
             severity=Severity.WARNING,
             kind="alike",
             sentence="items of the train and the test split are almost the same: a-1 ~ z-9, a-2 ~ z-8",
@@ -58,13 +58,15 @@ UNREADABLE = DataCheck(
     environment="docvqa",
     splits=(),
     findings=tuple(
-        Finding(severity=Severity.FAULT, kind="unreadable", sentence=f"val.csv:{line} has no question", hint="add one")
+        DataFinding(
+            severity=Severity.FAULT, kind="unreadable", sentence=f"val.csv:{line} has no question", hint="add one"
+        )
         for line in (3, 9)
     ),
     notes=(),
     exit_code=ExitCode.NO,
 )
-FETCHED = Fetched(
+FETCHED = FetchedData(
     environment="searchqa",
     place=Path("/mine/data/searchqa"),
     source="lucadiliello/searchqa",

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from skillgit.app.known.evaluations import KnownEvaluation
-from skillgit.app.known.scores import Comparison, Scores
+from skillgit.app.known.scores import Scores, SkillComparison
 from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
 from skillgit.app.setup.measuring import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.measuring_options import LiveWatcher
+from skillgit.cli.measuring_options import LiveEvalWatcher
 from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
@@ -50,7 +50,7 @@ RESULT = Evaluated(
     metric="hard",
     arms=(arm("v8", 0.75), arm("none", 0.5, run="", version=None, commit="", test_reads=0)),
     comparisons=(
-        Comparison(
+        SkillComparison(
             split="test",
             name="v8",
             against="none",
@@ -148,7 +148,7 @@ def test_a_mistaken_command_line_is_refused(arguments, skillgit):
 
 
 def test_on_a_pipe_each_result_is_one_line_on_stderr(skillgit, monkeypatch):
-    def run(context: object, request: object, watcher: LiveWatcher) -> Evaluated:
+    def run(context: object, request: object, watcher: LiveEvalWatcher) -> Evaluated:
         del context, request
         watcher.progress(LOOK)
         watcher.measured("v8", "test", group("", 40, 38, 0.75))
@@ -165,7 +165,7 @@ LOOK = EvalProgress(name="v8", split="test", done=10, total=40, before=40, every
 def test_the_live_display_shows_what_is_measured_and_how_far_it_is():
     stream = io.StringIO()
     console = Console(file=stream, width=80, color_system=None)
-    watcher = LiveWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), console)
+    watcher = LiveEvalWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), console)
     watcher.measured("none", "test", group("", 40, 0, None))
     assert stream.getvalue() == "none  test  hard none · soft none · 0 of 40 items scored\n"
     with console.capture() as capture:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.exchange.pull import Cloned, Fetched, FetchedRef, Joined, Joining, Pulled, folder_of
+from skillgit.app.exchange.pull import Cloned, FetchedRef, FetchResult, Joined, Joining, Pulled, folder_of
 from skillgit.app.exchange.push import Cause, Pushed, PushRequest, SentRef, State
 from skillgit.app.exchange.remote import RemoteRow, RemoteShown, RunThere
 from skillgit.errors import ExitCode
@@ -114,7 +114,7 @@ def test_fetch_names_what_is_new(skillgit, fake):
         FetchedRef(ref="refs/heads/rejected/demo/0002", run="demo", old="", new=NEW),
         FetchedRef(ref="refs/heads/main", run="", old="", new=NEW),
     )
-    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=moved))
+    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=moved))
     assert skillgit("fetch").text == (
         f"fetched from origin, {URL}\n"
         "  demo  run, 1 rejected candidate\n"
@@ -122,9 +122,9 @@ def test_fetch_names_what_is_new(skillgit, fake):
         "next      skillgit pull origin\n"
     )
     seen = FetchedRef(ref="refs/skillgit/evidence/demo", run="demo", old="", new=NEW)
-    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=(seen,)))
+    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=(seen,)))
     assert skillgit("fetch").text.endswith("next      skillgit pull origin --evidence\n")
-    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=()))
+    fake("exchange.pull.fetch", FetchResult(remote="origin", url=URL, refs=()))
     assert skillgit("fetch").text == f"nothing new from origin, {URL}\n"
 
 

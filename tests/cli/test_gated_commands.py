@@ -11,8 +11,8 @@ import pytest
 from skillgit.app.change.ablate import Ablated, AblatedRule
 from skillgit.app.change.ablation import Ablation
 from skillgit.app.change.intervention import Decided
-from skillgit.app.change.measuring import Terms
-from skillgit.app.change.merge import Merged, Stretch, Tried
+from skillgit.app.change.measuring import MeasuringTerms
+from skillgit.app.change.merge import MeasuredChoice, Merged, Stretch
 from skillgit.app.change.retry import Retried, RetryResult
 from skillgit.app.change.shorten import Pruned
 from skillgit.domain.ablation import Worth
@@ -147,7 +147,11 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 """
     )
     ((request, _),) = calls
-    assert (request.revision, request.run, request.terms) == ("other/v3", "mine", Terms(caps=Caps(max_calls=9)))
+    assert (request.revision, request.run, request.terms) == (
+        "other/v3",
+        "mine",
+        MeasuringTerms(caps=Caps(max_calls=9)),
+    )
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
@@ -210,7 +214,7 @@ def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(sk
 
 
 def test_a_merge_says_what_was_chosen(skillgit, fake):
-    tried = (Tried(choice="ours", score=0.75), Tried(choice="theirs", score=0.775))
+    tried = (MeasuredChoice(choice="ours", score=0.75), MeasuredChoice(choice="theirs", score=0.775))
     settled = replace(MERGED.stretches[0], tried=tried, chosen="theirs")
     fake("change.merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))
     done = skillgit("merge", sample.RUN, "other").text

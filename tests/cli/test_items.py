@@ -5,8 +5,8 @@ import json
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.item import Attempt, ItemTrajectory, Turn
-from skillgit.app.history.items import Column, ItemLine, ItemTable, Order
+from skillgit.app.history.item import Attempt, ItemTrajectory, TrajectoryTurn
+from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemTable
 from skillgit.app.known.item_history import Cell
 from skillgit.cli.commands.items import ORDERS
 from skillgit.errors import ExitCode
@@ -116,7 +116,7 @@ def test_errors_are_one_sentence_with_a_hint(arguments, code, sentence, history)
 
 
 def test_the_orders_on_offer_are_those_of_the_use_case():
-    assert set(ORDERS) == set(Order)
+    assert set(ORDERS) == set(ItemOrder)
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
@@ -162,7 +162,10 @@ def test_an_outcome_is_one_sign_in_ascii_too(outcome, shown):
 
 def test_what_a_model_said_cannot_move_the_cursor(skillgit, fake):
     attempt = Attempt(name="v1", commit="0" * 40, version=1, title="t", outcome=cell(1.0), answer="a\x1b[2Jb")
-    turns = (Turn(role="user", content="ask\x1b]0;title\x07"), Turn(role="assistant", content="tell\rover"))
+    turns = (
+        TrajectoryTurn(role="user", content="ask\x1b]0;title\x07"),
+        TrajectoryTurn(role="assistant", content="tell\rover"),
+    )
     fake("history.item.item_trajectory", ItemTrajectory(run="r", item="q1", attempt=attempt, turns=turns))
     ended = skillgit("items", "--item", "q1", "--trajectory", "v1")
     assert "ask^[]0;title^G" in ended.text

@@ -6,7 +6,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.app.upkeep.gc import Request, Tidied
+from skillgit.app.upkeep.gc import GcRequest, Tidied
 from skillgit.app.upkeep.replay import Replay, Replayed
 from skillgit.errors import ExitCode
 
@@ -114,8 +114,8 @@ def test_gc_tells_what_became_of_each_run(skillgit, fake, done, arguments, told)
 def test_gc_hands_on_what_it_was_asked(skillgit, fake):
     calls = fake("upkeep.gc.gc", ())
     assert skillgit("gc", "a", "b", "--evidence-older", "30").text == "there are no runs yet\n"
-    assert calls == [(Request(runs=("a", "b"), evidence_older="30"), {})] or calls == [
-        (Request(runs=("a", "b"), evidence_older="30"),)
+    assert calls == [(GcRequest(runs=("a", "b"), evidence_older="30"), {})] or calls == [
+        (GcRequest(runs=("a", "b"), evidence_older="30"),)
     ]
 
 

@@ -9,9 +9,9 @@ import cli_sample as sample
 import pytest
 from sample_run import MODELS, RUN, write_run
 
-from skillgit.app.known.scores import Comparison, Scores
+from skillgit.app.known.scores import Scores, SkillComparison
 from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
-from skillgit.app.measure.verification import Claim, Verdict
+from skillgit.app.measure.verification import Claim, ClaimVerdict
 from skillgit.app.measure.verify import Verified, VerifyPlan, VerifyRequest
 from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
@@ -65,7 +65,7 @@ def scores(hard: float) -> Scores:
 
 
 PLAN = RetestPlan(target="other/model", split="test", items=40, names=("v8",))
-PAIR = Comparison(
+PAIR = SkillComparison(
     split="test", name="v8", against="offline/target", metric="hard", n=40, delta=-0.25, interval=(-0.4, -0.1),
     fixed=(), broken=("q1", "q2"), p=1.0,
 )  # fmt: skip
@@ -93,7 +93,7 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
     assert request == RetestRequest(revisions=("v8",), model="other/model", split="test", caps=Caps(max_usd=1.0))
 
 
-def verified(verdict: Verdict, cost: Cost | None = COST) -> Verified:
+def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
     plan = VerifyPlan(name="v8", target="offline/target", split="selection", items=10, of=40)
     claim = Claim(score=0.75, n=40, target="offline/target", paired=True)
     return Verified(
@@ -102,7 +102,7 @@ def verified(verdict: Verdict, cost: Cost | None = COST) -> Verified:
     )  # fmt: skip
 
 
-LOWER = Verdict(
+LOWER = ClaimVerdict(
     word="lower", n=10, measured=0.2, recorded=0.8, delta=-0.6, interval=(-0.9, -0.3), p=0.03, lower=("q1", "q2")
 )
 LOWER_TEXT = """\
@@ -124,7 +124,7 @@ def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
     assert (ended.code, ended.text) == (ExitCode.NO, LOWER_TEXT)
     fake(
         "measure.verify.verify",
-        verified(Verdict(word="consistent", n=10, measured=0.8, delta=0.05, interval=(0.4, 0.9))),
+        verified(ClaimVerdict(word="consistent", n=10, measured=0.8, delta=0.05, interval=(0.4, 0.9))),
     )
     ended = skillgit("verify", "v8")
     assert ended.code == ExitCode.OK
@@ -133,7 +133,8 @@ def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
 
 def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
     fake(
-        "measure.verify.verify", verified(Verdict(word="not comparable", differs=("the items are others",)), cost=None)
+        "measure.verify.verify",
+        verified(ClaimVerdict(word="not comparable", differs=("the items are others",)), cost=None),
     )
     ended = skillgit("verify", "v8")
     assert ended.code == ExitCode.NO

@@ -9,8 +9,8 @@ import cli_sample as sample
 import cost_sample
 import pytest
 
-from skillgit.app.history.log import Log, Wanted
-from skillgit.app.setup.models import Room
+from skillgit.app.history.log import Log, LogRequest
+from skillgit.app.setup.models import PromptRoom
 from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked, Problem
@@ -73,7 +73,7 @@ ANSWERS = RoleHealth(
     is_local=False,
     price=Price(usd_in=0.25, usd_out=2.0),
     price_source="table",
-    room=Room(context=400_000, source="table", prompt=3120, reply=16384),
+    room=PromptRoom(context=400_000, source="table", prompt=3120, reply=16384),
     fit="fits",
 )
 REFUSES = RoleHealth(
@@ -93,7 +93,7 @@ JUDGE = replace(
     ANSWERS,
     role="judge",
     counted=False,
-    room=Room(context=32_768, source="server", prompt=30_000, reply=16384),
+    room=PromptRoom(context=32_768, source="server", prompt=30_000, reply=16384),
     fit="near",
     price=Price(usd_in=0.0, usd_out=0.0),
 )
@@ -241,7 +241,7 @@ def test_log_hands_its_options_on(skillgit, fake):
     calls = fake("history.log.log", sample.LOG)
     choice = ("--no-rejected", "-n", "3", "--grep", "unit", "--event", "accepted", "--event", "skipped", "--reverse")
     skillgit("log", "v3..v7", *choice, "--since", "yesterday", "--until", "2026-11-21", "--item", "q17")
-    expected = Wanted(
+    expected = LogRequest(
         words=("v3..v7",),
         rejected=False,
         limit=3,
@@ -274,11 +274,11 @@ def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
 def test_log_takes_a_count_as_git_does(skillgit, fake):
     calls = fake("history.log.log", sample.LOG)
     skillgit("log", "-3", "--grep", "-7", "v3")
-    assert calls == [(Wanted(words=("v3",), limit=3, grep="-7"),)]
+    assert calls == [(LogRequest(words=("v3",), limit=3, grep="-7"),)]
     skillgit("log", "-n", "5", "-12")
-    assert calls[1] == (Wanted(limit=12),)
+    assert calls[1] == (LogRequest(limit=12),)
     skillgit("log", "--", "-3")
-    assert calls[2] == (Wanted(words=("-3",)),)
+    assert calls[2] == (LogRequest(words=("-3",)),)
 
 
 def test_cost_hands_its_options_on(skillgit, fake):

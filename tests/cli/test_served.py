@@ -22,7 +22,7 @@ def served(monkeypatch, fake):
 
     def listen(host, port):
         calls.append(((host, port), {}))
-        return server.Place(listener=Listener(), host=host, link="http://a:8765", local=host == "127.0.0.1")
+        return server.ListenAddress(listener=Listener(), host=host, link="http://a:8765", local=host == "127.0.0.1")
 
     def serve(_place, words, environ, **options):
         calls.append((words, environ))

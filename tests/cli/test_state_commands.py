@@ -9,7 +9,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.deliver.checkout import CheckedOut
-from skillgit.app.setup.config import Entry, Origin
+from skillgit.app.setup.config import ConfigEntry, ValueOrigin
 from skillgit.app.train.init import Initialised
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.app.upkeep.reindex import Reindexed
@@ -24,10 +24,10 @@ CONFIG = SimpleNamespace(
     digest="c0ffee",
     notes=("demo.yaml:3: env.out_root has no effect",),
     entries=(
-        Entry(key="train.num_epochs", value=4, origin=Origin(kind="override", where="-o train.num_epochs=4")),
-        Entry(key="env.name", value="searchqa", origin=Origin(kind="file", where="demo.yaml:7")),
-        Entry(key="model.prices", value={}, origin=Origin(kind="default")),
-        Entry(key="budget.max_usd", value=None, origin=Origin(kind="default")),
+        ConfigEntry(key="train.num_epochs", value=4, origin=ValueOrigin(kind="override", where="-o train.num_epochs=4")),
+        ConfigEntry(key="env.name", value="searchqa", origin=ValueOrigin(kind="file", where="demo.yaml:7")),
+        ConfigEntry(key="model.prices", value={}, origin=ValueOrigin(kind="default")),
+        ConfigEntry(key="budget.max_usd", value=None, origin=ValueOrigin(kind="default")),
     ),
 )
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.sources.tasks import Added, Draft, Reviewed
+from skillgit.app.sources.tasks import Added, Reviewed, TaskDraft
 from skillgit.app.sources.tasks_draft import Drafted
 from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import DataError
 
 ADDED = Added(path=Path("/home/user/tasks.jsonl"), id="t-1", count=2)
-LEFT = Draft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so"]})
+LEFT = TaskDraft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so"]})
 
 
 def test_add_takes_a_task_from_its_options(skillgit, fake):

@@ -10,7 +10,7 @@ import pytest
 from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
 
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status, unreadable
 from skillgit.app.upkeep.failure import explained
 from skillgit.app.upkeep.fsck import fsck
@@ -469,9 +469,9 @@ def test_a_run_that_cannot_be_read_is_told_and_hides_no_other(patient, context):
     assert [row.name for row in runs(context)] == ["other"]
     ((run, error),) = unreadable(context).items()
     assert (run, str(error)) == (RUN, f"run {RUN} makes v1 twice")
-    assert log(context, Wanted(words=("other",))).rows
+    assert log(context, LogRequest(words=("other",))).rows
     with pytest.raises(InvariantError, match="makes v1 twice"):
-        log(context, Wanted(words=(RUN,)))
+        log(context, LogRequest(words=(RUN,)))
     reindex(context)
     assert unreadable(context).keys() == {RUN}
     patient.git("reset", "-q", "--hard", "HEAD~1")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.leaks import Kind, Secrets, build_index, find_leak, find_leaks
+from skillgit.domain.leaks import LeakKind, Secrets, build_index, find_leak, find_leaks
 
 QUESTION = "Which river flows through the Austrian capital Vienna?"
 CONTEXT = (
@@ -27,7 +27,7 @@ ROWS = [
 INDEX = build_index(ROWS)
 
 
-def leak(text: str, known: str = "") -> tuple[str, Kind] | None:
+def leak(text: str, known: str = "") -> tuple[str, LeakKind] | None:
     found = find_leak(INDEX, text, known)
     return None if found is None else (found.item, found.kind)
 
@@ -43,7 +43,7 @@ def leak(text: str, known: str = "") -> tuple[str, Kind] | None:
     ],
 )
 def test_an_answer_is_found_in_any_split(text, item):
-    assert leak(text) == (item, Kind.ANSWER)
+    assert leak(text) == (item, LeakKind.ANSWER)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_common_words_years_and_numbers_alone_do_not_count(text):
 
 
 def test_what_the_skill_or_the_taxonomy_says_already_may_be_said_again():
-    assert leak("- Write Danube as one word.") == ("se-1", Kind.ANSWER)
+    assert leak("- Write Danube as one word.") == ("se-1", LeakKind.ANSWER)
     assert leak("- Write Danube as one word.", known="Rivers, such as the Danube.") is None
 
 
@@ -85,9 +85,9 @@ def test_eight_words_in_a_row_of_a_held_out_input_are_a_quotation():
     assert leak("- After passing ten countries it reaches nothing.") is None
     assert leak("- It is known which reaches the Black Sea in Romania after passing ten countries.") == (
         "se-1",
-        Kind.INPUT,
+        LeakKind.INPUT,
     )
-    assert leak("- Q: what does a distillery boil first? A: ...") == ("te-2", Kind.INPUT), "a short text, whole"
+    assert leak("- Q: what does a distillery boil first? A: ...") == ("te-2", LeakKind.INPUT), "a short text, whole"
 
 
 def test_inputs_of_train_items_may_be_quoted():
@@ -95,7 +95,7 @@ def test_inputs_of_train_items_may_be_quoted():
 
 
 def test_the_source_of_a_check_may_not_be_quoted():
-    assert leak("- Write answer.strip().lower().startswith('dan') and len(answer) < 9") == ("se-1", Kind.CHECK)
+    assert leak("- Write answer.strip().lower().startswith('dan') and len(answer) < 9") == ("se-1", LeakKind.CHECK)
 
 
 def test_a_leak_names_the_item_and_never_the_secret():
@@ -119,10 +119,10 @@ def test_a_whole_held_out_text_of_eight_words_or_more_is_always_found(words):
 def test_all_items_that_a_text_quotes_are_told_each_once():
     text = "Say Danube, or Usain Bolt, or Danube. Theatres are in New York. What does a distillery boil first?"
     assert [(found.item, found.kind) for found in find_leaks(INDEX, text, "")] == [
-        ("te-2", Kind.INPUT),
-        ("tr-1", Kind.ANSWER),
-        ("se-1", Kind.ANSWER),
-        ("te-3", Kind.ANSWER),
+        ("te-2", LeakKind.INPUT),
+        ("tr-1", LeakKind.ANSWER),
+        ("se-1", LeakKind.ANSWER),
+        ("te-3", LeakKind.ANSWER),
     ]
     assert list(find_leaks(INDEX, "Nothing of them.", "")) == []
 

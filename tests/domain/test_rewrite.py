@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.rewrite import RewriteError, Template, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Owner, Skill, blocks
 from skillgit.domain.untrusted.text import verbatim
@@ -97,14 +97,14 @@ def test_a_rewrite_changes_the_document_and_no_other_file():
 
 def test_changed_hunks_tell_what_went_and_what_came():
     old, new = skill("# T\n\n- a\n- b\n- c\n"), skill("# T\n\n- a2\n- b\n- c\n- d\n")
-    hunks = changed_hunks(old, new, support=3, source=Source.MIXED)
+    hunks = changed_hunks(old, new, support=3, source=EditSource.MIXED)
     assert [(hunk.op, hunk.anchor, hunk.content) for hunk in hunks] == [
         (Op.REPLACE, "- a", "- a2"),
         (Op.INSERT_AFTER, "- c", "- d"),
     ]
-    assert {(hunk.support, hunk.source) for hunk in hunks} == {(3, Source.MIXED)}
-    assert changed_hunks(old, old, support=1, source=Source.MIXED) == ()
-    assert [hunk.op for hunk in changed_hunks(new, skill("# T\n\n- b\n"), support=1, source=Source.MIXED)] == [
+    assert {(hunk.support, hunk.source) for hunk in hunks} == {(3, EditSource.MIXED)}
+    assert changed_hunks(old, old, support=1, source=EditSource.MIXED) == ()
+    assert [hunk.op for hunk in changed_hunks(new, skill("# T\n\n- b\n"), support=1, source=EditSource.MIXED)] == [
         Op.DELETE,
         Op.DELETE,
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.rewrite import Suggestion, SuggestionType
 from skillgit.engine.aggregate import alike, alike_texts, without_duplicates
 from skillgit.engine.drafts import Draft
@@ -66,14 +66,14 @@ def test_support_counts_distinct_trajectories():
         [
             draft(edit("- rule one", items=("a", "b"), support=2)),
             draft(edit("- Rule one.", items=("b", "c", "d"), support=3), edit("- other")),
-            draft(edit("- rule one", source=Source.SUCCESS, support=4)),
+            draft(edit("- rule one", source=EditSource.SUCCESS, support=4)),
         ]
     )
     assert [len(found.proposals) for found in joined] == [1, 1, 0]
     (rule,) = joined[0].proposals
     assert rule.items == ("a", "b", "c", "d")
     assert rule.support == 8
-    assert rule.source is Source.MIXED
+    assert rule.source is EditSource.MIXED
 
 
 def test_an_analyst_who_says_a_thing_twice_is_counted_once():

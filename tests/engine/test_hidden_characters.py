@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.edit import Edit, EditStatus, Op, Source, apply
+from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
 from skillgit.domain.untrusted.hidden import hidden_characters
 from skillgit.domain.untrusted.text import clean, hidden_in
@@ -115,7 +115,7 @@ def test_reminders_enter_clean_and_keep_their_count():
 @given(st.text(st.characters(codec=None), max_size=60), st.text(st.characters(codec=None), max_size=60))
 def test_no_reply_makes_an_edit_that_is_not_clean(anchor, content):
     reply = json.dumps({"edits": [{"op": "replace", "anchor": anchor, "content": content, "file": content}]})
-    (edit,) = parse(reply, AnalysisReply).patch(Source.FAILURE).edits
+    (edit,) = parse(reply, AnalysisReply).patch(EditSource.FAILURE).edits
     assert (edit.anchor, edit.content, edit.file) == (clean(anchor), clean(content), clean(content))
     apply(SEED, [edit])
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine.batches import Cutter, shuffled_batches
@@ -44,11 +44,11 @@ def test_a_minibatch_is_complete_with_its_last_member_and_the_short_ones_with_th
     steps = cut(found, [found[1], found[0], found[3], found[4], found[2], found[5]], minibatch_size=2)
     assert [[(group.source, group.number) for group in groups] for groups in steps] == [
         [],
-        [(Source.FAILURE, 0)],
+        [(EditSource.FAILURE, 0)],
         [],
         [],
-        [(Source.FAILURE, 1)],
-        [(Source.FAILURE, 2), (Source.SUCCESS, 0)],
+        [(EditSource.FAILURE, 1)],
+        [(EditSource.FAILURE, 2), (EditSource.SUCCESS, 0)],
     ]
 
 

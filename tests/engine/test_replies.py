@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit import EditSource, Op
 from skillgit.engine.reflect import joined
 from skillgit.engine.replies import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
 
@@ -17,8 +17,8 @@ from skillgit.engine.replies import AnalysisReply, Finding, GuidanceReply, RankR
     ],
 )
 def test_json_is_found_in_a_fence_in_prose_and_when_it_is_almost_json(text):
-    patch = parse(text, AnalysisReply).patch(Source.FAILURE)
-    assert [(edit.op, edit.content, edit.source) for edit in patch.edits] == [(Op.APPEND, "- a", Source.FAILURE)]
+    patch = parse(text, AnalysisReply).patch(EditSource.FAILURE)
+    assert [(edit.op, edit.content, edit.source) for edit in patch.edits] == [(Op.APPEND, "- a", EditSource.FAILURE)]
 
 
 @pytest.mark.parametrize(

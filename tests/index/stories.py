@@ -10,7 +10,7 @@ from random import Random
 from bench.histories.providers import CONDUCTS
 from hypothesis import strategies as st
 
-from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -47,7 +47,7 @@ PAID = [
 ]
 """What a step costs with each kind of provider."""
 PATCH = PatchCounts(merged=3, ranked=2, applied=1, skipped=1, budget=4)
-EDITS = (EditRecord(op=Op.APPEND, file="SKILL.md", support=2, source=Source.FAILURE),)
+EDITS = (EditRecord(op=Op.APPEND, file="SKILL.md", support=2, source=EditSource.FAILURE),)
 ITEMS = 8
 
 

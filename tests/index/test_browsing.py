@@ -9,7 +9,7 @@ from chronicle import Chronicle
 from stories import Story
 
 from skillgit.index import browsing, queries
-from skillgit.index.browsing import Comparison, Narrowing
+from skillgit.index.browsing import Narrowing, NumberComparison
 from skillgit.index.refresh import open_index
 from skillgit.store.repo import Repo
 
@@ -52,7 +52,7 @@ FILTERS = [
     {"words": "u s"},
     {"words": "unit", "rejected": False},
     {"words": "unit", "kinds": frozenset({"accepted"})},
-    {"comparisons": (Comparison(what="score", sign=">", value=0.1),)},
+    {"comparisons": (NumberComparison(what="score", sign=">", value=0.1),)},
     {"operation": "delete", "slow": False},
     {"words": "nothing-says-this"},
 ]

@@ -23,7 +23,7 @@ from skillgit.app.deliver import report_events
 from skillgit.app.deliver import report_events as tellings
 from skillgit.app.deliver.report_whole import report
 from skillgit.app.history.cost import cost
-from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.status import runs
@@ -85,7 +85,7 @@ def test_seed_and_best_are_those_of_the_matrix(trained, told) -> None:
 
 
 def test_the_map_has_the_outcome_of_every_item(trained, told) -> None:
-    found = items(user(trained), None, Wanted())
+    found = items(user(trained), None, ItemsRequest())
     shown = {row[0].removesuffix(" ?"): row[1:] for row in rows(section(told, "items"))}
     assert shown.keys() == {line.item for line in found.rows}
     for line in found.rows:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pygit2
 
     from skillgit.store.event_commit import Recorded
-    from skillgit.store.integrity import Problem
+    from skillgit.store.integrity import IntegrityProblem
 
 
 def rewrite(
@@ -46,7 +46,7 @@ def rewrite(
     return new[history[place].commit]
 
 
-def sentences(problems: list[Problem], commit: str) -> list[str]:
+def sentences(problems: list[IntegrityProblem], commit: str) -> list[str]:
     return [problem.sentence for problem in problems if problem.commit == commit]
 
 

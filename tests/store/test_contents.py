@@ -9,7 +9,7 @@ import pytest
 from sample_run import RUN, Sample, as_json, clock_from, started, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin
 from skillgit.domain.rewrite import Template, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.rendering import edit_fields
@@ -29,7 +29,7 @@ def rewrite(
     assert seed is not None
     assert isinstance(sample.event, Accepted)
     skill = rewritten(seed, BODY)
-    hunks = changed_hunks(seed, skill, support=5, source=Source.MIXED)
+    hunks = changed_hunks(seed, skill, support=5, source=EditSource.MIXED)
     edits = [edit_fields(hunk) | {"status": "applied", "detail": ""} for hunk in hunks]
     event = replace(
         sample.event,

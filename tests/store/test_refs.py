@@ -8,7 +8,7 @@ from sample_run import transitions
 from skillgit.domain.event import Origin
 from skillgit.domain.ids import RUN_NAME
 from skillgit.store import refs
-from skillgit.store.refs import Kind, Ref
+from skillgit.store.refs import Ref, RefKind
 
 RUNS = st.from_regex(RUN_NAME, fullmatch=True).filter(lambda run: "--" not in run)
 
@@ -16,17 +16,17 @@ RUNS = st.from_regex(RUN_NAME, fullmatch=True).filter(lambda run: "--" not in ru
 @given(RUNS, st.integers(1, 20_000))
 def test_names_are_parsed_as_they_are_built(run, number) -> None:
     names = {
-        refs.run_branch(run): Ref(kind=Kind.RUN, run=run),
-        refs.rejected_branch(run, number): Ref(kind=Kind.REJECTED, run=run, number=number),
-        refs.rejected_branch(run, number, "meta"): Ref(kind=Kind.REJECTED, run=run, number=number, origin="meta"),
+        refs.run_branch(run): Ref(kind=RefKind.RUN, run=run),
+        refs.rejected_branch(run, number): Ref(kind=RefKind.REJECTED, run=run, number=number),
+        refs.rejected_branch(run, number, "meta"): Ref(kind=RefKind.REJECTED, run=run, number=number, origin="meta"),
         refs.rejected_branch(run, number, "cherry-pick", 3): Ref(
-            kind=Kind.REJECTED, run=run, number=number, origin="cherry-pick", intervention=3
+            kind=RefKind.REJECTED, run=run, number=number, origin="cherry-pick", intervention=3
         ),
-        refs.slow_branch(run): Ref(kind=Kind.SLOW, run=run),
-        refs.best_branch(run): Ref(kind=Kind.BEST, run=run),
-        refs.version_tag(run, number): Ref(kind=Kind.TAG, run=run, number=number),
-        refs.evidence_ref(run): Ref(kind=Kind.EVIDENCE, run=run),
-        refs.NOTES: Ref(kind=Kind.NOTES),
+        refs.slow_branch(run): Ref(kind=RefKind.SLOW, run=run),
+        refs.best_branch(run): Ref(kind=RefKind.BEST, run=run),
+        refs.version_tag(run, number): Ref(kind=RefKind.TAG, run=run, number=number),
+        refs.evidence_ref(run): Ref(kind=RefKind.EVIDENCE, run=run),
+        refs.NOTES: Ref(kind=RefKind.NOTES),
     }
 
     for name, ref in names.items():
@@ -38,7 +38,7 @@ def test_names_are_parsed_as_they_are_built(run, number) -> None:
 def test_tracking_branches_know_their_remote(run, remote) -> None:
     found = refs.parse(f"refs/remotes/{remote}/rejected/{run}/0012")
 
-    assert found == Ref(kind=Kind.REJECTED, run=run, number=12, remote=remote)
+    assert found == Ref(kind=RefKind.REJECTED, run=run, number=12, remote=remote)
     assert found.local == refs.rejected_branch(run, 12)
 
 
@@ -69,7 +69,7 @@ def test_names_of_others_are_not_ours(name) -> None:
 
 
 def test_only_lines_and_side_branches_are_truth() -> None:
-    assert {kind for kind in Kind if kind.is_truth} == {Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC}
+    assert {kind for kind in RefKind if kind.is_truth} == {RefKind.RUN, RefKind.REJECTED, RefKind.SLOW, RefKind.ATTIC}
 
 
 def test_the_origins_of_branches_are_those_of_candidates() -> None:

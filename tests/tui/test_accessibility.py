@@ -13,7 +13,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
-from skillgit.app.history.live import Limits, LiveLook, Snapshot, StageCount, Standing
+from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.domain.failing import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.ask import AskScreen
@@ -42,7 +42,7 @@ RUNNING = LiveLook(
         run=RUN,
         pid=4127,
         command="skillgit train demo",
-        limits=Limits(calls=500, tokens=2_000_000, usd=0.9),
+        limits=RunLimits(calls=500, tokens=2_000_000, usd=0.9),
         seconds=1_700.0,
         epoch=1,
         epochs=2,

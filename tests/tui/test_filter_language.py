@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import UsageError
-from skillgit.index.browsing import Comparison, Narrowing
+from skillgit.index.browsing import Narrowing, NumberComparison
 from skillgit.tui.filter_language import narrowed
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -26,11 +26,11 @@ def test_words_are_looked_up():
 def test_numbers_are_compared():
     bounds = narrowed(BASE, "score>.6 step:3-9 epoch:2 score<=0.9", NOW).comparisons
     assert bounds == (
-        Comparison(what="score", sign=">", value=0.6),
-        Comparison(what="step", sign=">=", value=3),
-        Comparison(what="step", sign="<=", value=9),
-        Comparison(what="epoch", sign="=", value=2),
-        Comparison(what="score", sign="<=", value=0.9),
+        NumberComparison(what="score", sign=">", value=0.6),
+        NumberComparison(what="step", sign=">=", value=3),
+        NumberComparison(what="step", sign="<=", value=9),
+        NumberComparison(what="epoch", sign="=", value=2),
+        NumberComparison(what="score", sign="<=", value=0.9),
     )
 
 

@@ -18,7 +18,7 @@ from sample_run import RUN
 from web_client import DEADLINE_S, browser, gone, read, serving, until_gone
 
 from skillgit.errors import UsageError
-from skillgit.tui.web.page import Pages
+from skillgit.tui.web.page import WebPages
 from skillgit.tui.web.server import Door, application, listen
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def door(*words: str) -> AsyncIterator[tuple[str, str, Browser]]:
     """Give the origin of a server in this process, its link, and a browser."""
     numbers = iter(range(1, 9))
     guarded = Door(frozenset({"localhost"}), lambda length: bytes([next(numbers)]) * length)
-    async with TestServer(application(guarded, Pages("a <b>title</b>", words or NOTHING, {}))) as server:
+    async with TestServer(application(guarded, WebPages("a <b>title</b>", words or NOTHING, {}))) as server:
         origin = str(server.make_url("")).rstrip("/")
         one = browser(origin)
         async with one.session:

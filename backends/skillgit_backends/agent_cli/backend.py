@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.plugin.backend import BackendInfo, Reply, Request
-    from skillgit_backends.agent_cli.workspace import Workspace
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 
 class AgentBackend(ABC):
@@ -62,13 +62,13 @@ class AgentBackend(ABC):
         """Refuse what cannot be asked of this agent, or by this user."""
 
     @abstractmethod
-    def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+    def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
         """Furnish the home of a call and return the environment of its process."""
 
     @abstractmethod
-    async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
+    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
         """Answer a request in its workspace."""
 
     @abstractmethod
-    async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+    async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         """Return whether the agent can get at its model, and how, or what to do about it."""

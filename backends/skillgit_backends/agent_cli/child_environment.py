@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit_backends.agent_cli.workspace import Workspace
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 ALLOWED = (
@@ -27,7 +27,7 @@ _SHORTEST_SECRET = 8
 
 
 def child_environment(
-    environ: Mapping[str, str], workspace: Workspace, *, names: Sequence[str] = (), **variables: str
+    environ: Mapping[str, str], workspace: CallWorkspace, *, names: Sequence[str] = (), **variables: str
 ) -> dict[str, str]:
     """Return the environment of an agent's process.
 

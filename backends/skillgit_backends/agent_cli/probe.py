@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit_backends.agent_cli.process import Limits, run
+from skillgit_backends.agent_cli.process import ProcessLimits, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit_backends.agent_cli.workspace import Workspace
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
-LIMITS = Limits(timeout_s=30.0, output_bytes=1 << 20)
+LIMITS = ProcessLimits(timeout_s=30.0, output_bytes=1 << 20)
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
-async def ask(command: Sequence[str], workspace: Workspace, environment: Mapping[str, str]) -> tuple[int, str]:
+async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[int, str]:
     """Return the exit code and the standard output of a short command.
 
     Raises:
@@ -35,7 +35,7 @@ async def ask(command: Sequence[str], workspace: Workspace, environment: Mapping
     return result.code, "\n".join(lines)
 
 
-async def version(path: str, workspace: Workspace, environment: Mapping[str, str]) -> str:
+async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str]) -> str:
     """Return the version that the program at ``path`` tells; empty if it tells none.
 
     Raises:

@@ -26,7 +26,7 @@ _CLOSING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProcessLimits:
     """What a run may take at most.
 
     Attributes:
@@ -81,7 +81,7 @@ async def run(
     folder: Path,
     root: Path,
     environment: Mapping[str, str],
-    limits: Limits,
+    limits: ProcessLimits,
     take: Callable[[bytes], None],
 ) -> Ended:
     """Run ``command`` to its end; when this returns or raises, no process of it is left.

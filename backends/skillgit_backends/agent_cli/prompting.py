@@ -35,7 +35,7 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkillText:
+class DeliveredSkill:
     """A skill to deliver: its name as agents allow it, its ``SKILL.md``, and path to text of its other files."""
 
     name: str
@@ -62,7 +62,7 @@ class Assignment:
         task: What is to be done, or the conversation to be continued.
     """
 
-    skills: tuple[SkillText, ...]
+    skills: tuple[DeliveredSkill, ...]
     pictures: tuple[Picture, ...]
     instructions: str
     task: str
@@ -74,7 +74,7 @@ def assignment(request: Request) -> Assignment:
     Raises:
         BadRequestError: It holds a picture that is none.
     """
-    skills: list[SkillText] = []
+    skills: list[DeliveredSkill] = []
     pictures: list[Picture] = []
     messages = [message for message in request.messages if message.role != "system"]
     instructions = [_taken_out(message.text, skills) for message in request.messages if message.role == "system"]
@@ -88,7 +88,7 @@ def assignment(request: Request) -> Assignment:
     )
 
 
-def _taken_out(text: str, skills: list[SkillText]) -> str:
+def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
     """Return ``text`` without its skills, which are added to ``skills``.
 
     A skill ends at the last closing line before the next one opens: its text may itself speak of such lines.
@@ -109,7 +109,7 @@ def _taken_out(text: str, skills: list[SkillText]) -> str:
     return "".join([*parts, text[position:]]).strip()
 
 
-def _skill(label: str, body: str, names: set[str]) -> SkillText:
+def _skill(label: str, body: str, names: set[str]) -> DeliveredSkill:
     plain = _NO_NAME.sub("-", label.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
     name, number = plain, 1
     while name in names:
@@ -120,7 +120,7 @@ def _skill(label: str, body: str, names: set[str]) -> SkillText:
     # A JSON string is a YAML string too, whatever is in it.
     fields = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
     document = "\n".join(["---", *fields, "---", "", body[len(head) :].strip(), ""])
-    return SkillText(name=name, document=document, files=files)
+    return DeliveredSkill(name=name, document=document, files=files)
 
 
 def _unfolded(body: str) -> tuple[str, dict[str, str]]:

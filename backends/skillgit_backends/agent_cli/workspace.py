@@ -19,14 +19,14 @@ from skillgit.plugin.skill_folder import write_files
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit_backends.agent_cli.prompting import Picture, SkillText
+    from skillgit_backends.agent_cli.prompting import DeliveredSkill, Picture
 
 _PRIVATE = 0o600
 _FOLDER = 0o700
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class CallWorkspace:
     """The folders of one call.
 
     Attributes:
@@ -55,7 +55,7 @@ class Workspace:
         """Files of the call that a sandboxed agent cannot write."""
         return self.root / "call"
 
-    def place_skills(self, folder: str, skills: Sequence[SkillText]) -> None:
+    def place_skills(self, folder: str, skills: Sequence[DeliveredSkill]) -> None:
         """Write each skill as ``<folder>/<name>/SKILL.md``, with its other files, into the workspace."""
         for skill in skills:
             texts = {"SKILL.md": skill.document, **skill.files}
@@ -82,10 +82,10 @@ class Workspace:
 
 
 @contextmanager
-def fresh_workspace() -> Iterator[Workspace]:
+def fresh_workspace() -> Iterator[CallWorkspace]:
     """Give the folders for one call, and remove them with all that is inside."""
     root = Path(tempfile.mkdtemp(prefix="skillgit-agent-")).resolve()
-    workspace = Workspace(root=root)
+    workspace = CallWorkspace(root=root)
     try:
         for folder in (workspace.home, workspace.work, workspace.temporary, workspace.outside):
             folder.mkdir(mode=_FOLDER)

@@ -104,7 +104,7 @@ class ClaudeChatBackend:
             return self._client
         from anthropic import AsyncAnthropic, Timeout  # noqa: PLC0415 - slow to import
 
-        from skillgit_backends.claude_chat.client import Client  # noqa: PLC0415
+        from skillgit_backends.claude_chat.client import AnthropicHttpClient  # noqa: PLC0415
 
         if self._client is not None:
             self._replaced.append(self._client)
@@ -114,7 +114,7 @@ class ClaudeChatBackend:
             base_url=self._settings.base_url or None,
             max_retries=0,
             timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
-            http_client=Client(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
+            http_client=AnthropicHttpClient(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
         )
         self._made_for = (loop, key)
         return self._client

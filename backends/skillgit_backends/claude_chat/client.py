@@ -7,5 +7,5 @@ from anthropic import DefaultAioHttpClient
 from skillgit_backends.bounded_http import BoundedClient
 
 
-class Client(BoundedClient, DefaultAioHttpClient):
+class AnthropicHttpClient(BoundedClient, DefaultAioHttpClient):
     """The client over aiohttp."""

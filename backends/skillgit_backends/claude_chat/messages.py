@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool
-    from skillgit_backends.claude_chat.settings import Settings
+    from skillgit_backends.claude_chat.settings import ClaudeChatSettings
 
 
 Block = dict[str, Any]
@@ -37,7 +37,7 @@ _BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@
 """Claude 3.7 to 4.5: models that think by a budget and know nothing of effort."""
 
 
-def parameters(request: Request, settings: Settings) -> dict[str, Any]:
+def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]:
     """Return what to call the Messages API with.
 
     Raises:
@@ -115,7 +115,7 @@ def _tool(tool: Tool) -> Block:
     return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
 
 
-def _thinking(request: Request, settings: Settings) -> Block:
+def _thinking(request: Request, settings: ClaudeChatSettings) -> Block:
     if settings.thinking == "off":
         return {"thinking": {"type": "disabled"}}
     if not request.reasoning_effort:
@@ -139,7 +139,7 @@ def _thinking(request: Request, settings: Settings) -> Block:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _mark_for_caching(payload: dict[str, Any], settings: Settings) -> None:
+def _mark_for_caching(payload: dict[str, Any], settings: ClaudeChatSettings) -> None:
     """Mark the ends of the prefixes that later calls share; the order of the API is tools, system prompt, turns."""
     if settings.cache == "off":
         return

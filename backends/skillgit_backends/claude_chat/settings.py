@@ -28,7 +28,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ClaudeChatSettings:
     """What the user may choose.
 
     Attributes:
@@ -44,7 +44,7 @@ class Settings:
     cache: str
 
 
-def read_settings(values: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
     """Return the settings.
 
     Raises:
@@ -55,7 +55,7 @@ def read_settings(values: Mapping[str, object]) -> Settings:
         raise ConfigError(
             f"model.claude_chat_base_url is '{settings['base_url']}'", hint="it begins with https:// or http://"
         )
-    return Settings(**settings)
+    return ClaudeChatSettings(**settings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,7 +80,7 @@ class Credential:
         return text
 
 
-def credential(settings: Settings) -> Credential:
+def credential(settings: ClaudeChatSettings) -> Credential:
     """Return what the environment holds for the server that is called.
 
     Raises:
@@ -102,12 +102,12 @@ def credential(settings: Settings) -> Credential:
     raise _missing(KEY_VARIABLE)
 
 
-def host(settings: Settings) -> str:
+def host(settings: ClaudeChatSettings) -> str:
     """Return the server that is called."""
     return server(settings.base_url or _variable(URL_VARIABLE) or ANTHROPIC)
 
 
-def source(settings: Settings) -> str:
+def source(settings: ClaudeChatSettings) -> str:
     """Return the setting or the environment variable that says which server is called, or may."""
     return URL_VARIABLE if _variable(URL_VARIABLE) and not settings.base_url else "model.claude_chat_base_url"
 

@@ -17,7 +17,7 @@ from skillgit_backends.agent_cli.child_environment import child_environment, wit
 from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, number_at, text_at
 from skillgit_backends.agent_cli.faults import failure
 from skillgit_backends.agent_cli.probe import ask
-from skillgit_backends.agent_cli.process import Limits, run
+from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
 from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.prompting import Assignment
-    from skillgit_backends.agent_cli.workspace import Workspace
-    from skillgit_backends.claude_code_exec.settings import Settings
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
+    from skillgit_backends.claude_code_exec.settings import ClaudeCodeSettings
 
 
 _OUTPUT_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
@@ -59,18 +59,18 @@ class ClaudeCodeExecBackend(AgentBackend):
                 hint=f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container",
             )
 
-    def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+    def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
         return prepare(self._settings, environ, workspace)
 
-    async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+    async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, workspace, environment)
 
-    async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
+    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
         task = assignment(request)
         environment[_OUTPUT_TOKENS] = str(request.max_output_tokens)
         workspace.place_skills(SKILLS, task.skills)
         pictures = workspace.place_pictures(task.pictures)
-        session = Session()
+        session = ClaudeSession()
         lines = EventLines(give=session.hear)
         guidance = instructions(task, pictures, offer(request.tools))
         result = await run(
@@ -79,14 +79,14 @@ class ClaudeCodeExecBackend(AgentBackend):
             folder=workspace.work,
             root=workspace.root,
             environment=environment,
-            limits=Limits(timeout_s=self._settings.timeout_s),
+            limits=ProcessLimits(timeout_s=self._settings.timeout_s),
             take=lines.take,
         )
         if result.code or session.is_failed or not session.result:
             raise self._failure(result, session, lines.noise, environment)
         return _reply(request, session)
 
-    def _failure(self, result: Ended, session: Session, noise: str, environment: Mapping[str, str]) -> Exception:
+    def _failure(self, result: Ended, session: ClaudeSession, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, *TOKENS, *self._settings.pass_env)
         message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
         # In some modes it tells on standard output, and as if it were its answer, that nobody is logged in.
@@ -106,7 +106,7 @@ class ClaudeCodeExecBackend(AgentBackend):
         )
 
 
-def _reply(request: Request, session: Session) -> Reply:
+def _reply(request: Request, session: ClaudeSession) -> Reply:
     document = session.result.get("structured_output")
     text = json.dumps(document, ensure_ascii=False) if request.tools and document else session.text
     usage = session.usage or estimate(NAME, request, text)
@@ -129,7 +129,7 @@ def _reply(request: Request, session: Session) -> Reply:
 SKILLS = ".claude/skills"
 
 
-def command(settings: Settings, request: Request, workspace: Workspace, instructions: str) -> list[str]:
+def command(settings: ClaudeCodeSettings, request: Request, workspace: CallWorkspace, instructions: str) -> list[str]:
     """Return the command line; every option that takes a list stands before another option."""
     words = [settings.path, "-p", "--output-format", "stream-json"]
     words += ["--tools", ",".join(settings.tools)]
@@ -165,7 +165,9 @@ def prompt(task: Assignment) -> bytes:
     return f"<task>\n{task.task}\n</task>\n".encode("utf-8", "replace")
 
 
-async def tell_login(settings: Settings, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+async def tell_login(
+    settings: ClaudeCodeSettings, workspace: CallWorkspace, environment: Mapping[str, str]
+) -> tuple[bool, str]:
     """Return whether Claude Code can get at its model in ``environment``, and how, or what to do about it.
 
     Raises:
@@ -192,7 +194,7 @@ _OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens"
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class ClaudeSession:
     """What was heard of a session.
 
     Attributes:
@@ -258,7 +260,7 @@ _OWN = "https://api.anthropic.com"
 _ACCOUNT = ".credentials.json"
 
 
-def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+def prepare(settings: ClaudeCodeSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     """Furnish the home of a call and return the environment of its process."""
     credential = _credential(settings, environ)
     if not credential:
@@ -276,7 +278,7 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
     return child_environment(environ, workspace, names=settings.pass_env, **variables, **credential)
 
 
-def _credential(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+def _credential(settings: ClaudeCodeSettings, environ: Mapping[str, str]) -> dict[str, str]:
     if not settings.key_named and not gets_usual_key(settings.base_url, (_OWN, environ.get(_BASE_URL, ""))):
         return {KEY: NO_KEY}
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
@@ -285,7 +287,7 @@ def _credential(settings: Settings, environ: Mapping[str, str]) -> dict[str, str
     return next(({name: environ[name]} for name in TOKENS if environ.get(name)), {})
 
 
-def _copy_account(environ: Mapping[str, str], workspace: Workspace) -> None:
+def _copy_account(environ: Mapping[str, str], workspace: CallWorkspace) -> None:
     """Copy the account without what renews it, as the program does itself for its helpers."""
     own = environ.get("CLAUDE_CONFIG_DIR")
     folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"

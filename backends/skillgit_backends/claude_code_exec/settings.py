@@ -34,7 +34,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ClaudeCodeSettings:
     """The settings as given, or by default."""
 
     path: str
@@ -53,7 +53,7 @@ class Settings:
     pass_env: tuple[str, ...]
 
 
-def read_settings(values: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> ClaudeCodeSettings:
     """Return the settings.
 
     Raises:
@@ -62,7 +62,7 @@ def read_settings(values: Mapping[str, object]) -> Settings:
     read = read_keys(NAME, _KEYS, values)
     if cast("float", read["timeout_s"]) <= 0:
         raise ConfigError(f"model.{NAME}_timeout_s is {read['timeout_s']}", hint="it must be more than 0")
-    return Settings(
+    return ClaudeCodeSettings(
         path=str(read["path"]) or "claude",
         effort=str(read["effort"]),
         timeout_s=cast("float", read["timeout_s"]),

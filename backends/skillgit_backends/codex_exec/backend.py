@@ -17,7 +17,7 @@ from skillgit_backends.agent_cli.child_environment import child_environment, wit
 from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, text_at
 from skillgit_backends.agent_cli.faults import failure
 from skillgit_backends.agent_cli.probe import ask
-from skillgit_backends.agent_cli.process import Limits, run
+from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
 from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.prompting import Assignment
-    from skillgit_backends.agent_cli.workspace import Workspace
-    from skillgit_backends.codex_exec.settings import Settings
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
+    from skillgit_backends.codex_exec.settings import CodexSettings
 
 
 class CodexExecBackend(AgentBackend):
@@ -52,17 +52,17 @@ class CodexExecBackend(AgentBackend):
         if is_missing(self._settings, os.environ):
             raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 
-    def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+    def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
         return prepare(self._settings, environ, workspace)
 
-    async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+    async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, os.environ, workspace, environment)
 
-    async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
+    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
         task = assignment(request)
         workspace.place_skills(SKILLS, task.skills)
         pictures = workspace.place_pictures(task.pictures)
-        turn = Turn()
+        turn = CodexTurn()
         lines = EventLines(give=turn.hear)
         result = await run(
             command(self._settings, request, workspace, pictures, environment),
@@ -70,14 +70,14 @@ class CodexExecBackend(AgentBackend):
             folder=workspace.work,
             root=workspace.root,
             environment=environment,
-            limits=Limits(timeout_s=self._settings.timeout_s),
+            limits=ProcessLimits(timeout_s=self._settings.timeout_s),
             take=lines.take,
         )
         if result.code or turn.failure or not turn.completed:
             raise self._failure(result, turn, lines.noise, environment)
         return _reply(request, turn, _read(workspace) or turn.message)
 
-    def _failure(self, result: Ended, turn: Turn, noise: str, environment: Mapping[str, str]) -> Exception:
+    def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
         text = without_secrets(turn.failure or result.errors or noise, environment, secrets)
         if turn.failure:
@@ -93,7 +93,7 @@ class CodexExecBackend(AgentBackend):
         )
 
 
-def _read(workspace: Workspace) -> str:
+def _read(workspace: CallWorkspace) -> str:
     try:
         return read_plain(last_message(workspace)).decode(errors="replace")
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def _read(workspace: Workspace) -> str:
         ) from None
 
 
-def _reply(request: Request, turn: Turn, text: str) -> Reply:
+def _reply(request: Request, turn: CodexTurn, text: str) -> Reply:
     usage = turn.usage or estimate(NAME, request, text)
     if not text.strip():
         raise UnusableAnswerError(
@@ -117,15 +117,15 @@ def _reply(request: Request, turn: Turn, text: str) -> Reply:
 SKILLS = ".agents/skills"
 
 
-def last_message(workspace: Workspace) -> Path:
+def last_message(workspace: CallWorkspace) -> Path:
     """Return the file that the agent's last message goes to."""
     return workspace.outside / "last-message.txt"
 
 
 def command(
-    settings: Settings,
+    settings: CodexSettings,
     request: Request,
-    workspace: Workspace,
+    workspace: CallWorkspace,
     pictures: Sequence[Path],
     environment: Mapping[str, str],
 ) -> list[str]:
@@ -153,7 +153,7 @@ def prompt(task: Assignment, tool_text: str) -> bytes:
     return "\n\n".join(part for part in (*parts, task.task) if part).encode("utf-8", "replace")
 
 
-def _overrides(settings: Settings, request: Request, environment: Mapping[str, str]) -> dict[str, str]:
+def _overrides(settings: CodexSettings, request: Request, environment: Mapping[str, str]) -> dict[str, str]:
     overrides = {
         "analytics.enabled": "false",  # else every run waits for it at its end
         "approval_policy": _quoted("never"),
@@ -174,7 +174,7 @@ def _overrides(settings: Settings, request: Request, environment: Mapping[str, s
     return overrides
 
 
-def _provider(settings: Settings, environment: Mapping[str, str]) -> str:
+def _provider(settings: CodexSettings, environment: Mapping[str, str]) -> str:
     retries = str(settings.request_retries)
     entries = {
         "name": _quoted(settings.provider),
@@ -197,7 +197,7 @@ def _truth(value: bool) -> str:  # noqa: FBT001 - it is the value itself
 
 
 async def tell_login(
-    settings: Settings, environ: Mapping[str, str], workspace: Workspace, environment: Mapping[str, str]
+    settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
     """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
 
@@ -225,7 +225,7 @@ _COUNTS = (
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
+class CodexTurn:
     """What was heard of a turn.
 
     Attributes:
@@ -298,12 +298,12 @@ KEY = "CODEX_API_KEY"
 OTHER_KEY = "OPENAI_API_KEY"
 
 
-def codex_home(workspace: Workspace) -> Path:
+def codex_home(workspace: CallWorkspace) -> Path:
     """Return the call's own ``CODEX_HOME``."""
     return workspace.home / ".codex"
 
 
-def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     """Furnish the home of a call and return the environment of its process.
 
     Raises:
@@ -325,14 +325,14 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
     return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
 
 
-def is_missing(settings: Settings, environ: Mapping[str, str]) -> bool:
+def is_missing(settings: CodexSettings, environ: Mapping[str, str]) -> bool:
     """Say whether Codex would call OpenAI with neither a key nor an account."""
     account = users_home(environ) / "auth.json"
     has_provider = settings.provider not in ("", "openai") or settings.profile
     return not has_provider and not account.is_file() and not _keys(settings, environ, account)
 
 
-def key_name(settings: Settings, environ: Mapping[str, str]) -> str:
+def key_name(settings: CodexSettings, environ: Mapping[str, str]) -> str:
     """Return the variable that OpenAI's key comes from, where it comes from one."""
     return settings.api_key_env if environ.get(settings.api_key_env) else OTHER_KEY
 
@@ -343,7 +343,7 @@ def users_home(environ: Mapping[str, str]) -> Path:
     return Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".codex"
 
 
-def _keys(settings: Settings, environ: Mapping[str, str], account: Path) -> dict[str, str]:
+def _keys(settings: CodexSettings, environ: Mapping[str, str], account: Path) -> dict[str, str]:
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
     if settings.provider not in ("", "openai"):
         # To a host that a configuration names goes only the key whose variable it names too.

@@ -36,7 +36,7 @@ _OWN_PROVIDER = "skillgit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CodexSettings:
     """The settings as given, or by default."""
 
     path: str
@@ -54,7 +54,7 @@ class Settings:
     pass_env: tuple[str, ...]
 
 
-def read_settings(values: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> CodexSettings:
     """Return the settings.
 
     Raises:
@@ -74,7 +74,7 @@ def read_settings(values: Mapping[str, object]) -> Settings:
             f"model.{NAME}_base_url has no effect on the provider 'openai'",
             hint=f"give model.{NAME}_model_provider another name, or leave it empty",
         )
-    return Settings(
+    return CodexSettings(
         path=str(read["path"]) or "codex",
         sandbox=str(read["sandbox"]),
         profile=str(read["profile"]),

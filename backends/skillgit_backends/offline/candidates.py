@@ -56,7 +56,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class AnswerCandidate:
     """A possible answer.
 
     Attributes:
@@ -96,15 +96,15 @@ class Candidate:
         return match.group() if match else ""
 
 
-def candidates(sentence: str) -> list[Candidate]:
+def candidates(sentence: str) -> list[AnswerCandidate]:
     """Return the candidates of ``sentence`` in order of appearance."""
-    found: list[Candidate] = []
+    found: list[AnswerCandidate] = []
     masked = sentence
     for match in _QUOTE.finditer(sentence):
-        found.append(Candidate(core=match.group("inner").strip(" ,."), shape=Shape.QUOTE, start=match.start()))
+        found.append(AnswerCandidate(core=match.group("inner").strip(" ,."), shape=Shape.QUOTE, start=match.start()))
         masked = _blank(masked, match.start(), match.end())
     for match in _DATE.finditer(masked):
-        found.append(Candidate(core=match.group(), shape=Shape.DATE, start=match.start()))
+        found.append(AnswerCandidate(core=match.group(), shape=Shape.DATE, start=match.start()))
         masked = _blank(masked, match.start(), match.end())
     for start, end in _name_spans(masked):
         found.append(_name(sentence, start, end))
@@ -113,14 +113,14 @@ def candidates(sentence: str) -> list[Candidate]:
     return sorted(found, key=lambda candidate: candidate.start)
 
 
-def title_candidate(title: str) -> Candidate:
+def title_candidate(title: str) -> AnswerCandidate:
     """Return a document's title as a candidate; what stands in parentheses is its surplus."""
     paren = _PAREN.search(title)
     core = title[: paren.start()] if paren and paren.end() == len(title) else title
-    return Candidate(core=core.strip(), shape=Shape.TITLE, paren=title[len(core) :])
+    return AnswerCandidate(core=core.strip(), shape=Shape.TITLE, paren=title[len(core) :])
 
 
-def lower_mentions(sentence: str, titles: frozenset[str]) -> list[Candidate]:
+def lower_mentions(sentence: str, titles: frozenset[str]) -> list[AnswerCandidate]:
     """Return mentions, in lower case, of things that a document is titled after ("tungsten")."""
     found = []
     for title in sorted(titles):
@@ -134,9 +134,9 @@ def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + "\0" * (end - start) + text[end:]
 
 
-def _number(match: re.Match[str]) -> Candidate:
+def _number(match: re.Match[str]) -> AnswerCandidate:
     qualifier = match.group("qualifier") or ""
-    return Candidate(
+    return AnswerCandidate(
         core=match.group("number"),
         shape=Shape.NUMBER,
         start=match.start("number"),
@@ -145,14 +145,14 @@ def _number(match: re.Match[str]) -> Candidate:
     )
 
 
-def _name(sentence: str, start: int, end: int) -> Candidate:
+def _name(sentence: str, start: int, end: int) -> AnswerCandidate:
     ranks = _rank_length(sentence[start:end])
     core = sentence[start + ranks : end]
     rest = sentence[end:]
     paren = _PAREN.match(rest)
     after = rest[paren.end() :] if paren else rest
     noun = re.match(r" [a-z]+(?=[ ,.;:]|$)", rest)
-    return Candidate(
+    return AnswerCandidate(
         core=core,
         shape=Shape.NAME,
         start=start,

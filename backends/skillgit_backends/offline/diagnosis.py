@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
-    from skillgit_backends.offline.prompts import Attempt
+    from skillgit_backends.offline.prompts import TaskAttempt
     from skillgit_backends.offline.question import Question
     from skillgit_backends.offline.text import Document
 
@@ -44,13 +44,13 @@ _SEVERAL = 3
 _TWO = 2
 
 
-def causes(attempt: Attempt) -> Sequence[StrEnum]:
+def causes(attempt: TaskAttempt) -> Sequence[StrEnum]:
     """Return the rules whose lack, or whose presence where they are harmful, explains the failure, likeliest first."""
     scene = played(attempt.turns)
     return _causes_in_game(scene) if scene else _causes_in_answer(attempt)
 
 
-def by_cause(attempts: Iterable[Attempt], stated: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
+def by_cause(attempts: Iterable[TaskAttempt], stated: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
     """Return the ids of the failures by cause, the commonest first; a harmful rule counts only where it is stated."""
     items: dict[StrEnum, list[str]] = {}
     for attempt in attempts:
@@ -85,7 +85,7 @@ class _Case:
         return max(naming, key=lambda sentence: len(topics(sentence) & self.question.words), default="")
 
 
-def _causes_in_answer(attempt: Attempt) -> list[Habit]:
+def _causes_in_answer(attempt: TaskAttempt) -> list[Habit]:
     if not attempt.expected or not attempt.prompt:
         return []
     answer, task = _tokens(attempt.answer), parse_task(attempt.prompt)

@@ -17,7 +17,7 @@ from skillgit_backends.offline.skills import BULLET, draw, labels, rules_in, tit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit_backends.offline.prompts import Briefing, Step
+    from skillgit_backends.offline.prompts import Briefing, EarlierStep
 
 _MOST_BULLETS = 5
 _MOST_NEW = 2
@@ -123,7 +123,7 @@ def _removals(document: str) -> list[Answer]:
     return edits
 
 
-def _halves(document: str, steps: Iterable[Step]) -> list[Answer]:
+def _halves(document: str, steps: Iterable[EarlierStep]) -> list[Answer]:
     """Return edits that add the rules of rejected steps whose company was what broke them."""
     rejected = [step.added for step in steps if not step.accepted]
     alone = frozenset(normalised(line) for added in rejected if len(added) == 1 for line in added)

@@ -28,7 +28,7 @@ _EXPECTED = re.compile(rf"expected(?: one of)?:\s*(?P<list>{_STRING}(?:,\s*{_STR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class SearchTask:
     """Search results and the question about them."""
 
     context: str
@@ -42,18 +42,20 @@ def skill_text(messages: Sequence[Message]) -> str:
     return match["body"] if match else text
 
 
-def parse_task(prompt: str) -> Task:
+def parse_task(prompt: str) -> SearchTask:
     """Read a task prompt; without marks, the last paragraph is the question and the rest the context."""
     context, question = _CONTEXT.search(prompt), _QUESTION.search(prompt)
     if question is not None:
         rest = prompt[: question.start()] + prompt[question.end() :]
-        return Task(context=(context["body"] if context else rest).strip(), question=" ".join(question["body"].split()))
+        return SearchTask(
+            context=(context["body"] if context else rest).strip(), question=" ".join(question["body"].split())
+        )
     paragraphs = [part for part in re.split(r"\n\s*\n", prompt.strip()) if part.strip()]
-    return Task(context="\n".join(paragraphs[:-1]), question=" ".join("".join(paragraphs[-1:]).split()))
+    return SearchTask(context="\n".join(paragraphs[:-1]), question=" ".join("".join(paragraphs[-1:]).split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class TaskAttempt:
     """One try at a task.
 
     Attributes:
@@ -77,7 +79,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class EarlierStep:
     """An earlier step: whether the gate took its candidate, and the lines that it had added."""
 
     accepted: bool
@@ -119,12 +121,12 @@ class Briefing:
         return int(match[1]) if match else _NO_LIMIT
 
     @property
-    def attempts(self) -> list[Attempt]:
+    def attempts(self) -> list[TaskAttempt]:
         """The trajectories."""
         return [_attempt(attributes, body) for attributes, body in sections(self.text, "trajectory")]
 
     @property
-    def pairs(self) -> list[Attempt]:
+    def pairs(self) -> list[TaskAttempt]:
         """The current attempts of the tasks that a slow update compares."""
         return [
             _attempt(attributes, next((side for _, side in sections(body, "current")), body))
@@ -140,7 +142,7 @@ class Briefing:
         """Return the edits or suggestions of the section ``tag``."""
         return _objects(self.section(tag))
 
-    def steps(self, tag: str = "history") -> list[Step]:
+    def steps(self, tag: str = "history") -> list[EarlierStep]:
         """Return the steps that the section ``tag`` lists."""
         steps: list[tuple[bool, list[str]]] = []
         for line in self.section(tag).splitlines():
@@ -149,7 +151,7 @@ class Briefing:
                 steps.append((match["decision"].lower().startswith(("accept", "merge")), []))
             elif steps and re.match(r"\s+\+ ", line):
                 steps[-1][1].append(line.strip()[2:].strip())
-        return [Step(accepted=accepted, added=tuple(added)) for accepted, added in steps]
+        return [EarlierStep(accepted=accepted, added=tuple(added)) for accepted, added in steps]
 
     @property
     def rejected_lines(self) -> frozenset[str]:
@@ -177,10 +179,10 @@ def _assembled(skill: str) -> str:
     return f"{head}{document}\n"
 
 
-def _attempt(attributes: dict[str, str], body: str) -> Attempt:
+def _attempt(attributes: dict[str, str], body: str) -> TaskAttempt:
     rest = re.sub(r"^<turn\b.*?^</turn>[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE)
     expected = _EXPECTED.search("\n".join(text for _, text in sections(rest, "feedback")))
-    return Attempt(
+    return TaskAttempt(
         item=attributes.get("id", ""),
         turns=tuple((turn.get("role", ""), text) for turn, text in sections(body, "turn")),
         answer=" ".join(next((text for _, text in sections(rest, "answer")), "").split()),

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillgit_backends.offline.candidates import Candidate, Shape
+from skillgit_backends.offline.candidates import AnswerCandidate, Shape
 from skillgit_backends.offline.text import (
     BUILT_NAMES,
     CATEGORY_NOUNS,
@@ -133,7 +133,7 @@ def names_kind(word: str, question: Question) -> bool:
     return (noun in CATEGORY_NOUNS or noun == question.category) and stem(noun) in question.words
 
 
-def fit(candidate: Candidate, sentence: str, wanted: AnswerKind) -> float:
+def fit(candidate: AnswerCandidate, sentence: str, wanted: AnswerKind) -> float:
     """Return how well ``candidate`` fits, from -1 (another kind) over 0 (no telling) to 1."""
     if wanted is AnswerKind.DATE:
         return -1.0 if candidate.shape is not Shape.DATE else 1.0 if candidate.year else -0.3
@@ -150,7 +150,7 @@ def fit(candidate: Candidate, sentence: str, wanted: AnswerKind) -> float:
     return max(-1.0, min(1.0, score.get(wanted, -0.5 if person >= 1 or place >= 1 else 0.2)))
 
 
-def _person(candidate: Candidate, sentence: str) -> float:
+def _person(candidate: AnswerCandidate, sentence: str) -> float:
     if candidate.before:
         return 2.0
     parts = [part.lower().strip(".") for part in candidate.core.split()]
@@ -169,7 +169,7 @@ def _person(candidate: Candidate, sentence: str) -> float:
     )
 
 
-def _place(candidate: Candidate, sentence: str) -> float:
+def _place(candidate: AnswerCandidate, sentence: str) -> float:
     if candidate.before:
         return 0.0
     earlier, before = _words_before(candidate, sentence)
@@ -183,7 +183,7 @@ def _place(candidate: Candidate, sentence: str) -> float:
     return named + (0.6 if before in PLACE_NOUNS else 0.0)
 
 
-def _work(candidate: Candidate, sentence: str) -> float:
+def _work(candidate: AnswerCandidate, sentence: str) -> float:
     if candidate.shape is Shape.QUOTE:
         return 0.7
     _, before = _words_before(candidate, sentence)
@@ -191,7 +191,7 @@ def _work(candidate: Candidate, sentence: str) -> float:
     return (0.5 if is_phrase else 0.0) + (0.7 if before in WORK_NOUNS else 0.0)
 
 
-def _words_before(candidate: Candidate, sentence: str) -> list[str]:
+def _words_before(candidate: AnswerCandidate, sentence: str) -> list[str]:
     """Return the two words before the candidate; empty ones where there are none."""
     before = re.findall(r"[\w'\u2019-]+", sentence[max(0, candidate.start - 40) : candidate.start].lower())
     return ["", "", *before][-2:]

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.candidates import Candidate, Shape, candidates, lower_mentions, title_candidate
+from skillgit_backends.offline.candidates import AnswerCandidate, Shape, candidates, lower_mentions, title_candidate
 from skillgit_backends.offline.prompts import parse_task, skill_text
 from skillgit_backends.offline.question import AnswerKind, Question, fit, names_kind, read_question
 from skillgit_backends.offline.rules import Habit
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.plugin.backend import Message
-    from skillgit_backends.offline.prompts import Task
+    from skillgit_backends.offline.prompts import SearchTask
     from skillgit_backends.offline.text import Document
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
@@ -43,10 +43,10 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class RankedCandidate:
     """A candidate with its score."""
 
-    candidate: Candidate
+    candidate: AnswerCandidate
     score: float
 
 
@@ -59,7 +59,7 @@ class Extract:
     documents: tuple[Document, ...]
     sentences: tuple[Sentence, ...]
     relevance: tuple[float, ...]
-    options: tuple[tuple[Candidate, ...], ...]
+    options: tuple[tuple[AnswerCandidate, ...], ...]
 
     def follows(self, habit: Habit) -> bool:
         """Say whether ``habit`` is on for this question."""
@@ -73,7 +73,7 @@ def complete(messages: Sequence[Message]) -> str:
     return f"<answer>{text}</answer>"
 
 
-def answer(task: Task, orders: Orders) -> str:
+def answer(task: SearchTask, orders: Orders) -> str:
     """Answer the question of ``task`` from its context; an empty context is answered with "unknown"."""
     extract = _open(task, orders)
     if not extract.sentences:
@@ -91,7 +91,7 @@ def answer(task: Task, orders: Orders) -> str:
     return text.split()[0].strip(" ,;:") if extract.follows(Habit.ONE_WORD) and text.split() else text
 
 
-def _open(task: Task, orders: Orders) -> Extract:
+def _open(task: SearchTask, orders: Orders) -> Extract:
     question = read_question(task.question)
     found = documents(task.context)
     if orders.on(Habit.FIRST_DOCUMENT, question.wanted):
@@ -116,7 +116,7 @@ def is_hedged(sentence: str) -> bool:
     return _HEDGED.search(sentence) is not None
 
 
-def _options(found: list[Document], kept: list[Sentence]) -> tuple[tuple[Candidate, ...], ...]:
+def _options(found: list[Document], kept: list[Sentence]) -> tuple[tuple[AnswerCandidate, ...], ...]:
     titles = frozenset(document.title.lower() for document in found if re.fullmatch(r"[^\W\d_]{3,}", document.title))
     return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in kept)
 
@@ -125,17 +125,17 @@ def _is_unsure(extract: Extract, best: Sentence) -> bool:
     return len(extract.question.words & best.words) < _SURE * len(extract.question.words)
 
 
-def _rank(extract: Extract) -> list[Scored]:
+def _rank(extract: Extract) -> list[RankedCandidate]:
     spread = _spread(extract)
     found = _titles(extract)
     for sentence, relevance, options in zip(extract.sentences, extract.relevance, extract.options, strict=True):
         for order, candidate in enumerate(options):
             score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, extract, spread)
-            found.append(Scored(candidate=candidate, score=score))
+            found.append(RankedCandidate(candidate=candidate, score=score))
     return found
 
 
-def _merit(candidate: Candidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
+def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     merit = _figure_merit(candidate, extract)
     echoed = _is_echo(candidate, extract)
@@ -152,19 +152,19 @@ def _merit(candidate: Candidate, sentence: Sentence, extract: Extract, spread: C
     return merit
 
 
-def _figure_merit(candidate: Candidate, extract: Extract) -> float:
+def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
     """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
     asked = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
     return 0.3 if is_figure == asked else -0.3
 
 
-def _is_echo(candidate: Candidate, extract: Extract) -> bool:
+def _is_echo(candidate: AnswerCandidate, extract: Extract) -> bool:
     own = topics(candidate.core)
     return bool(own) and own <= extract.question.words
 
 
-def _is_inside_parentheses(candidate: Candidate, sentence: str) -> bool:
+def _is_inside_parentheses(candidate: AnswerCandidate, sentence: str) -> bool:
     before = sentence[: candidate.start]
     return before.count("(") > before.count(")")
 
@@ -179,7 +179,7 @@ def _spread(extract: Extract) -> Counter[str]:
     return Counter(identity for _, identity in named)
 
 
-def _titles(extract: Extract) -> list[Scored]:
+def _titles(extract: Extract) -> list[RankedCandidate]:
     """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
     if not extract.follows(Habit.THIS_TITLE) or not extract.question.is_clue:
         return []
@@ -187,7 +187,7 @@ def _titles(extract: Extract) -> list[Scored]:
     for sentence, relevance in zip(extract.sentences, extract.relevance, strict=True):
         title = extract.documents[sentence.document].title
         if title and _speaks_of_title(sentence.text, title):
-            found.append(Scored(candidate=title_candidate(title), score=2 * relevance + 0.5))
+            found.append(RankedCandidate(candidate=title_candidate(title), score=2 * relevance + 0.5))
     return found
 
 
@@ -200,7 +200,7 @@ def _speaks_of_title(sentence: str, title: str) -> bool:
     return is_name and title not in sentence and _REFERS.search(sentence) is not None
 
 
-def render(candidate: Candidate, extract: Extract) -> str:
+def render(candidate: AnswerCandidate, extract: Extract) -> str:
     """Write a candidate out, with the surplus that no habit takes away."""
     if candidate.shape is Shape.DATE:
         return candidate.year if extract.follows(Habit.YEAR) and candidate.year else candidate.core
@@ -219,7 +219,7 @@ def render(candidate: Candidate, extract: Extract) -> str:
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 
 
-def _full_name(candidate: Candidate, extract: Extract) -> Candidate:
+def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
     """Return the fullest form of a surname that any document gives."""
     surname = candidate.core.split()[-1:]
     if not surname or len(candidate.core.split()) > 1:

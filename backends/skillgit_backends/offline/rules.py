@@ -64,7 +64,7 @@ HARMFUL: frozenset[StrEnum] = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleText:
+class RuleWording:
     """How the analyst speaks of a rule.
 
     Attributes:
@@ -84,11 +84,11 @@ class RuleText:
 
 def _rule(
     label: str, symptom: str, *wordings: str, overshoot: StrEnum | None = None, remedy: StrEnum | None = None
-) -> RuleText:
-    return RuleText(label=label, symptom=symptom, wordings=wordings, overshoot=overshoot, remedy=remedy)
+) -> RuleWording:
+    return RuleWording(label=label, symptom=symptom, wordings=wordings, overshoot=overshoot, remedy=remedy)
 
 
-RULES: Mapping[StrEnum, RuleText] = {
+RULES: Mapping[StrEnum, RuleWording] = {
     Habit.SPAN: _rule(
         "shortest span only",
         "the answer carries a clause or description along with the name",

@@ -15,7 +15,7 @@ from skillgit.plugin.exchange import encodable
 from skillgit_backends.openai_wire import chat, responses
 from skillgit_backends.openai_wire.connection import Connection, context_in
 from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
-from skillgit_backends.openai_wire.failing import Fault, embedded, failure, judged
+from skillgit_backends.openai_wire.failing import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.reading import billed, not_an_answer
 from skillgit_backends.openai_wire.variables import Variables
 from skillgit_backends.openai_wire.variant import read_settings
@@ -190,7 +190,7 @@ class OpenAIWireBackend:
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
         fault = self.variant.fault(document)
-        problem = judged(Fault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
+        problem = judged(ServerFault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
         if problem is None and document.get("error"):
             problem = embedded(document["error"], endpoint, name)
         if problem is None:

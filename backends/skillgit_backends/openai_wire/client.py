@@ -7,5 +7,5 @@ from openai import DefaultAioHttpClient
 from skillgit_backends.bounded_http import BoundedClient
 
 
-class Client(BoundedClient, DefaultAioHttpClient):
+class OpenAIHttpClient(BoundedClient, DefaultAioHttpClient):
     """The client over aiohttp."""

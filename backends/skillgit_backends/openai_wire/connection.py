@@ -60,10 +60,10 @@ class Connection:
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
         from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
 
-        from skillgit_backends.openai_wire.client import Client  # noqa: PLC0415
+        from skillgit_backends.openai_wire.client import OpenAIHttpClient  # noqa: PLC0415
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        transport = Client(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
+        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport

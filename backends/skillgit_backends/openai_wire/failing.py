@@ -69,7 +69,7 @@ _SHORTEST_KEY = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class ServerFault:
     """What a server says went wrong; ``status`` is 0 where an answer of status 200 names a fault that is not known."""
 
     status: int
@@ -112,14 +112,14 @@ _POLICY = "look at the item: the provider's content policy does not allow it"
 _ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
 
 
-def judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
+def judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
     """Return the error that a server's fault is."""
     error = _judged(fault, endpoint, name)
     error.status_code = fault.status or None
     return error
 
 
-def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
+def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
     text, status = f"{fault.code} {fault.said}", fault.status
     reason = clean(fault.said, endpoint)
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
@@ -148,7 +148,7 @@ def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
     )
 
 
-def _is_its_own(fault: Fault, text: str) -> bool:
+def _is_its_own(fault: ServerFault, text: str) -> bool:
     """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
 
     Servers name the parameter that they mean. Where one does not, and its words do not either, it may be both, and
@@ -164,7 +164,7 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     fields = mapping(error) or {"message": str(error)}
     code = fields.get("code") if fields.get("code") is not None else fields.get("type")
     status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
-    fault = Fault(
+    fault = ServerFault(
         status=status,
         said=_word(fields.get("message")),
         code=_word(code),
@@ -208,10 +208,10 @@ def _unreached(error: BaseException) -> bool:
     )
 
 
-def _fault(error: APIStatusError) -> Fault:
+def _fault(error: APIStatusError) -> ServerFault:
     body = mapping(error.body)
     message = body.get("message") or body.get("detail") or body.get("error") or error.message
-    return Fault(
+    return ServerFault(
         status=error.status_code,
         said=_word(message),
         code=_word(body.get("code")),

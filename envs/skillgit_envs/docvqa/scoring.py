@@ -25,7 +25,7 @@ SOLVED = 0.999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AnlsRule:
     """One way to compute ANLS.
 
     Attributes:
@@ -39,13 +39,13 @@ class Rule:
     keeps_half: bool
 
 
-RULES: Mapping[str, Rule] = {
-    "official": Rule(name="anls-rrc/1", raw_lengths=True, keeps_half=True),
-    "skillopt": Rule(name="anls-paper/1", raw_lengths=False, keeps_half=False),
+RULES: Mapping[str, AnlsRule] = {
+    "official": AnlsRule(name="anls-rrc/1", raw_lengths=True, keeps_half=True),
+    "skillopt": AnlsRule(name="anls-paper/1", raw_lengths=False, keeps_half=False),
 }
 
 
-def similarity(answer: str, gold: str, rule: Rule) -> float:
+def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
     """Return the similarity of two answers, from 0 to 1, under ``rule``."""
     ours, theirs = _normalised(answer), _normalised(gold)
     length = max(len(answer), len(gold)) if rule.raw_lengths else max(len(ours), len(theirs))
@@ -61,7 +61,7 @@ def _normalised(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def score(answer: str, golds: Sequence[str], rule: Rule) -> Scored:
+def score(answer: str, golds: Sequence[str], rule: AnlsRule) -> Scored:
     """Return the best similarity over the accepted answers as the soft score; the hard one is whether it is full."""
     best = max((similarity(answer, gold, rule) for gold in golds), default=0.0)
     return Scored(hard=float(best >= SOLVED), soft=best)

@@ -77,7 +77,7 @@ class LiveMathematicianBench(PackagedEnvironment):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._turns = self._replies()
-        self._shown = items.Shown(
+        self._shown = items.ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
             theorem=bool(self._options["use_theorem"]),

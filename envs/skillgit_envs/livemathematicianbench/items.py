@@ -109,7 +109,7 @@ EXAMPLE = Item(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownItem:
     """What the target sees of an item.
 
     Attributes:
@@ -125,7 +125,7 @@ class Shown:
     sketch: bool = False
 
 
-def arranged(item: Item, display: Shown) -> dict[str, str]:
+def arranged(item: Item, display: ShownItem) -> dict[str, str]:
     """Return label to choice; the order depends on seed, item and choices alone."""
     texts = cast("Sequence[str]", item.content["choices"])
     if display.shuffle:
@@ -134,7 +134,7 @@ def arranged(item: Item, display: Shown) -> dict[str, str]:
     return dict(zip(ascii_uppercase, texts, strict=False))
 
 
-def question(item: Item, display: Shown) -> str:
+def question(item: Item, display: ShownItem) -> str:
     """Return the user prompt."""
     listing = "\n".join(f"{label}. {text}" for label, text in arranged(item, display).items())
     extras = {"theorem": display.theorem, "sketch": display.sketch}

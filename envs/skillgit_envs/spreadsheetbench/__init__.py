@@ -15,10 +15,10 @@ from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.prompt_files import with_skill
 from skillgit_envs.spreadsheetbench import rollout as prompt
 from skillgit_envs.spreadsheetbench.cases import book
-from skillgit_envs.spreadsheetbench.items import TASK_TYPES, Tasks
+from skillgit_envs.spreadsheetbench.items import TASK_TYPES, WorkbookTasks
 from skillgit_envs.spreadsheetbench.positions import answer_cells
 from skillgit_envs.spreadsheetbench.rollout import MODES, Work, roll_out
-from skillgit_envs.spreadsheetbench.scoring import RULES, Task, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import SHOWN
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class SpreadsheetBench(PackagedEnvironment):
             )
         self._rule = RULES[str(self._options["scorer"])]
         own = None if self._brings_data else self._folder / "data"
-        self._tasks = Tasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
+        self._tasks = WorkbookTasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
         self._sandbox: Sandbox | None = None
 
     @property
@@ -154,7 +154,7 @@ class SpreadsheetBench(PackagedEnvironment):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Compare the workbooks that the program made with the right ones."""
         del judge
-        task = Task(
+        task = WorkbookTask(
             position=str(item.content["answer_position"]),
             answer_sheet=str(item.content["answer_sheet"]),
             answers={case.number: book(case.answer) for case in self._tasks.cases[item.id]},

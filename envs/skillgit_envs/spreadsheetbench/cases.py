@@ -22,7 +22,7 @@ OFFICIAL_CASES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class WorkbookCase:
     """One case of a task.
 
     Attributes:
@@ -36,7 +36,7 @@ class Case:
     answer: Path
 
 
-def find_cases(where: str, folder: Path) -> list[Case]:
+def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
     """Return the cases in the folder of a task, by their numbers.
 
     The first release calls them ``1_<id>_input.xlsx`` and ``1_<id>_answer.xlsx``, the verified one ``1_<id>_init.xlsx``
@@ -61,12 +61,12 @@ def find_cases(where: str, folder: Path) -> list[Case]:
             hint="set env.data_root to the folder that spreadsheet_path is relative to",
         )
     return [
-        Case(number=number, question=workbooks[number, "input"], answer=workbooks[number, "answer"])
+        WorkbookCase(number=number, question=workbooks[number, "input"], answer=workbooks[number, "answer"])
         for number in numbers
     ]
 
 
-def expected_cases(cases: list[Case]) -> int:
+def expected_cases(cases: list[WorkbookCase]) -> int:
     """Return how many cases the benchmark's own script looks for: the first release should have three of each task."""
     match = _NUMBERED.fullmatch(cases[0].question.name)
     return OFFICIAL_CASES if match and match[2].lower() == "input" else len(cases)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.plugin.rows import Row
-    from skillgit_envs.spreadsheetbench.cases import Case
+    from skillgit_envs.spreadsheetbench.cases import WorkbookCase
 
 _HINT = "skillgit envs spreadsheetbench lists the fields of an item"
 TASK_TYPES = ("cell-level", "sheet-level", "default")
 
 
-class Tasks:
+class WorkbookTasks:
     """Reads items, and keeps where their workbooks are.
 
     Args:
@@ -30,7 +30,7 @@ class Tasks:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self.cases: dict[str, tuple[Case, ...]] = {}
+        self.cases: dict[str, tuple[WorkbookCase, ...]] = {}
         """Item id to its cases."""
 
     def read(self, files: Sequence[Path]) -> list[Item]:

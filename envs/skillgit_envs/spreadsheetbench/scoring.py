@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.sandbox import Sandbox
-    from skillgit_envs.spreadsheetbench.workbooks import Contents, Part
+    from skillgit_envs.spreadsheetbench.workbooks import AreaContent, Contents
 
 
 _SHOWN_CELLS = 3
@@ -33,7 +33,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ScoringRule:
     """One way to score.
 
     Attributes:
@@ -49,15 +49,15 @@ class Rule:
     expects_all: bool
 
 
-RULES: Mapping[str, Rule] = {
-    "official": Rule(name="official/1", reading="official", recalculates=True, expects_all=True),
-    "skillopt": Rule(name="skillopt/1", reading="skillopt", recalculates=False, expects_all=False),
-    "lenient": Rule(name="lenient/1", reading="lenient", recalculates=True, expects_all=False),
+RULES: Mapping[str, ScoringRule] = {
+    "official": ScoringRule(name="official/1", reading="official", recalculates=True, expects_all=True),
+    "skillopt": ScoringRule(name="skillopt/1", reading="skillopt", recalculates=False, expects_all=False),
+    "lenient": ScoringRule(name="lenient/1", reading="lenient", recalculates=True, expects_all=False),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class WorkbookTask:
     """What is scored.
 
     Attributes:
@@ -73,7 +73,9 @@ class Task:
     expected: int
 
 
-async def faults(task: Task, workbooks: Mapping[int, bytes], rule: Rule, sandbox: Sandbox) -> dict[int, str]:
+async def faults(
+    task: WorkbookTask, workbooks: Mapping[int, bytes], rule: ScoringRule, sandbox: Sandbox
+) -> dict[int, str]:
     """Return for each case what is wrong, empty if it passes.
 
     Args:
@@ -134,7 +136,7 @@ def _fault(right: Contents, output: Contents | None) -> str:
     return "; ".join(filter(None, (_difference(*pair) for pair in zip(right.parts, output.parts, strict=True))))
 
 
-def _difference(right: Part, output: Part) -> str:
+def _difference(right: AreaContent, output: AreaContent) -> str:
     """Return how the cells of an area differ; empty if they do not."""
     if right.cells is None:
         return f"no workbook can pass: the answer has no sheet '{right.sheet}'"
@@ -161,7 +163,7 @@ def _told(cell: tuple[str, str] | None) -> str:
     return json.dumps(excerpt, ensure_ascii=False) if kind == "text" else excerpt
 
 
-def score(case_faults: Mapping[int, str], count: int, rule: Rule) -> Scored:
+def score(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> Scored:
     """Return the share of the cases that pass as the soft score; the hard one is whether all do."""
     passes, whole = sum(not fault for fault in case_faults.values()), len(case_faults)
     if rule.expects_all:
@@ -169,7 +171,7 @@ def score(case_faults: Mapping[int, str], count: int, rule: Rule) -> Scored:
     return Scored(hard=float(passes == whole), soft=passes / whole)
 
 
-def feedback(case_faults: Mapping[int, str], count: int, rule: Rule) -> str:
+def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> str:
     """Say which cases pass and what is wrong with the others."""
     passes = sum(not fault for fault in case_faults.values())
     lines = [f"{passes} of {len(case_faults)} cases pass"]

@@ -26,7 +26,7 @@ SHOWN = {"sheets": 8, "rows": 6, "columns": 20, "characters": 40}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class AreaContent:
     """What stands in one area.
 
     Attributes:
@@ -47,7 +47,7 @@ class Contents:
         error: Why it cannot be read.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AreaContent, ...] = ()
     error: str = ""
 
 
@@ -101,7 +101,9 @@ def _contents(answer: Mapping[str, Any]) -> Contents:
     if "error" in answer:
         return Contents(error=answer["error"])
     parts = (
-        Part(sheet=sheet, cells=None if cells is None else {name: (kind, text) for name, (kind, text) in cells.items()})
+        AreaContent(
+            sheet=sheet, cells=None if cells is None else {name: (kind, text) for name, (kind, text) in cells.items()}
+        )
         for sheet, cells in answer["areas"]
     )
     return Contents(parts=tuple(parts))

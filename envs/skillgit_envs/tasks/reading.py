@@ -14,7 +14,7 @@ from skillgit.errors import DataError
 from skillgit.plugin.rows import check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
-from skillgit_envs.tasks.checks.check import Place
+from skillgit_envs.tasks.checks.check import CheckSource
 from skillgit_envs.tasks.extraction import EXTRACTORS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Reader:
         choices = _choices(where, row)
         # The files of evals/evals.json are named from the folder of the skill.
         folders = [path.parent, *([path.parent.parent] if path.parent.name == "evals" else [])]
-        source = Place(
+        source = CheckSource(
             where=where,
             folder=path.parent,
             find=lambda names: self.attachments.find(where, names, folders),
@@ -120,7 +120,7 @@ class Reader:
         listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
         return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listing)))
 
-    def _given(self, where: str, row: Mapping[str, Any], source: Place) -> Sequence[object]:
+    def _given(self, where: str, row: Mapping[str, Any], source: CheckSource) -> Sequence[object]:
         """Return the checks of a row as it says them, or what follows from its other fields."""
         if row.get("checks") and row.get("check"):
             raise DataError(f"{where} has both 'check' and 'checks'", hint="keep one of them")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.change.ablation import Ablating, Ablation
-from skillgit.app.change.measuring import Terms, open_measuring
+from skillgit.app.change.measuring import MeasuringTerms, open_measuring
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.setup import differences
@@ -48,7 +48,7 @@ class AblateRequest:
     rule: int | None = None
     split: str = Split.SELECTION.value
     note: bool = True
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

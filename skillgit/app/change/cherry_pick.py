@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.change.intervention import Candidate, Decided, judge, open_gating, plan_judge, write
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.change.three_way import Conflict, merge
 from skillgit.app.place.named import version_of_run
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply, title_of
+from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
 from skillgit.domain.policies import NOT_WORSE
@@ -119,7 +119,7 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
             f"{row.address} does not apply to {onto}: it would change a region that is protected there",
             hint=f"skillgit diff {row.address} {onto}",
         )
-    hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
+    hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
     how = f"The lines that {row.address} changed, merged line by line."
     whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
@@ -161,7 +161,7 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
             f"{onto} has nothing of {row.address} that could be taken back{'.' if stays else ''}{stays[:-1]}",
             hint=f"skillgit diff {row.address} {onto}",
         )
-    hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
+    hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
     return Applied(
         skill=skill,
         reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
@@ -225,7 +225,7 @@ def _edit(fields: dict[str, object]) -> Edit | None:
             anchor=clean(str(fields.get("anchor", ""))),
             content=clean(str(fields.get("content", ""))),
             support=support if isinstance(support, int) else 1,
-            source=Source(str(fields.get("source"))),
+            source=EditSource(str(fields.get("source"))),
             items=tuple(map(str, items)) if isinstance(items, list) else (),
         )
     except ValueError:
@@ -244,7 +244,7 @@ class EditsRequest:
 
     revision: str
     run: str | None = None
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
@@ -288,7 +288,7 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
             return _judged(gating, row, application, Origin.REVERT, request.terms)
 
 
-def _judged(gating: Gating, row: LogRow, application: Applied, origin: Origin, terms: Terms) -> Decided | Plan:
+def _judged(gating: Gating, row: LogRow, application: Applied, origin: Origin, terms: MeasuringTerms) -> Decided | Plan:
     plan = _plan(gating, application.skill, row, origin, terms.caps)
     if terms.dry_run:
         return plan

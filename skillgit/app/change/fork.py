@@ -208,9 +208,9 @@ def _candidates(repo: Repo) -> set[str]:
     commits: set[str] = set()
     for name, tip in repo.tips().items():
         ref = refs.parse(name)
-        if ref is not None and ref.kind is refs.Kind.REJECTED:
+        if ref is not None and ref.kind is refs.RefKind.REJECTED:
             commits.add(tip)
-        elif ref is not None and ref.kind is refs.Kind.ATTIC:
+        elif ref is not None and ref.kind is refs.RefKind.ATTIC:
             try:
                 commits.update(entry.commit for entry in archive.read_attic(repo, tip))
             except SkillgitError:

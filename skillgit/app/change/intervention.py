@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.app.change.measuring import GateWatcher, Measuring, Terms, open_measuring
+from skillgit.app.change.measuring import GateWatcher, Measuring, MeasuringTerms, open_measuring
 from skillgit.app.known.gates import version_outcomes
 from skillgit.app.setup.setup import differences
 from skillgit.domain.edit import EditStatus, Patch, apply, left_out
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from skillgit.domain.policies import Policy
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.index.rows import LogRow
     from skillgit.store.event_commit import Recorded
 
@@ -160,7 +160,7 @@ class Gating:
 
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: Terms, watcher: GateWatcher
+    context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: GateWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the door to its models.
 
@@ -239,7 +239,7 @@ def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> Non
     planner.may_roll_out("repeats", gating.head, items, 2 * repeats)
 
 
-async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judged:
+async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judgement:
     """Measure the base and the candidate on the selection split, and let the gate decide.
 
     Args:
@@ -266,7 +266,7 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
     return judgement
 
 
-def _told(name: str, judgement: Judged) -> str:
+def _told(name: str, judgement: Judgement) -> str:
     verdict, summary = judgement.verdict, judgement.evaluation
     bound = "at most " if summary.stopped else ""
     items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
@@ -274,7 +274,7 @@ def _told(name: str, judgement: Judged) -> str:
     return f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}"
 
 
-def write(gating: Gating, candidate: Candidate, judgement: Judged, *, notes: Sequence[str] = ()) -> Decided:
+def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
     """Write what the gate decided: a version on the run's branch, or a side branch.
 
     Raises:
@@ -326,7 +326,7 @@ def append(
     return record
 
 
-def _event(gating: Gating, candidate: Candidate, judgement: Judged) -> Accepted | Rejected:
+def _event(gating: Gating, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
     state, measuring = gating.state, gating.measuring
     verdict = judgement.verdict
     edits = tuple(report.edit for report in candidate.reports if report.status is EditStatus.APPLIED)
@@ -356,7 +356,7 @@ def _event(gating: Gating, candidate: Candidate, judgement: Judged) -> Accepted 
     return Rejected(**facts)  # type: ignore[arg-type]
 
 
-def _records(edits: tuple[Edit, ...], judgement: Judged) -> tuple[EditRecord, ...]:
+def _records(edits: tuple[Edit, ...], judgement: Judgement) -> tuple[EditRecord, ...]:
     return attributed(edits, judgement.verdict, UpdateMode.PATCH)
 
 
@@ -371,7 +371,7 @@ def _counts(edits: tuple[Edit, ...], reports: Sequence[EditReport]) -> PatchCoun
     )
 
 
-def _decided(gating: Gating, candidate: Candidate, judgement: Judged, row: LogRow) -> Decided:
+def _decided(gating: Gating, candidate: Candidate, judgement: Judgement, row: LogRow) -> Decided:
     cost = gating.measuring.cost()
     return Decided(
         event=row,

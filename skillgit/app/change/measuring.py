@@ -40,7 +40,7 @@ class GateWatcher(EvalWatcher, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class MeasuringTerms:
     """On which terms to measure.
 
     Attributes:
@@ -168,7 +168,7 @@ def open_measuring(
     context: Context,
     workspace: Workspace,
     run: str,
-    terms: Terms,
+    terms: MeasuringTerms,
     watcher: GateWatcher,
     *,
     overrides: tuple[str, ...] = (),

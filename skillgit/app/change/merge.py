@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.change.intervention import Candidate, Decided, judge, open_gating, plan_ready, ready, write
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.change.three_way import Choice
 from skillgit.app.change.three_way import merge as merge_texts
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.edit import EditReport, EditStatus, Source
+from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
 from skillgit.domain.rewrite import changed_hunks
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.plan import Plan
     from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.index.rows import LogRow
 
 
@@ -40,7 +40,7 @@ MOST_CONFLICTS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class MeasuredChoice:
     """One choice that was measured.
 
     Attributes:
@@ -71,7 +71,7 @@ class Stretch:
     ours: str
     theirs: str
     choices: tuple[str, ...]
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[MeasuredChoice, ...] = ()
     chosen: str = ""
 
 
@@ -122,13 +122,13 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
     score = measuring.value(await measuring.measure("all ours", best))
     stretch_list = list(stretches(merge))
     for index, conflict in enumerate(conflicts[:MOST_CONFLICTS]):
-        attempts = [Tried(choice=choices[index].value, score=score)]
+        attempts = [MeasuredChoice(choice=choices[index].value, score=score)]
         for choice in conflict.choices[1:]:
             skill = merge.settled([*choices[:index], choice, *choices[index + 1 :]])
             if skill is None:
                 continue
             value = measuring.value(await measuring.measure(f"{choice.value} at {index + 1}", skill))
-            attempts.append(Tried(choice=choice.value, score=value))
+            attempts.append(MeasuredChoice(choice=choice.value, score=value))
             if value > score:
                 best, score, choices[index] = skill, value, choice
         stretch_list[index] = replace(stretch_list[index], tried=tuple(attempts), chosen=choices[index].value)
@@ -149,7 +149,7 @@ class MergeRequest:
 
     into: str
     other: str
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +239,7 @@ def _plan(gating: Gating, sides: _Sides, work: Merge, caps: Caps) -> Plan:
 
 async def _judged(
     gating: Gating, sides: _Sides, work: Merge, row: LogRow
-) -> tuple[Candidate, Judged, tuple[Stretch, ...]]:
+) -> tuple[Candidate, Judgement, tuple[Stretch, ...]]:
     await ready(gating)
     gating.measuring.expect(evaluations(work))
     skill, stretch_list = await settle(gating.measuring, work, sides.ours)
@@ -249,7 +249,7 @@ async def _judged(
             f"{sides.theirs} brings nothing to {sides.ours}: {better}",
             hint=f"skillgit diff {sides.ours} {sides.theirs}",
         )
-    hunks = changed_hunks(gating.head, skill, support=1, source=Source.HUMAN)
+    hunks = changed_hunks(gating.head, skill, support=1, source=EditSource.HUMAN)
     candidate = Candidate(
         skill=skill,
         origin=Origin.MERGE,

@@ -19,7 +19,7 @@ from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.app.change.intervention import Decided, Gating
-    from skillgit.app.change.measuring import GateWatcher, Terms
+    from skillgit.app.change.measuring import GateWatcher, MeasuringTerms
     from skillgit.app.place.context import Context
     from skillgit.app.setup.plan import Plan
     from skillgit.domain.cost import Cost
@@ -44,7 +44,7 @@ class RestoreRequest:
     revision: str
     run: str | None = None
     dry_run: bool = False
-    gate: Terms | None = None
+    gate: MeasuringTerms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
 
 
 def _gated(
-    context: Context, workspace: Workspace, row: LogRow, terms: Terms, watcher: GateWatcher
+    context: Context, workspace: Workspace, row: LogRow, terms: MeasuringTerms, watcher: GateWatcher
 ) -> RestoreResult | Plan:
     from skillgit.app.change import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
     from skillgit.app.change.intervention import Candidate  # noqa: PLC0415 - see above
@@ -143,7 +143,7 @@ def _gated(
     return _written(workspace, result, record, verdict=judgement.verdict, cost=cost)
 
 
-def _plan(gating: Gating, skill: Skill, address: str, terms: Terms) -> Plan:
+def _plan(gating: Gating, skill: Skill, address: str, terms: MeasuringTerms) -> Plan:
     from skillgit.app.change.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few measure
 
     planner = gating.measuring.planner()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.change.cherry_pick import Applied, apply_again
 from skillgit.app.change.intervention import Candidate, Decided, Gating, judge, open_gating, plan_ready, write
-from skillgit.app.change.measuring import Measuring, Terms, open_measuring
+from skillgit.app.change.measuring import Measuring, MeasuringTerms, open_measuring
 from skillgit.app.known.recorded import started
 from skillgit.app.known.scores import compare
 from skillgit.app.measure.retest import model_overrides
@@ -57,7 +57,7 @@ class RetryRequest:
     split: str = Split.SELECTION.value
     most: int = 5
     keep: bool = False
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,12 @@ from skillgit.app.change.intervention import (
     ready,
     write,
 )
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.domain.ablation import without
-from skillgit.domain.edit import EditReport, EditStatus, Source
+from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
 from skillgit.domain.policies import NOT_WORSE
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.plan import Plan
     from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
-    from skillgit.engine.judge import Judged
+    from skillgit.engine.judge import Judgement
     from skillgit.index.rows import LogRow
 
 
@@ -81,7 +81,7 @@ class PruneRequest:
     """
 
     revision: str
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class _Pruning:
         """Return the numbers of the rules that steps may change."""
         return [number for number, rule in enumerate(self._ablating.rules, 1) if rule.region is Region.BODY]
 
-    async def judged(self) -> tuple[Candidate, Judged]:
+    async def judged(self) -> tuple[Candidate, Judgement]:
         """Find the rules that nothing hangs on, leave them out, and let the gate decide."""
         await ready(self._gating)
         useless = [ablation for ablation in await self._ablations() if ablation.removable]
@@ -229,7 +229,7 @@ class _Pruning:
         return self._gating.head.with_text(DOCUMENT, without(self._gating.head.document, rules))
 
     def _candidate(self, skill: Skill) -> Candidate:
-        hunks = changed_hunks(self._gating.head, skill, support=1, source=Source.HUMAN)
+        hunks = changed_hunks(self._gating.head, skill, support=1, source=EditSource.HUMAN)
         count = len(self.gone)
         sentences = [f"Alone, each of these can go without breaking an item of {self._name}."]
         sentences += [f"Rule {ablation.rule}: {ablation.text[:_SHOWN]}" for ablation in self.gone]
@@ -254,7 +254,7 @@ class CompressRequest:
     """
 
     revision: str
-    terms: Terms = field(default_factory=Terms)
+    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -> Decided | Plan:
@@ -292,7 +292,7 @@ def _plan(gating: Gating, name: str, caps: Caps) -> Plan:
     return planner.plan("compress", facts, caps=caps)
 
 
-async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judged]:
+async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judgement]:
     await ready(gating)
     session = gating.measuring.session
     shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))

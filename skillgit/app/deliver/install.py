@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.install_record import Layer, open_record
-from skillgit.app.format.folders import Change, DiffersError, changes, entries_of, fingerprint, read_entries
+from skillgit.app.format.folders import DiffersError, FileChange, changes, entries_of, fingerprint, read_entries
 from skillgit.app.format.placing import copy, put, refuse_way_out, typed_path, write_skill
 from skillgit.app.place.named import skill_named
 from skillgit.app.place.workspace import open_workspace
@@ -18,7 +18,7 @@ from skillgit.app.setup.config.wording import nearest
 from skillgit.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.install_record import Record
+    from skillgit.app.deliver.install_record import InstallRecord
     from skillgit.app.place.context import Context
     from skillgit.app.place.named import NamedSkill
     from skillgit.app.place.workspace import Workspace
@@ -80,7 +80,7 @@ def _folder(context: Context, to: str) -> Path:
 _NAMES = f"agents are {', '.join(Agent)}"
 
 
-Agreed = Callable[[Path, tuple[Change, ...]], bool]
+Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
 """Is asked before something is replaced that somebody changed by hand, and gets the place and what would change."""
 
 
@@ -102,7 +102,7 @@ class InstallRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class InstallState:
     """Something at a place.
 
     Attributes:
@@ -133,8 +133,8 @@ class InstallResult:
     commit: str
     skill: str
     place: str
-    before: Standing | None
-    changes: tuple[Change, ...]
+    before: InstallState | None
+    changes: tuple[FileChange, ...]
     held: bool = False
     written: bool = False
 
@@ -166,7 +166,7 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
 class _Installation:
     """One skill on its way to one place."""
 
-    def __init__(self, context: Context, record: Record, skill: NamedSkill, target: Path) -> None:
+    def __init__(self, context: Context, record: InstallRecord, skill: NamedSkill, target: Path) -> None:
         self._context, self._record, self._named, self._place = context, record, skill, target
         self._there = read_entries(target)
         self._now, self._wanted = fingerprint(self._there), fingerprint(entries_of(skill.skill))
@@ -200,7 +200,7 @@ class _Installation:
         return replace(state, written=True)
 
     def _found(self, *, by_hand: bool) -> InstallResult:
-        before = Standing(name=self._top.name if self._top is not None else "", by_hand=by_hand)
+        before = InstallState(name=self._top.name if self._top is not None else "", by_hand=by_hand)
         return InstallResult(
             name=name_of(self._named),
             commit=self._named.commit,

@@ -60,7 +60,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class InstalledFolder:
     """A skill folder of an agent.
 
     Attributes:
@@ -79,7 +79,7 @@ class Place:
         return self.layers[-1]
 
 
-class Record:
+class InstallRecord:
     """The places of a repository; held by one process at a time while it changes them.
 
     Args:
@@ -100,7 +100,7 @@ class Record:
         folder.parent.mkdir(parents=True)
         return folder
 
-    def at(self, path: Path) -> Place | None:
+    def at(self, path: Path) -> InstalledFolder | None:
         """Return what is known of ``path``."""
         return self.places.get(str(path))
 
@@ -108,7 +108,7 @@ class Record:
         """Remember that ``layer`` is put on ``path``."""
         location = self.at(path)
         layers = (*location.layers, layer) if location is not None else (layer,)
-        self.places[str(path)] = Place(path=str(path), skill=skill, layers=layers)
+        self.places[str(path)] = InstalledFolder(path=str(path), skill=skill, layers=layers)
         self._save()
 
     def amend(self, path: Path, **changes: object) -> None:
@@ -150,7 +150,7 @@ class Record:
 
 
 @contextmanager
-def open_record(repo: Repo) -> Iterator[Record]:
+def open_record(repo: Repo) -> Iterator[InstallRecord]:
     """Hold the record of installed skills; waits for whoever holds it now.
 
     Raises:
@@ -168,12 +168,12 @@ def open_record(repo: Repo) -> Iterator[Record]:
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield Record(folder)
+        yield InstallRecord(folder)
     finally:
         os.close(handle)
 
 
-def known_places(repo: Repo) -> tuple[Place, ...]:
+def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:
     """Return the places that are remembered, by path.
 
     Raises:
@@ -186,7 +186,7 @@ def known_places(repo: Repo) -> tuple[Place, ...]:
     return tuple(by_path[path] for path in sorted(by_path))
 
 
-def _read(file: Path) -> dict[str, Place]:
+def _read(file: Path) -> dict[str, InstalledFolder]:
     try:
         document = loads(read_plain(file))
         if document["schema"] != _SCHEMA:
@@ -202,7 +202,7 @@ def _read(file: Path) -> dict[str, Place]:
         ) from error
 
 
-def _place(row: dict[str, object]) -> Place:
+def _place(row: dict[str, object]) -> InstalledFolder:
     rows = row["layers"]
     if not isinstance(rows, list) or not rows:
         raise TypeError("a place has layers")
@@ -210,9 +210,9 @@ def _place(row: dict[str, object]) -> Place:
         Layer(**(layer | {"made": tuple(layer["made"]), "time": datetime.fromisoformat(layer["time"])}))
         for layer in rows
     )
-    return Place(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
+    return InstalledFolder(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
 
 
-def _plain(location: Place) -> dict[str, object]:
+def _plain(location: InstalledFolder) -> dict[str, object]:
     layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
     return {"path": location.path, "skill": location.skill, "layers": layers}

@@ -8,9 +8,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.install import Standing, skills_folder
+from skillgit.app.deliver.install import InstallState, skills_folder
 from skillgit.app.deliver.install_record import known_places, open_record
-from skillgit.app.format.folders import Change, DiffersError, changes, fingerprint, read_entries
+from skillgit.app.format.folders import DiffersError, FileChange, changes, fingerprint, read_entries
 from skillgit.app.format.placing import copy, put, refuse_way_out, take_away, typed_path
 from skillgit.app.place.workspace import open_workspace
 from skillgit.errors import NotFoundError, UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.app.deliver.install import Agreed, Scope
-    from skillgit.app.deliver.install_record import Layer, Place, Record
+    from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
 
@@ -83,8 +83,8 @@ class UninstallResult:
     skill: str
     place: str
     name: str
-    restored: Standing | None
-    changes: tuple[Change, ...]
+    restored: InstallState | None
+    changes: tuple[FileChange, ...]
     written: bool = False
 
 
@@ -119,7 +119,7 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
         return _uninstall(record, location, agrees, dry_run=request.dry_run)
 
 
-def _uninstall(record: Record, location: Place, agrees: Agreed, *, dry_run: bool) -> UninstallResult:
+def _uninstall(record: InstallRecord, location: InstalledFolder, agrees: Agreed, *, dry_run: bool) -> UninstallResult:
     path, top = refuse_way_out(Path(location.path)), location.top
     there = read_entries(path)
     copy_path = record.kept(top.kept) if top.kept else None
@@ -154,12 +154,12 @@ def _uninstall(record: Record, location: Place, agrees: Agreed, *, dry_run: bool
     return replace(result, written=True)
 
 
-def _beneath(location: Place) -> Standing:
+def _beneath(location: InstalledFolder) -> InstallState:
     """Return what the newest layer of ``location`` covers."""
     below = location.layers[-2] if len(location.layers) > 1 else None
     if below is None:
-        return Standing(name="", by_hand=True)
-    return Standing(name=below.name, by_hand=below.installed != location.top.found)
+        return InstallState(name="", by_hand=True)
+    return InstallState(name=below.name, by_hand=below.installed != location.top.found)
 
 
 def _remove_made(layer: Layer) -> None:
@@ -169,7 +169,9 @@ def _remove_made(layer: Layer) -> None:
             Path(folder).rmdir()
 
 
-def _candidates(context: Context, workspace: Workspace, record: Record, request: UninstallRequest) -> list[Place]:
+def _candidates(
+    context: Context, workspace: Workspace, record: InstallRecord, request: UninstallRequest
+) -> list[InstalledFolder]:
     locations = [record.places[path] for path in sorted(record.places)]
     if request.to is not None:
         folder = skills_folder(context, workspace, request.to, request.scope)
@@ -182,7 +184,7 @@ def _candidates(context: Context, workspace: Workspace, record: Record, request:
     return locations
 
 
-def _meant(locations: list[Place]) -> Place:
+def _meant(locations: list[InstalledFolder]) -> InstalledFolder:
     if not locations:
         raise NotFoundError("nothing that was installed is left there", hint="skillgit install --list")
     if len(locations) > 1:
@@ -194,7 +196,7 @@ def _meant(locations: list[Place]) -> Place:
     return locations[0]
 
 
-def _installed(workspace: Workspace, location: Place) -> Installed:
+def _installed(workspace: Workspace, location: InstalledFolder) -> Installed:
     top, now = location.top, fingerprint(read_entries(Path(location.path)))
     return Installed(
         place=location.path,

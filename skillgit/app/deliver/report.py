@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.history.items import Order, Wanted, items
+from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.app.history.matrix import matrix
 from skillgit.app.setup.config.recorded import read_document
 from skillgit.app.setup.config.schema import SECTIONS
@@ -46,7 +46,7 @@ _AROUND = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class DiffExcerpt:
     """A difference, as much of it as has room.
 
     Attributes:
@@ -58,7 +58,7 @@ class Difference:
     left_out: int = 0
 
 
-class Room:
+class DiffAllowance:
     """The room that is left for differences; whoever comes first is served first.
 
     Args:
@@ -68,7 +68,7 @@ class Room:
     def __init__(self, characters: int = DIFFERENCES) -> None:
         self._left = characters
 
-    def take(self, files: tuple[FileDiff, ...]) -> Difference:
+    def take(self, files: tuple[FileDiff, ...]) -> DiffExcerpt:
         """Return as much of ``files`` as has room, whole lines from the first one on."""
         room = min(self._left, _DIFFERENCE)
         diffs: list[FileDiff] = []
@@ -87,7 +87,7 @@ class Room:
                 diffs.append(replace(file, hunks=tuple(hunks)))
         size = sum(_changed(diffs))
         self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
-        return Difference(files=tuple(diffs), left_out=sum(_changed(files)) - size)
+        return DiffExcerpt(files=tuple(diffs), left_out=sum(_changed(files)) - size)
 
 
 def _changed(files: tuple[FileDiff, ...] | list[FileDiff]) -> Iterator[int]:
@@ -132,7 +132,7 @@ def item_map(context: Context, run: str) -> ItemMap | None:
     the best one and the newest ones.
     """
     try:
-        table = items(context, run, Wanted(order=Order.FIRST))
+        table = items(context, run, ItemsRequest(order=ItemOrder.FIRST))
     except NotFoundError:
         return None
     indexes = _kept(table.columns)
@@ -160,7 +160,7 @@ _CONFIG = "config.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class RunSetting:
     """One setting of a run.
 
     Attributes:
@@ -174,7 +174,7 @@ class Setting:
     chosen: Chosen
 
 
-def recorded_settings(workspace: Workspace, evidence: str) -> tuple[Setting, ...]:
+def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, ...]:
     """Return the settings in the evidence of the start of a run; none where it is not here or cannot be read."""
     files = (read_evidence(workspace.repo, evidence, (_CONFIG,)) if evidence else None) or {}
     if _CONFIG not in files:
@@ -187,7 +187,7 @@ def recorded_settings(workspace: Workspace, evidence: str) -> tuple[Setting, ...
     return tuple(setting for section in names for setting in _section(section, document[section]))
 
 
-def _section(section: str, values: Mapping[str, object]) -> Iterator[Setting]:
+def _section(section: str, values: Mapping[str, object]) -> Iterator[RunSetting]:
     shape = SECTIONS.get(section)
     fields = shape.model_fields if shape else {}
     usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
@@ -198,7 +198,7 @@ def _section(section: str, values: Mapping[str, object]) -> Iterator[Setting]:
             source = "backend" if section == "model" else "environment" if section == "env" else "set"
         elif name in usual and usual[name] == value:
             source = "default"
-        yield Setting(key=f"{section}.{name}", value=_json(value), chosen=source)
+        yield RunSetting(key=f"{section}.{name}", value=_json(value), chosen=source)
 
 
 def _json(value: object) -> str:
@@ -206,7 +206,7 @@ def _json(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class VersionStanding:
     """One version on one split.
 
     Attributes:
@@ -231,7 +231,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class SplitProgress:
     """The seed and the best version on one split.
 
     Attributes:
@@ -241,8 +241,8 @@ class Progress:
     """
 
     split: str
-    seed: Standing | None
-    best: Standing | None
+    seed: VersionStanding | None
+    best: VersionStanding | None
 
     @property
     def gain(self) -> float | None:
@@ -250,12 +250,12 @@ class Progress:
         return None if self.seed is None or self.best is None else self.best.score - self.seed.score
 
 
-def progress(context: Context, run: RunRow, target: str) -> tuple[Progress, ...]:
+def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
     """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
     return tuple(_progress(context, run, target, split) for split in ("selection", "test"))
 
 
-def _progress(context: Context, run: RunRow, own: str, split: str) -> Progress:
+def _progress(context: Context, run: RunRow, own: str, split: str) -> SplitProgress:
     scores = matrix(context, run.name, split)
     by_version = {
         row.row.version: _standing(row.row.version, cell)
@@ -263,7 +263,7 @@ def _progress(context: Context, run: RunRow, own: str, split: str) -> Progress:
         for cell in _comparable(row.cells, own)
         if row.row.version is not None
     }
-    return Progress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
+    return SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
 
 
 def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]:
@@ -271,8 +271,8 @@ def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]
     yield from (cell for cell in cells if cell.model == own and not cell.differs)
 
 
-def _standing(version: int, cell: MatrixCell) -> Standing:
-    return Standing(
+def _standing(version: int, cell: MatrixCell) -> VersionStanding:
+    return VersionStanding(
         version=version,
         n=cell.n,
         scored=cell.scored,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.report import DETAILED, LISTED, RULES, Difference
+from skillgit.app.deliver.report import DETAILED, LISTED, RULES, DiffExcerpt
 from skillgit.app.history.diff.rules import rules_diffed
 from skillgit.app.known.step_evidence import StepEvidence
 from skillgit.app.place.revision import event_in
@@ -22,9 +22,9 @@ from skillgit.store.reader import read_commit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.deliver.report import Room
+    from skillgit.app.deliver.report import DiffAllowance
     from skillgit.app.history.diff.rules import RuleChange
-    from skillgit.app.known.step_evidence import AppliedEdit, Finding
+    from skillgit.app.known.step_evidence import AppliedEdit, TrajectoryPattern
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.rules.why import Story
@@ -46,14 +46,14 @@ class Telling:
     """
 
     event: Event
-    difference: Difference
+    difference: DiffExcerpt
     edits: tuple[AppliedEdit, ...]
     left_out: tuple[LeftOut, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[TrajectoryPattern, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class EventStory:
     """One event.
 
     Attributes:
@@ -75,12 +75,12 @@ class Events:
         brief: How many of the events are not told in full.
     """
 
-    told: tuple[Told, ...]
+    told: tuple[EventStory, ...]
     left_out: int
     brief: int
 
 
-def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
+def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Events:
     """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full.
 
     Args:
@@ -97,13 +97,13 @@ def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
         patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, PATCH), strict=True))
         full = {row.commit: _telling(workspace, row.commit, patches.get(row.commit, b""), room) for row in newest}
     return Events(
-        told=tuple(Told(row=row, telling=full.get(row.commit)) for row in last_rows),
+        told=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
         left_out=len(rows) - len(last_rows),
         brief=len(last_rows) - len(full),
     )
 
 
-def _telling(workspace: Workspace, commit: str, patch: bytes, room: Room) -> Telling:
+def _telling(workspace: Workspace, commit: str, patch: bytes, room: DiffAllowance) -> Telling:
     record = read_commit(workspace.repo, commit)
     evidence = StepEvidence(workspace.repo, record.evidence)
     # words are compared where there is room for them

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.report import (
-    Difference,
+    DiffAllowance,
+    DiffExcerpt,
     ItemMap,
-    Progress,
-    Room,
-    Setting,
+    RunSetting,
+    SplitProgress,
     item_map,
     progress,
     recorded_settings,
@@ -19,7 +19,7 @@ from skillgit.app.deliver.report_events import Events, RuleStories, rule_stories
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import blame
@@ -44,7 +44,7 @@ _CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class RunReport:
     """A run, told to somebody who does not have its repository.
 
     Attributes:
@@ -73,10 +73,10 @@ class Report:
     finish: RunFinished | None
     rows: tuple[LogRow, ...]
     best: LogRow
-    progress: tuple[Progress, ...]
+    progress: tuple[SplitProgress, ...]
     scored: Mapping[int, int]
     items: ItemDiff | None
-    difference: Difference
+    difference: DiffExcerpt
     text: Blame | None
     rules: RuleStories
     item_map: ItemMap | None
@@ -85,7 +85,7 @@ class Report:
     slow: Events
     skipped: tuple[LogRow, ...]
     cost: Spending
-    settings: tuple[Setting, ...]
+    settings: tuple[RunSetting, ...]
 
     @property
     def absent(self) -> bool:
@@ -102,10 +102,10 @@ class _Frame:
     finish: RunFinished | None
     best: LogRow
     scored: Mapping[int, int]
-    settings: tuple[Setting, ...]
+    settings: tuple[RunSetting, ...]
 
 
-def report(context: Context, run: str | None) -> Report:
+def report(context: Context, run: str | None) -> RunReport:
     """Return what ``run``, or the default run, came to.
 
     Raises:
@@ -115,11 +115,11 @@ def report(context: Context, run: str | None) -> Report:
     with open_workspace(context) as workspace:
         frame = _frame(workspace, find_run(workspace, run))
     name = frame.run.name
-    rows = log(context, Wanted(words=(name,), reverse=True)).rows
+    rows = log(context, LogRequest(words=(name,), reverse=True)).rows
     seed, best = f"{name}/v0", f"{name}/v{frame.best.version}"
-    room = Room()
+    room = DiffAllowance()
     difference = room.take(diff(context, seed, best, lines=_CONTEXT, as_data=True).files)
-    return Report(
+    return RunReport(
         run=frame.run,
         start=frame.start,
         finish=frame.finish,

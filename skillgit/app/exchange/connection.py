@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from skillgit.errors import UsageError
 from skillgit.plugin.redaction import redact
-from skillgit.store.exchange.transport import Line, unheard
+from skillgit.store.exchange.transport import RemoteConnection, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,9 +33,9 @@ class Listener:
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
-def line_for(context: Context, listener: Listener) -> Line:
+def line_for(context: Context, listener: Listener) -> RemoteConnection:
     """Return the connection of a use case."""
-    return Line(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
+    return RemoteConnection(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
 
 
 _HELPER = re.compile(r"[A-Za-z0-9-]+::")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FINGERPRINT_LENGTH = 16
 
 
-class Severity(StrEnum):
+class ScanSeverity(StrEnum):
     """Whether a push goes on."""
 
     STOP = "stop"
@@ -32,7 +32,7 @@ class Severity(StrEnum):
     """It is told, and the push goes on."""
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What was found."""
 
     SECRET = "secret"  # noqa: S105 - the name of a kind
@@ -51,16 +51,16 @@ class Kind(StrEnum):
     """A file seems to be somebody else's, and no licence file stands beside or above it."""
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> ScanSeverity:
         """Whether it stops a push."""
-        return Severity.WARN if self in _TOLD else Severity.STOP
+        return ScanSeverity.WARN if self in _TOLD else ScanSeverity.STOP
 
 
-_TOLD = frozenset({Kind.SECRET_LIKE, Kind.LARGE_FILE, Kind.LICENCE_BUNDLED})
+_TOLD = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.LICENCE_BUNDLED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ScanFinding:
     """Something that should not leave, or should be looked at before it does.
 
     Attributes:
@@ -74,8 +74,8 @@ class Finding:
         fingerprint: What names the same finding in every commit; an allow-list holds it.
     """
 
-    rule: Kind
-    severity: Severity
+    rule: FindingKind
+    severity: ScanSeverity
     commit: str
     path: str
     line: int
@@ -85,11 +85,11 @@ class Finding:
 
 
 def finding(
-    kind: Kind, commit: str, path: str, *, sentence: str, identity: str, line: int = 0, excerpt: str = ""
-) -> Finding:
+    kind: FindingKind, commit: str, path: str, *, sentence: str, identity: str, line: int = 0, excerpt: str = ""
+) -> ScanFinding:
     """Return a finding whose fingerprint is made of its kind and ``identity``."""
     digest = hashlib.sha256(f"{kind.value}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
-    return Finding(
+    return ScanFinding(
         rule=kind,
         severity=kind.severity,
         commit=commit,

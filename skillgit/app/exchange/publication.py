@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.findings import Finding, Kind, finding, read_allowed
-from skillgit.app.exchange.findings import Severity as Severity  # noqa: PLC0414 - as above
+from skillgit.app.exchange.findings import FindingKind, ScanFinding, finding, read_allowed
+from skillgit.app.exchange.findings import ScanSeverity as Severity
 from skillgit.app.exchange.scanning import BY_SHAPE, LeakFinder, is_allowed_inline, masked, secret_scanner
 from skillgit.app.format.frontmatter import read_head
 from skillgit.app.format.links import licence_files, unlicensed
@@ -48,17 +48,17 @@ class Scan:
 
     commits: int
     files: int
-    findings: tuple[Finding, ...]
+    findings: tuple[ScanFinding, ...]
     allowed: int = 0
     unchecked: tuple[str, ...] = ()
 
     @property
-    def stops(self) -> tuple[Finding, ...]:
+    def stops(self) -> tuple[ScanFinding, ...]:
         """What stops a push."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.STOP)
 
     @property
-    def warnings(self) -> tuple[Finding, ...]:
+    def warnings(self) -> tuple[ScanFinding, ...]:
         """What is told and stops nothing."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARN)
 
@@ -101,7 +101,7 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
     tips = list(dict.fromkeys(tips))
     exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
     with secret_scanner() as scanner:
-        look = Look(workspace.repo, scanner, leaks, exceptions)
+        look = ScanCollector(workspace.repo, scanner, leaks, exceptions)
         for commit in published.new_commits(workspace.repo, tips, bases):
             look.at(commit)
         look.at_tips(tips)
@@ -155,7 +155,7 @@ _TELLING = 8
 Lines = list[tuple[int, str]]
 
 
-class Look:
+class ScanCollector:
     """Collects what is found.
 
     Attributes:
@@ -172,7 +172,7 @@ class Look:
         self._allowed = exceptions
         self._skills: set[str] = set()
         self._seen: set[tuple[str, str]] = set()
-        self.findings: dict[str, Finding] = {}
+        self.findings: dict[str, ScanFinding] = {}
         self.allowed_findings: set[str] = set()
         self.commits: set[str] = set()
         self.blobs: set[str] = set()
@@ -196,7 +196,7 @@ class Look:
                 for files in skill_folders(self._repo, tip, skill).values():
                     self._add(_licences(tip, skill, files))
 
-    def _add(self, findings: Iterable[Finding]) -> None:
+    def _add(self, findings: Iterable[ScanFinding]) -> None:
         for row in findings:
             if row.fingerprint in self._allowed.fingerprints:
                 self.allowed_findings.add(row.fingerprint)
@@ -232,26 +232,32 @@ class Look:
                     self._add([finding_of_line])
             above = line
 
-    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[Finding]:
+    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[ScanFinding]:
         for line, leak in self._leaks.leaks(file.skill, new_lines, before):
             # The words themselves stay out of what is shown: a report may travel further than the data.
             identity = f"{file.path}\0{leak.kind}\0{leak.item}"
             sentence = str(leak).removeprefix("leak: ")
-            yield finding(Kind.LEAK, commit, file.path, line=line, sentence=sentence, identity=identity)
+            yield finding(FindingKind.LEAK, commit, file.path, line=line, sentence=sentence, identity=identity)
 
 
-def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> Kind | None:
+def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
     """Return what secrets of a line amount to; None where such a guess means nothing.
 
     In evidence and messages, where models and data sets speak, a word such as ``password`` says little.
     """
     if all(secret.random for secret in secrets):
-        return Kind.SECRET_LIKE if file is not None and file.skill else None
+        return FindingKind.SECRET_LIKE if file is not None and file.skill else None
     is_text = file is None or commit.hidden
-    return Kind.SECRET_LIKE if is_text and all(secret.named or secret.random for secret in secrets) else Kind.SECRET
+    return (
+        FindingKind.SECRET_LIKE
+        if is_text and all(secret.named or secret.random for secret in secrets)
+        else FindingKind.SECRET
+    )
 
 
-def _secret(kind: Kind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]) -> Finding:
+def _secret(
+    kind: FindingKind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]
+) -> ScanFinding:
     names = list(dict.fromkeys(secret.kind for secret in secrets))
     detectors = [name for name in names if name != BY_SHAPE] or names
     return finding(
@@ -275,21 +281,21 @@ def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
     return "\0".join(values if telling else (path, text.strip()))
 
 
-def _shapes(commit: str, path: str, data: bytes) -> Iterator[Finding]:
+def _shapes(commit: str, path: str, data: bytes) -> Iterator[ScanFinding]:
     """Yield the credentials in a file that is no text, or too long for more."""
     for value in credentials(data.decode("latin-1")):
-        yield finding(Kind.SECRET, commit, path, sentence=BY_SHAPE, identity=value)
+        yield finding(FindingKind.SECRET, commit, path, sentence=BY_SHAPE, identity=value)
 
 
-def _sizes(commit: str, path: str, size: int) -> Iterator[Finding]:
-    kind = Kind.HUGE_FILE if size > HUGE else Kind.LARGE_FILE if size > LARGE else None
+def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:
+    kind = FindingKind.HUGE_FILE if size > HUGE else FindingKind.LARGE_FILE if size > LARGE else None
     if kind is not None:
-        limit = "refuses files over 100 MiB" if kind is Kind.HUGE_FILE else "warns of files over 50 MiB"
+        limit = "refuses files over 100 MiB" if kind is FindingKind.HUGE_FILE else "warns of files over 50 MiB"
         sentence = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
         yield finding(kind, commit, path, sentence=sentence, identity=path)
 
 
-def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Finding]:
+def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[ScanFinding]:
     head = read_head(files.get(DOCUMENT, b"").decode(errors="replace"))
     licence = head.fields.get("license")
     for name in licence_files(licence) if isinstance(licence, str) else ():
@@ -297,7 +303,11 @@ def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Find
             sentence = f"the license names {name}, which is not in the skill"
             line = head.lines["license"]
             path = f"{skill}/{DOCUMENT}"
-            yield finding(Kind.LICENCE_FILE, commit, path, line=line, sentence=sentence, identity=f"{skill}\0{name}")
+            yield finding(
+                FindingKind.LICENCE_FILE, commit, path, line=line, sentence=sentence, identity=f"{skill}\0{name}"
+            )
     for path, reason in unlicensed(files):
         sentence = f"it {reason}, and there is no licence file beside or above it"
-        yield finding(Kind.LICENCE_BUNDLED, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}")
+        yield finding(
+            FindingKind.LICENCE_BUNDLED, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}"
+        )

@@ -15,9 +15,9 @@ from skillgit.store import refs
 from skillgit.store.exchange.fetching import FetchedRef, fetch_releases, pack, tracked
 from skillgit.store.exchange.fetching import fetch as fetch_refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
-from skillgit.store.exchange.merging import Joining, Terms, adopt, adopt_main, checked_out
+from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_main, checked_out
 from skillgit.store.exchange.remotes import find_remote, join_notes
-from skillgit.store.exchange.sending import Rejected, by_run
+from skillgit.store.exchange.sending import RejectedMode, by_run
 from skillgit.store.exchange.transport import clone as clone_repository
 from skillgit.store.exchange.transport import stand_on_main
 from skillgit.store.history import run_names
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchResult:
     """What came in.
 
     Attributes:
@@ -53,7 +53,7 @@ def fetch(
     with_rejected: bool = False,
     evidence: bool = False,
     listener: Listener | None = None,
-) -> Fetched:
+) -> FetchResult:
     """Bring in the runs of a remote as tracking copies; nothing of this repository's own moves.
 
     Args:
@@ -78,7 +78,7 @@ def fetch(
             evidence=evidence,
         )
         workspace.index.refresh()
-        return Fetched(remote=known_remote.name, url=shown_address(known_remote.url), refs=changes)
+        return FetchResult(remote=known_remote.name, url=shown_address(known_remote.url), refs=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class PullRequest:
     """
 
     remote: str | None = None
-    rejected: str = Rejected.BRANCHES.value
+    rejected: str = RejectedMode.BRANCHES.value
     evidence: bool = False
     dry_run: bool = False
 
@@ -150,7 +150,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
     """
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
-        with_rejected = Rejected(request.rejected) is not Rejected.NONE
+        with_rejected = RejectedMode(request.rejected) is not RejectedMode.NONE
         line = line_for(context, listener or Listener())
         fetch_refs(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=request.evidence)
         result = take_in(context, workspace, request, name=remote.name, url=remote.url)
@@ -162,9 +162,9 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
     """Let what is here go forward to what was fetched from the remote ``name``."""
     repo, there = workspace.repo, tracked(workspace.repo, name)
-    terms = Terms(
+    terms = MergeTerms(
         remote=name,
-        rejected=Rejected(request.rejected),
+        rejected=RejectedMode(request.rejected),
         clock=context.clock,
         checked_out=checked_out(repo),
         dry_run=request.dry_run,
@@ -199,7 +199,7 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
 
 def _is_bulk(name: str) -> bool:
     ref = refs.parse(name)
-    return ref is not None and ref.kind in {refs.Kind.EVIDENCE, refs.Kind.DROPPED}
+    return ref is not None and ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

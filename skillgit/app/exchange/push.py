@@ -18,9 +18,9 @@ from skillgit.store import refs
 from skillgit.store.exchange.fetching import fetch_notes, releases
 from skillgit.store.exchange.remotes import find_remote, join_notes
 from skillgit.store.exchange.sending import (
-    Cause,
-    Rejected,
-    State,
+    RefState,
+    RefusalCause,
+    RejectedMode,
     advertised,
     by_run,
     held_with,
@@ -88,8 +88,8 @@ class Pushed:
     @property
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first ref which was not taken and should have been."""
-        refusals = [ref for ref in self.refs if ref.state is State.REJECTED and not ref.optional]
-        diverged = next((ref for ref in refusals if ref.cause is Cause.MOVED), None)
+        refusals = [ref for ref in self.refs if ref.state is RefState.REJECTED and not ref.optional]
+        diverged = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
         if diverged is not None:
             name = f"run {diverged.run}" if diverged.run else refs.short(diverged.ref)
             if refs.is_release(diverged.ref):
@@ -100,7 +100,7 @@ class Pushed:
             return ConflictError(
                 f"{name} was not pushed: {diverged.reason}", hint=f"skillgit pull {self.remote}, then push again"
             )
-        host = next((ref for ref in refusals if ref.cause is Cause.HOST), None)
+        host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
             return None
         is_limit = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
@@ -168,7 +168,7 @@ class _Push:
     def _runs(self) -> list[str]:
         """Return the runs to push."""
         parts = map(refs.parse, self._tips)
-        own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.Kind.RUN)
+        own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.RefKind.RUN)
         if not self._request.runs:
             if not own and refs.MAIN not in self._tips:
                 raise RevisionNotFoundError("there is nothing to push yet", hint="skillgit train CONFIG")
@@ -184,7 +184,7 @@ class _Push:
 
     def _parcel(self, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> Parcel:
         choice = self._request.rejected
-        part = Rejected(choice) if choice else usual(run, there)
+        part = RejectedMode(choice) if choice else usual(run, there)
         return parcel(self._repo, run, here, there, part, evidence=self._request.evidence)
 
     def _main_goes(self) -> bool:
@@ -205,7 +205,7 @@ class _Push:
 
     def _look_through(self, refs_to_send: Iterable[SentRef]) -> None:
         """Refuse to publish what must not leave."""
-        tips = [ref.new for ref in refs_to_send if ref.state is State.PUSHED]
+        tips = [ref.new for ref in refs_to_send if ref.state is RefState.PUSHED]
         if not tips or not self._request.verify:
             return
         from skillgit.app.exchange.publication import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
@@ -242,23 +242,23 @@ class _Push:
         updates = [
             RefUpdate(name=refs.tracking(name, ref.ref), new=ref.new, derived=True)
             for ref in hidden
-            if ref.state is State.PUSHED
+            if ref.state is RefState.PUSHED
         ]
         if updates:
             update_refs(self._repo, updates, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
 
     def _tell_of(self, hidden: Iterable[SentRef]) -> None:
         for ref in hidden:
-            if ref.state is State.REJECTED and ref.cause is not Cause.HELD:
+            if ref.state is RefState.REJECTED and ref.cause is not RefusalCause.HELD:
                 kind = refs.short(ref.ref).split("/")[1]
-                subject = "rejected candidates" if kind == refs.Kind.ATTIC else "evidence"
-                away = "; --rejected branches sends them as branches" if kind == refs.Kind.ATTIC else ""
+                subject = "rejected candidates" if kind == refs.RefKind.ATTIC else "evidence"
+                away = "; --rejected branches sends them as branches" if kind == refs.RefKind.ATTIC else ""
                 self._warnings.append(
                     f"{self._remote.name} did not take the {subject} of run {ref.run} ({ref.reason}){away}"
                 )
 
     def _count_branches(self, lines: Iterable[SentRef]) -> None:
-        names = {*self._there, *(ref.ref for ref in lines if ref.state is State.PUSHED)}
+        names = {*self._there, *(ref.ref for ref in lines if ref.state is RefState.PUSHED)}
         branches = sum(name.startswith("refs/heads/") for name in names)
         if branches > MANY_BRANCHES and len(names) > len(self._there):
             self._warnings.append(

@@ -177,7 +177,7 @@ def show(context: Context, name: str | None, listener: Listener | None = None) -
     remote = stored.find_remote(repo, name)
     there = advertised(repo, line_for(context, listener or Listener()), remote.name)
     here = snapshot(repo)
-    names = {ref.run for ref in map(refs.parse, (*there, *here)) if ref is not None and ref.kind is refs.Kind.RUN}
+    names = {ref.run for ref in map(refs.parse, (*there, *here)) if ref is not None and ref.kind is refs.RefKind.RUN}
     return RemoteShown(
         remote=_row(remote),
         branches=sum(ref.startswith("refs/heads/") for ref in there),

@@ -24,7 +24,7 @@ PASSED_OVER = frozenset({"__pycache__", ".DS_Store"})
 _OWNER_RUNS = 0o100
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry is."""
 
     FILE = "file"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FolderEntry:
     """A file, a symbolic link or a folder.
 
     Attributes:
@@ -42,17 +42,17 @@ class Entry:
         content: The bytes of a file, the target of a link; nothing for a folder.
     """
 
-    kind: Kind
+    kind: EntryKind
     mode: int = 0
     content: bytes = b""
 
     @property
     def executable(self) -> bool:
         """Whether it is a file that its owner may run."""
-        return self.kind is Kind.FILE and bool(self.mode & _OWNER_RUNS)
+        return self.kind is EntryKind.FILE and bool(self.mode & _OWNER_RUNS)
 
 
-Entries = dict[str, Entry]
+Entries = dict[str, FolderEntry]
 """Path inside the place, empty for the place itself, to what stands there; sorted by path."""
 
 
@@ -70,17 +70,17 @@ def read_entries(path: Path) -> Entries:
 
 def entries_of(skill: Skill) -> Entries:
     """Return what a folder with exactly the files of ``skill`` holds; of permissions only who may run a file."""
-    entries: Entries = {"": Entry(kind=Kind.FOLDER)}
+    entries: Entries = {"": FolderEntry(kind=EntryKind.FOLDER)}
     for path, content in skill.files.items():
         for index, letter in enumerate(path):
             if letter == "/":
-                entries[path[:index]] = Entry(kind=Kind.FOLDER)
+                entries[path[:index]] = FolderEntry(kind=EntryKind.FOLDER)
         mode = _OWNER_RUNS if path in skill.executable else 0
-        entries[path] = Entry(kind=Kind.FILE, mode=mode, content=content)
+        entries[path] = FolderEntry(kind=EntryKind.FILE, mode=mode, content=content)
     return dict(sorted(entries.items()))
 
 
-def fingerprint(entries: Mapping[str, Entry]) -> str:
+def fingerprint(entries: Mapping[str, FolderEntry]) -> str:
     """Return a SHA-256 that is equal exactly if a person would call both places the same; empty if nothing is there.
 
     It covers names, contents, targets of links and who may run a file, but neither other permissions nor empty folders
@@ -95,27 +95,27 @@ def fingerprint(entries: Mapping[str, Entry]) -> str:
     return state.hexdigest()
 
 
-def edited(entries: Mapping[str, Entry]) -> Entries:
+def edited(entries: Mapping[str, FolderEntry]) -> Entries:
     """Return the files and links that are somebody's doing."""
     return {
         path: entry
         for path, entry in entries.items()
-        if entry.kind is not Kind.FOLDER and PASSED_OVER.isdisjoint(path.split("/"))
+        if entry.kind is not EntryKind.FOLDER and PASSED_OVER.isdisjoint(path.split("/"))
     }
 
 
-def _walk(path: Path, inside: str) -> Iterator[tuple[str, Entry]]:
+def _walk(path: Path, inside: str) -> Iterator[tuple[str, FolderEntry]]:
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        yield inside, Entry(kind=Kind.LINK, content=os.fsencode(path.readlink()))
+        yield inside, FolderEntry(kind=EntryKind.LINK, content=os.fsencode(path.readlink()))
     elif stat.S_ISREG(status.st_mode):
-        yield inside, Entry(kind=Kind.FILE, mode=mode, content=path.read_bytes())
+        yield inside, FolderEntry(kind=EntryKind.FILE, mode=mode, content=path.read_bytes())
     elif stat.S_ISDIR(status.st_mode):
-        yield inside, Entry(kind=Kind.FOLDER, mode=mode)
+        yield inside, FolderEntry(kind=EntryKind.FOLDER, mode=mode)
         for child in sorted(path.iterdir()):
             yield from _walk(child, f"{inside}/{child.name}".lstrip("/"))
     else:
@@ -130,7 +130,7 @@ _NO_END = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """A file that differs.
 
     Attributes:
@@ -153,12 +153,12 @@ class DiffersError(ConflictError):
         changes: What would change.
     """
 
-    def __init__(self, message: str, *, hint: str, changes: tuple[Change, ...]) -> None:
+    def __init__(self, message: str, *, hint: str, changes: tuple[FileChange, ...]) -> None:
         super().__init__(message, hint=hint)
         self.changes = changes
 
 
-def changes(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[Change, ...]:
+def changes(old: Mapping[str, FolderEntry], new: Mapping[str, FolderEntry]) -> tuple[FileChange, ...]:
     """Return how ``new`` differs from ``old``, by path."""
     before, after = edited(old), edited(new)
     lines = []
@@ -166,17 +166,17 @@ def changes(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[Change,
         source, target = before.get(path), after.get(path)
         if not _same(source, target):
             status = "added" if source is None else "removed" if target is None else "changed"
-            lines.append(Change(path=path, status=status, diff="".join(_diff(path, source, target))))
+            lines.append(FileChange(path=path, status=status, diff="".join(_diff(path, source, target))))
     return tuple(lines)
 
 
-def _same(old: Entry | None, new: Entry | None) -> bool:
+def _same(old: FolderEntry | None, new: FolderEntry | None) -> bool:
     if old is None or new is None:
         return old is new
     return (old.kind, old.content, old.executable) == (new.kind, new.content, new.executable)
 
 
-def _diff(path: str, source: Entry | None, target: Entry | None) -> Iterator[str]:
+def _diff(path: str, source: FolderEntry | None, target: FolderEntry | None) -> Iterator[str]:
     old, new = (f"{side}/{path or '.'}" if entry else "/dev/null" for side, entry in (("a", source), ("b", target)))
     yield f"diff --git a/{path or '.'} b/{path or '.'}\n"
     if source is not None and target is not None and source.executable != target.executable:
@@ -190,11 +190,11 @@ def _diff(path: str, source: Entry | None, target: Entry | None) -> Iterator[str
         yield line if line.endswith("\n") else f"{line}\n{_NO_END}\n"
 
 
-def _text(entry: Entry | None) -> str | None:
+def _text(entry: FolderEntry | None) -> str | None:
     """Return the text of a file; None for everything that is no text."""
     if entry is None:
         return ""
-    if entry.kind is not Kind.FILE or b"\0" in entry.content:
+    if entry.kind is not EntryKind.FILE or b"\0" in entry.content:
         return None
     try:
         return entry.content.decode()
@@ -208,12 +208,12 @@ def _lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def _without_texts(path: str, old: Entry | None, new: Entry | None) -> str:
+def _without_texts(path: str, old: FolderEntry | None, new: FolderEntry | None) -> str:
     if old is None or new is None:
         entry = old or new
         return f"{'new' if old is None else 'gone'}: the {_what(entry)} {path}\n"
     return f"changed: the {_what(old)} {path}{f' is a {_what(new)} now' if old.kind is not new.kind else ''}\n"
 
 
-def _what(entry: Entry | None) -> str:
-    return "link" if entry is not None and entry.kind is Kind.LINK else "file"
+def _what(entry: FolderEntry | None) -> str:
+    return "link" if entry is not None and entry.kind is EntryKind.LINK else "file"

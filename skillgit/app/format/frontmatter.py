@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from skillgit.app.format.rules import COMPATIBILITY_LENGTH, DESCRIPTION_LENGTH, KEYS, NAME_LENGTH, Severity, broken
+from skillgit.app.format.rules import COMPATIBILITY_LENGTH, DESCRIPTION_LENGTH, KEYS, NAME_LENGTH, RuleSeverity, broken
 from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.errors import SkillError
 
@@ -99,7 +99,7 @@ def skill_name(text: str) -> str:
 
 def _check(faults: Iterable[Fault]) -> None:
     for fault in faults:
-        if fault.severity is Severity.ERROR:
+        if fault.severity is RuleSeverity.ERROR:
             raise SkillError(fault.sentence, hint=fault.mend)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.format.frontmatter import read_head
 from skillgit.app.format.links import licence_files, link_faults
-from skillgit.app.format.rules import BODY_TOKENS, CHARACTERS_PER_TOKEN, DOCUMENT_LINES, Severity, broken
+from skillgit.app.format.rules import BODY_TOKENS, CHARACTERS_PER_TOKEN, DOCUMENT_LINES, RuleSeverity, broken
 from skillgit.domain.skill import (
     APPENDIX_END,
     APPENDIX_START,
@@ -209,14 +209,14 @@ class Linted:
     @property
     def errors(self) -> int:
         """How many errors there are."""
-        return self._count(Severity.ERROR)
+        return self._count(RuleSeverity.ERROR)
 
     @property
     def warnings(self) -> int:
         """How many warnings there are."""
-        return self._count(Severity.WARNING)
+        return self._count(RuleSeverity.WARNING)
 
-    def _count(self, severity: Severity) -> int:
+    def _count(self, severity: RuleSeverity) -> int:
         return sum(fault.severity is severity for skill in self.skills for fault in skill.faults)
 
 

@@ -16,7 +16,7 @@ CHARACTERS_PER_TOKEN = 4
 """About how many characters of English prose make a token; models differ."""
 
 
-class Severity(StrEnum):
+class RuleSeverity(StrEnum):
     """How much a broken rule matters."""
 
     ERROR = "error"
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class FormatRule:
     """A rule.
 
     Attributes:
@@ -37,7 +37,7 @@ class Rule:
     """
 
     name: str
-    severity: Severity
+    severity: RuleSeverity
     demand: str
     mend: str
 
@@ -56,19 +56,19 @@ class Fault:
     """
 
     rule: str
-    severity: Severity
+    severity: RuleSeverity
     path: str
     line: int
     sentence: str
     mend: str
 
 
-def _error(name: str, demand: str, mend: str) -> Rule:
-    return Rule(name=name, severity=Severity.ERROR, demand=demand, mend=mend)
+def _error(name: str, demand: str, mend: str) -> FormatRule:
+    return FormatRule(name=name, severity=RuleSeverity.ERROR, demand=demand, mend=mend)
 
 
-def _warning(name: str, demand: str, mend: str) -> Rule:
-    return Rule(name=name, severity=Severity.WARNING, demand=demand, mend=mend)
+def _warning(name: str, demand: str, mend: str) -> FormatRule:
+    return FormatRule(name=name, severity=RuleSeverity.WARNING, demand=demand, mend=mend)
 
 
 _LIST = (

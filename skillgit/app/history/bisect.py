@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillgit.app.known.item_history import Cell
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Absence, Workspace
-    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
@@ -66,7 +66,7 @@ def search(
     notes: dict[str, list[Note]] = {}
     fresh: list[str] = []
 
-    async def work(door: Measuring) -> Cost:
+    async def work(door: SampleMeasuring) -> Cost:
         outcomes = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
         while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
             outcomes[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
@@ -103,7 +103,7 @@ def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
 
 
 async def _ask(
-    workspace: Workspace, door: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
+    workspace: Workspace, door: SampleMeasuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
 ) -> bool | None:
     """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
     skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))

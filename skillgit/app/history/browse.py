@@ -37,7 +37,7 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class EventStretch:
     """Some events in a row, newest first.
 
     Attributes:
@@ -50,7 +50,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Stretch):
+class Page(EventStretch):
     """The first stretch that is read of a list, with how long that is.
 
     Attributes:
@@ -111,11 +111,11 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
         )
 
 
-def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> Stretch:
+def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> EventStretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
     with _opened(context) as workspace:
         rows = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
-        return Stretch(offset=offset, rows=rows)
+        return EventStretch(offset=offset, rows=rows)
 
 
 def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:

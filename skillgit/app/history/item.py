@@ -101,7 +101,7 @@ class ItemStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class TrajectoryTurn:
     """One message of a trajectory."""
 
     role: str
@@ -122,7 +122,7 @@ class ItemTrajectory:
     run: str
     item: str
     attempt: Attempt
-    turns: tuple[Turn, ...]
+    turns: tuple[TrajectoryTurn, ...]
 
 
 def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
@@ -229,12 +229,12 @@ def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
     return next((row for row in entries if isinstance(row, dict) and row.get("id") == item), {})
 
 
-def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
+def _turns(workspace: Workspace, trajectory: str) -> tuple[TrajectoryTurn, ...]:
     tree, _, path = trajectory.partition(":")
     document = _parsed((read_evidence(workspace.repo, tree, (path,)) or {}).get(path, b"null"))
     turns = document.get("turns") if isinstance(document, dict) else None
     return tuple(
-        Turn(role=str(turn.get("role", "")), content=str(turn.get("content", "")))
+        TrajectoryTurn(role=str(turn.get("role", "")), content=str(turn.get("content", "")))
         for turn in (turns if isinstance(turns, list) else [])
         if isinstance(turn, dict)
     )

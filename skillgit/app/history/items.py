@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.workspace import Absence, Workspace
 
 
-class Order(StrEnum):
+class ItemOrder(StrEnum):
     """What items are sorted by."""
 
     ITEM = "item"
@@ -117,7 +117,7 @@ class ItemTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ItemsRequest:
     """Which items to list.
 
     Attributes:
@@ -134,10 +134,10 @@ class Wanted:
     never_solved: bool = False
     solved: bool = False
     task_type: str | None = None
-    order: Order = Order.ITEM
+    order: ItemOrder = ItemOrder.ITEM
 
 
-def items(context: Context, run: str | None, request: Wanted) -> ItemTable:
+def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable:
     """Return the items of the selection split under the versions of ``run``.
 
     Raises:
@@ -209,7 +209,7 @@ def _line(run_items: RunItems, item: str, noisy: tuple[str, ...]) -> ItemLine:
     )
 
 
-def _is_wanted(line: ItemLine, run_items: RunItems, request: Wanted) -> bool:
+def _is_wanted(line: ItemLine, run_items: RunItems, request: ItemsRequest) -> bool:
     if request.task_type is not None and line.task_type != request.task_type:
         return False
     newest = run_items.of_versions(line.item)[-1:]
@@ -220,15 +220,15 @@ def _is_wanted(line: ItemLine, run_items: RunItems, request: Wanted) -> bool:
     )
 
 
-def _key(line: ItemLine, order: Order) -> tuple[float, list[tuple[int, int, str]]]:
+def _key(line: ItemLine, order: ItemOrder) -> tuple[float, list[tuple[int, int, str]]]:
     """Return what an item is sorted by; ids with numbers in them count."""
     first = int(line.first[1:]) if line.first else float("inf")
     share = -1.0 if line.share is None else line.share
-    keys: Mapping[Order, float] = {
-        Order.ITEM: 0.0,
-        Order.FIRST: first,
-        Order.FLIPS: -line.flips,
-        Order.SHARE: share,
+    keys: Mapping[ItemOrder, float] = {
+        ItemOrder.ITEM: 0.0,
+        ItemOrder.FIRST: first,
+        ItemOrder.FLIPS: -line.flips,
+        ItemOrder.SHARE: share,
     }
     parts = re.findall(r"\d+|\D+", line.item)
     return keys[order], [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]

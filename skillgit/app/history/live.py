@@ -41,7 +41,7 @@ class StageCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class PaceOrigin:
     """Where this process took up its first step; the pace is counted from there.
 
     Attributes:
@@ -60,7 +60,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RunLimits:
     """What the run may cost at most; None is no cap.
 
     Attributes:
@@ -123,7 +123,7 @@ class Snapshot:
     run: str
     pid: int
     command: str
-    limits: Limits
+    limits: RunLimits
     seconds: float = 0.0
     epoch: int = 0
     epochs: int = 0
@@ -142,7 +142,7 @@ class Snapshot:
     rolled: int = 0
     looked_at: str = ""
     remarks: tuple[str, ...] = ()
-    beginning: Beginning | None = None
+    beginning: PaceOrigin | None = None
     end: End | None = None
 
 

@@ -25,7 +25,7 @@ Flip = Literal["fixed", "broken"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LogRequest:
     """Which events to list.
 
     Attributes:
@@ -77,7 +77,7 @@ class Log:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def log(context: Context, request: Wanted | None = None) -> Log:
+def log(context: Context, request: LogRequest | None = None) -> Log:
     """Return the events that are ``request``; nothing where there is no run.
 
     Raises:
@@ -85,7 +85,7 @@ def log(context: Context, request: Wanted | None = None) -> Log:
         RevisionNotFoundError: There is no such run or revision.
         UsageError: There is no such kind of event, or a range or a time is none.
     """
-    request = request or Wanted()
+    request = request or LogRequest()
     check_wanted(request)
     with open_workspace(_looking_back(context, request.words)) as workspace:
         span = None if request.all_runs else span_of(workspace, request.words)
@@ -169,7 +169,7 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
             yield from zip(part, texts, strict=True)
 
 
-def check_wanted(request: Wanted) -> None:
+def check_wanted(request: LogRequest) -> None:
     """Refuse what cannot be meant.
 
     Raises:

@@ -8,14 +8,14 @@ from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.app.history.log import Wanted, check_wanted
+from skillgit.app.history.log import LogRequest, check_wanted
 from skillgit.app.place.revision import event_in, resolve_in
 from skillgit.app.place.span import span_of, split_range
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.event import Event, Inherited, event_kind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import queries, selection
-from skillgit.index.ask import Answer, ask
+from skillgit.index.ask import QueryResult, ask
 from skillgit.index.selection import Selection
 from skillgit.store import tree
 from skillgit.store.binary import git
@@ -44,7 +44,7 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
         RevisionNotFoundError: There is no such run or revision.
         UsageError: The words make no range of one run.
     """
-    check_wanted(Wanted(words=words, all_runs=all_runs))
+    check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
         for choice in _selections(workspace, words, all_runs=all_runs):
             for commit in selection.commits(workspace.index, choice, at_once=_AT_ONCE):
@@ -124,14 +124,14 @@ def _file_names(workspace: Workspace, commit: str, folder: str) -> list[str]:
     return [name.removeprefix(inside) for name in names if name]
 
 
-class Trailer(NamedTuple):
+class TrailerRow(NamedTuple):
     """One trailer."""
 
     key: str
     value: str
 
 
-def trailers(context: Context, revision: str) -> tuple[str, tuple[Trailer, ...]]:
+def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ...]]:
     """Return the commit that ``revision`` names, and its trailers in their order; none where it has none.
 
     They are read by git and are those that ``git interpret-trailers --parse`` prints for its message.
@@ -146,10 +146,10 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[Trailer, ...]]
         raise RevisionNotFoundError(f"git cannot show {commit[:12]}: {answer.error}", hint="git fsck")
     lines = answer.out.decode(errors="replace").splitlines()
     pairs = (line.partition(": ") for line in lines if line)
-    return commit, tuple(Trailer(key, value) for key, _, value in pairs)
+    return commit, tuple(TrailerRow(key, value) for key, _, value in pairs)
 
 
-class Named(NamedTuple):
+class NamedCommit(NamedTuple):
     """A commit that a revision names.
 
     Attributes:
@@ -161,7 +161,7 @@ class Named(NamedTuple):
     excluded: bool = False
 
 
-def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[Named, ...]:
+def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
 
     Args:
@@ -180,15 +180,15 @@ def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) ->
         return tuple(entry._replace(commit=_shortened(workspace.repo, entry.commit)) for entry in named_commits)
 
 
-def _named(workspace: Workspace, word: str) -> tuple[Named, ...]:
+def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
     if word.startswith("^"):
-        return (Named(resolve_in(workspace, word[1:]).commit, excluded=True),)
+        return (NamedCommit(resolve_in(workspace, word[1:]).commit, excluded=True),)
     if split_range(word) is None:
-        return (Named(resolve_in(workspace, word).commit),)
+        return (NamedCommit(resolve_in(workspace, word).commit),)
     span = span_of(workspace, [word])
     end = span.upto or event_in(workspace, f"{span.run}/head")
-    begin = () if span.after is None else (Named(span.after.commit, excluded=True),)
-    return (Named(end.commit), *begin)
+    begin = () if span.after is None else (NamedCommit(span.after.commit, excluded=True),)
+    return (NamedCommit(end.commit), *begin)
 
 
 def _shortened(repo: Repo, commit: str) -> str:
@@ -201,7 +201,7 @@ def _shortened(repo: Repo, commit: str) -> str:
 
 
 @contextmanager
-def sql(context: Context, query: str) -> Iterator[Answer]:
+def sql(context: Context, query: str) -> Iterator[QueryResult]:
     """Run ``query`` on the index; its rows can be read as long as the block lasts.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.known.evaluations import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.known.recorded import item_rows
-from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding, StepEvidence, edits_left_out
+from skillgit.app.known.step_evidence import AppliedEdit, StepEvidence, TrainAttempt, TrajectoryPattern, edits_left_out
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
@@ -121,8 +121,8 @@ class EventDetail:
     shown: Shown
     files: tuple[FileDiff, ...]
     edits: tuple[AppliedEdit, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
+    findings: tuple[TrajectoryPattern, ...] = ()
+    attempts: tuple[TrainAttempt, ...] = ()
     present: bool = False
 
 

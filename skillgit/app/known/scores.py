@@ -50,7 +50,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class SkillComparison:
     """Two skills on the same items of a split, item by item.
 
     Attributes:
@@ -104,12 +104,12 @@ def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]
     return tuple(scores(groups[name], name) for name in sorted(groups))
 
 
-def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> Comparison:
+def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> SkillComparison:
     """Compare two skills on the items that have a score under both, under the metric of ``rule``."""
     (name, evaluation), (other_name, base) = subject, against
     pairs = Pairs(evaluation, base, rule.metric, rule.soft_weight)
     gains = [float(gain) for gain in pairs.gains.values()]
-    return Comparison(
+    return SkillComparison(
         split=evaluation.split.value,
         name=name,
         against=other_name,

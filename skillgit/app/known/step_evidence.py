@@ -50,7 +50,7 @@ class AppliedEdit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class TrajectoryPattern:
     """A pattern that analysts saw in the trajectories of a step.
 
     Attributes:
@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class TrainAttempt:
     """What the target made of one train item.
 
     Attributes:
@@ -113,12 +113,12 @@ class StepEvidence:
         """Return the edits that were chosen and not applied, in their order."""
         return _left_out(self._files.get(_PATCH))
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[TrajectoryPattern, ...]:
         """Return what analysts saw, in their order."""
         document = _json(self._files.get(_FINDINGS))
         rows = _objects(document.get("findings") if isinstance(document, dict) else None)
         return tuple(
-            Finding(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
+            TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
             for row in rows
         )
 
@@ -126,7 +126,7 @@ class StepEvidence:
         """Return how many trajectories the step had."""
         return len(_objects(_json(self._files.get(_ROLLOUT))))
 
-    def attempts(self, items: Iterable[str]) -> tuple[Attempt, ...]:
+    def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
         """Return what became of ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
         rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
         attempts = [rows[item] for item in items if item in rows]
@@ -134,7 +134,7 @@ class StepEvidence:
         turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
         return tuple(_attempt(row, turns.get(_text(row, "trajectory"))) for row in attempts)
 
-    def compared(self) -> tuple[Attempt, ...]:
+    def compared(self) -> tuple[TrainAttempt, ...]:
         """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
         rows = [row for row in _objects(_json(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
         ranking = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
@@ -147,9 +147,9 @@ def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
     return _left_out((files or {}).get(_PATCH))
 
 
-def with_questions(attempts: Sequence[Attempt], steps: Iterable[StepEvidence]) -> tuple[Attempt, ...]:
+def with_questions(attempts: Sequence[TrainAttempt], steps: Iterable[StepEvidence]) -> tuple[TrainAttempt, ...]:
     """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
-    by_item: dict[str, Attempt] = {}
+    by_item: dict[str, TrainAttempt] = {}
     attempts_by_item = {attempt.item: attempt for attempt in attempts}
     for step in steps:
         for candidate in step.attempts(
@@ -194,8 +194,8 @@ def _edit(index: int, row: Mapping[str, object]) -> AppliedEdit:
     )
 
 
-def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> Attempt:
-    return Attempt(
+def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> TrainAttempt:
+    return TrainAttempt(
         item=_text(row, "id"),
         task_type=_text(row, "task_type"),
         question=_question(trajectory),
@@ -206,10 +206,10 @@ def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> Attempt:
     )
 
 
-def _compared(row: Mapping[str, object]) -> Attempt:
+def _compared(row: Mapping[str, object]) -> TrainAttempt:
     current = row.get("current")
     fields: Mapping[str, object] = current if isinstance(current, dict) else {}
-    return Attempt(
+    return TrainAttempt(
         item=_text(row, "id"),
         answer=_text(fields, "answer"),
         hard=_number(fields.get("hard")),

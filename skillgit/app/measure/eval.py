@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.app.known.evaluations import Note
-    from skillgit.app.known.scores import Comparison, Scores
+    from skillgit.app.known.scores import Scores, SkillComparison
     from skillgit.app.measure.variants import Arm, Arms
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
@@ -125,7 +125,7 @@ class Evaluated:
     seed: int
     metric: str
     arms: tuple[ArmScores, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[SkillComparison, ...]
     noted: int
     cost: Cost
     warnings: tuple[str, ...]
@@ -193,7 +193,7 @@ class _Evaluating:
         }
         return planner.plan("eval", facts, caps=self._request.caps)
 
-    async def measure(self, door: Measuring) -> Cost:
+    async def measure(self, door: SampleMeasuring) -> Cost:
         """Measure every arm on every split and return what that cost."""
         items = self._setup.task.items
         door.every = sum(len(items[split]) for split in self._splits) * len(self._arms.every)
@@ -240,7 +240,7 @@ class _Evaluating:
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
         )
 
-    def _comparisons(self) -> tuple[Comparison, ...]:
+    def _comparisons(self) -> tuple[SkillComparison, ...]:
         return tuple(
             compare(
                 self._rule,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.revision import Resolved
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
     from skillgit.domain.evaluation import Outcome, Scored
@@ -337,7 +337,7 @@ class _Judging:
             exit_code=code,
         )
 
-    async def _measure(self, door: Measuring) -> Cost:
+    async def _measure(self, door: SampleMeasuring) -> Cost:
         """Measure what is not known of either side and return what that cost."""
         missing = self._missing()
         door.every = sum(len(items) for _, items in missing)

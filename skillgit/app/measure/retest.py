@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.app.known.evaluations import KnownEvaluation, Note
-    from skillgit.app.known.scores import Comparison, Scores
+    from skillgit.app.known.scores import Scores, SkillComparison
     from skillgit.app.measure.variants import Arm, Arms
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.conditions import Difference
-    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
@@ -109,7 +109,7 @@ class RetestRow:
     score: float | None
     own: Scores | None
     own_score: float | None
-    comparison: Comparison | None
+    comparison: SkillComparison | None
     p: float | None
     draw: int
     test_reads: int
@@ -236,7 +236,7 @@ class _Retesting:
         )
         return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
-    async def measure(self, door: Measuring) -> Cost:
+    async def measure(self, door: SampleMeasuring) -> Cost:
         """Measure every version and return what that cost."""
         door.every = len(self._items) * len(self._arms)
         for arm in self._arms:
@@ -332,5 +332,5 @@ def _mean(evaluation: Evaluation, rule: GateRule) -> float | None:
     return evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None
 
 
-def _two_sided(pair: Comparison, back: Comparison) -> float:
+def _two_sided(pair: SkillComparison, back: SkillComparison) -> float:
     return min(1.0, 2 * min(pair.p or 0.0, back.p or 0.0))

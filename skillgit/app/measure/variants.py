@@ -65,7 +65,7 @@ class Arms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class NamedRevisions:
     """Revisions as the user named them, resolved; None stands for no skill.
 
     Attributes:
@@ -83,7 +83,7 @@ class Named:
         return tuple(dict.fromkeys(resolution.run for resolution in resolutions if resolution.run))
 
 
-def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> Named:
+def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> NamedRevisions:
     """Return what the user named.
 
     Raises:
@@ -92,13 +92,13 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
     """
     if not revisions:
         raise UsageError("name a version to measure", hint="skillgit eval best")
-    return Named(
+    return NamedRevisions(
         asked=tuple((text, resolve_in(workspace, text)) for text in revisions),
         against=tuple((text, None if text == NONE else resolve_in(workspace, text)) for text in against),
     )
 
 
-def read_arms(workspace: Workspace, names: Named, environment: str) -> Arms:
+def read_arms(workspace: Workspace, names: NamedRevisions, environment: str) -> Arms:
     """Read the skills of everything named; what is the same commit is one arm.
 
     Raises:
@@ -121,7 +121,7 @@ def read_arms(workspace: Workspace, names: Named, environment: str) -> Arms:
     )
 
 
-def _arm(workspace: Workspace, names: Named, text: str, resolution: Resolved, environment: str) -> Arm:
+def _arm(workspace: Workspace, names: NamedRevisions, text: str, resolution: Resolved, environment: str) -> Arm:
     row = resolution.row
     path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, names, resolution, environment)
     return Arm(
@@ -132,7 +132,7 @@ def _arm(workspace: Workspace, names: Named, text: str, resolution: Resolved, en
     )
 
 
-def _name(names: Named, text: str, row: LogRow | None) -> str:
+def _name(names: NamedRevisions, text: str, row: LogRow | None) -> str:
     if row is None:
         return text
     return row.label if len(names.runs) == 1 else str(row.address)
@@ -146,7 +146,7 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
         yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
 
 
-def _path(workspace: Workspace, names: Named, resolution: Resolved, environment: str) -> str:
+def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, environment: str) -> str:
     """Return the skill folder of a commit that is no event: the runs' own, the only one, or the environment's."""
     there = skills_at(workspace.repo, resolution.commit)
     paths = [workspace.index.skill_path(run) for run in names.runs]

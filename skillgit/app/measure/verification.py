@@ -46,7 +46,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ClaimVerdict:
     """Whether a claim holds.
 
     Attributes:
@@ -148,24 +148,24 @@ def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, 
     return evaluation.score(gauge.metric, gauge.soft_weight), evaluation.n
 
 
-def judge(claim: Claim, original: Evaluation | None, evaluation: Evaluation, rule: GateRule) -> Verdict:
+def judge(claim: Claim, original: Evaluation | None, evaluation: Evaluation, rule: GateRule) -> ClaimVerdict:
     """Compare a new measurement with a claim: pair by pair where the recorded outcomes are here, else by its mean."""
     failures = len(evaluation.outcomes) - len(evaluation.scored)
     values = {item: outcome.value(rule.metric, rule.soft_weight) for item, outcome in evaluation.scored.items()}
     earlier = {} if original is None else original.scored
     before = {item: earlier[item].value(rule.metric, rule.soft_weight) for item in values if item in earlier}
     if not values:
-        return Verdict(word="not comparable", failed=failures, differs=("no item could be evaluated",))
+        return ClaimVerdict(word="not comparable", failed=failures, differs=("no item could be evaluated",))
     return _paired(values, before, failures) if before else _alone(claim, values, failures, rule.metric)
 
 
-def _paired(values: dict[str, float], originals: dict[str, float], failures: int) -> Verdict:
+def _paired(values: dict[str, float], originals: dict[str, float], failures: int) -> ClaimVerdict:
     gains = {item: values[item] - score for item, score in originals.items()}
     differences = list(gains.values())
     delta = mean(differences)
     exactly = whole([exact(values[item]) - exact(score) for item, score in originals.items()])
     p = min(1.0, 2 * min(sign_flip_test(exactly), sign_flip_test([-gain for gain in exactly])))
-    return Verdict(
+    return ClaimVerdict(
         word=_word(delta, p),
         n=len(differences),
         measured=mean([values[item] for item in originals]),
@@ -179,14 +179,14 @@ def _paired(values: dict[str, float], originals: dict[str, float], failures: int
     )
 
 
-def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric) -> Verdict:
+def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric) -> ClaimVerdict:
     scores = list(values.values())
     average = mean(scores)
     strict = metric is Metric.HARD and all(score in {0.0, 1.0} for score in scores)
     interval = wilson_interval(average, len(scores)) if strict or len(set(scores)) == 1 else bootstrap_interval(scores)
     p = binomial_test(round(sum(scores)), len(scores), claim.score) if strict else None
     outside = p <= ALPHA if p is not None else not interval[0] <= claim.score <= interval[1]
-    return Verdict(
+    return ClaimVerdict(
         word=("lower" if average < claim.score else "higher") if outside else "consistent",
         n=len(scores),
         measured=average,

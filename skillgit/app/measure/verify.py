@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
 from skillgit.app.known.recorded import recorded_items, start_record, started
-from skillgit.app.measure.verification import Claim, Verdict, claim_of, judge
+from skillgit.app.measure.verification import Claim, ClaimVerdict, claim_of, judge
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.conditions import environment_change
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
@@ -105,7 +105,7 @@ class Verified:
     row: LogRow
     plan: VerifyPlan
     claim: Claim
-    verdict: Verdict
+    verdict: ClaimVerdict
     items: tuple[str, ...]
     noted: bool
     test_reads: int
@@ -151,7 +151,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
         if differs and request.dry_run:
             return planned(context, workspace, setup, partial(work.no_cost, differs))
         if differs:
-            return work.result(claim, Verdict(word="not comparable", differs=differs), cost=None)
+            return work.result(claim, ClaimVerdict(word="not comparable", differs=differs), cost=None)
         plan = planned(context, workspace, setup, work.cost)
         if request.dry_run:
             return plan
@@ -210,7 +210,7 @@ class _Verifying:
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 
-    async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
+    async def measure(self, door: SampleMeasuring) -> tuple[Evaluation, Cost]:
         """Measure the sample and return what was found, and what that cost."""
         sample = Sample(name=self.plan.name, skill=self._skill, items=self._drawn, split=self._split, draw=self._draw)
         return await door.measure(sample), door.cost()
@@ -223,7 +223,7 @@ class _Verifying:
         line = with_outcomes(line, evaluation, sample=self._draw) | {"sampled_of": self.plan.of}
         self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
 
-    def result(self, claim: Claim, verdict: Verdict, *, cost: Cost | None) -> Verified:
+    def result(self, claim: Claim, verdict: ClaimVerdict, *, cost: Cost | None) -> Verified:
         """Return everything about it."""
         evaluations = known_evaluations(self._workspace, self._row.commit, self._row)
         return Verified(

@@ -101,7 +101,7 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SkillFile:
     """A file of a skill at a revision.
 
     Attributes:
@@ -147,13 +147,13 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
         )
 
 
-def credits_of(workspace: Workspace, spot: Place) -> Credits:
+def credits_of(workspace: Workspace, spot: SkillFile) -> Credits:
     """Return what credits the lines of the skill at ``spot``."""
     start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
     return Credits(workspace, spot.skill, start)
 
 
-def find_place(workspace: Workspace, revision: str, path: str) -> Place:
+def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
     """Return the file ``path`` of the skill at ``revision``; a single word may be either.
 
     Raises:
@@ -170,7 +170,7 @@ def find_place(workspace: Workspace, revision: str, path: str) -> Place:
     return _place(workspace, resolution, path)
 
 
-def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundError) -> Place:
+def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundError) -> SkillFile:
     try:
         return _place(workspace, resolve_in(workspace, HEAD), word)
     except NotFoundError as error:
@@ -179,14 +179,14 @@ def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundErr
         raise unknown from error
 
 
-def _place(workspace: Workspace, resolution: Resolved, path: str) -> Place:
+def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
     run = resolution.run or default_run(workspace)
     skill = workspace.index.skill_path(run) if run else ""
     root = workspace.repo.commit(resolution.commit).tree
     file = str(PurePosixPath(path or DOCUMENT))
     for name in ([f"{skill}/{file}"] if skill else []) + [file]:
         if tree.read_file(root, name) is not None:
-            return Place(found=resolution, run=run, skill=skill, path=name)
+            return SkillFile(found=resolution, run=run, skill=skill, path=name)
     raise NotFoundError(
         f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.rules.blame import Place
+    from skillgit.app.rules.blame import SkillFile
     from skillgit.app.rules.lineage import RuleHistory, RuleText
     from skillgit.index.rule_queries import OriginRow
 
@@ -72,7 +72,9 @@ def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: 
     return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
 
 
-def rules_like(workspace: Workspace, history: RuleHistory, spot: Place, text: str, path: str = "") -> tuple[Hit, ...]:
+def rules_like(
+    workspace: Workspace, history: RuleHistory, spot: SkillFile, text: str, path: str = ""
+) -> tuple[Hit, ...]:
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
     Args:
@@ -129,7 +131,7 @@ def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
 
 
-def _in_history(workspace: Workspace, history: RuleHistory, spot: Place, text: str) -> Iterator[Hit]:
+def _in_history(workspace: Workspace, history: RuleHistory, spot: SkillFile, text: str) -> Iterator[Hit]:
     """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
     if spot.run is None:
         return

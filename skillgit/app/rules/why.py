@@ -19,9 +19,9 @@ from skillgit.store import reader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.known.step_evidence import Attempt, Finding
+    from skillgit.app.known.step_evidence import TrainAttempt, TrajectoryPattern
     from skillgit.app.place.context import Context
-    from skillgit.app.rules.blame import Place
+    from skillgit.app.rules.blame import SkillFile
     from skillgit.app.rules.provenance import Credit, Credits
     from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
@@ -42,7 +42,7 @@ _STEPS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class SimilarCandidate:
     """A rejected candidate that added something like the rule.
 
     Attributes:
@@ -125,10 +125,10 @@ class Story:
     credit: Credit
     edits: int
     rollouts: int
-    failures: tuple[Attempt, ...]
-    findings: tuple[Finding, ...]
+    failures: tuple[TrainAttempt, ...]
+    findings: tuple[TrajectoryPattern, ...]
     gate: Gated
-    tried: tuple[Tried, ...]
+    tried: tuple[SimilarCandidate, ...]
     earlier: tuple[Wording, ...]
     later: tuple[LaterChange, ...]
     worth: tuple[RuleWorth, ...]
@@ -167,7 +167,7 @@ class Stories:
         place: The revision.
     """
 
-    def __init__(self, workspace: Workspace, history: RuleHistory, spot: Place) -> None:
+    def __init__(self, workspace: Workspace, history: RuleHistory, spot: SkillFile) -> None:
         self._workspace = workspace
         self._place = spot
         self._history = history
@@ -224,7 +224,7 @@ class Stories:
             absent=bool(origin and origin.evidence and not self._credits.evidence(origin).present),
         )
 
-    def _tried(self, rule: Rule, origin: OriginRow | None) -> tuple[Tried, ...]:
+    def _tried(self, rule: Rule, origin: OriginRow | None) -> tuple[SimilarCandidate, ...]:
         run = self._place.run
         if run is None:
             return ()
@@ -244,12 +244,12 @@ class Stories:
         )
         return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
 
-    def _attempt(self, event: OriginRow, addition: str, rule_words: Sequence[str]) -> Tried:
+    def _attempt(self, event: OriginRow, addition: str, rule_words: Sequence[str]) -> SimilarCandidate:
         if event.commit not in self._added:
             lines = [line.strip() for line in addition.split("\n") if line.strip()]
             self._added[event.commit] = AddedLines(lines, [words(normalised(line)) for line in lines])
         text, near = self._added[event.commit].nearest(rule_words)
-        return Tried(event=event, text=text, likeness=near)
+        return SimilarCandidate(event=event, text=text, likeness=near)
 
     def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
         origin, spot = now.origin, self._place
@@ -288,7 +288,7 @@ class AddedLines:
 
 def _behind(
     workspace: Workspace, creditor: Credits, origin: OriginRow | None, credit: Credit
-) -> tuple[tuple[Attempt, ...], tuple[Finding, ...], int]:
+) -> tuple[tuple[TrainAttempt, ...], tuple[TrajectoryPattern, ...], int]:
     """Return the rollouts that moved a rule, what analysts saw in them, and how many rollouts the step had."""
     if origin is None:
         return (), (), 0

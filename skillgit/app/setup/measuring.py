@@ -96,7 +96,7 @@ class Sample:
     draw: int = 0
 
 
-class Measuring:
+class SampleMeasuring:
     """The work of one process on samples; outcomes that are in the ledger cost nothing."""
 
     def __init__(self, session: Session, watcher: EvalWatcher) -> None:
@@ -190,7 +190,7 @@ def measuring(
     *,
     caps: Caps,
     watcher: EvalWatcher,
-    work: Callable[[Measuring], Coroutine[object, object, T]],
+    work: Callable[[SampleMeasuring], Coroutine[object, object, T]],
 ) -> T:
     """Let ``work`` measure, with the ledger open, and return what it returns.
 
@@ -203,7 +203,7 @@ def measuring(
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         scope = f"eval-{context.entropy(8).hex()}/measure"
-        return carry_out(setup, session, scope, work(Measuring(session, watcher)))
+        return carry_out(setup, session, scope, work(SampleMeasuring(session, watcher)))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Backend, Probe
-    from skillgit.plugin.source import Source
+    from skillgit.plugin.source import PluginSource
 
 
 TIMEOUT_S = 120.0
@@ -70,7 +70,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     )
 
 
-def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, Source]:
+def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, PluginSource]:
     name = config.backend(role)
     source = find_backend(name, config.root)
     paths = {path: str(config.root / default) for path, default in source.cls.info.paths.items() if default}
@@ -112,7 +112,7 @@ Fit = Literal["unknown", "fits", "near", "too long"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class ContextWindow:
     """How much a model takes.
 
     Attributes:
@@ -125,7 +125,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class PromptRoom:
     """How the longest prompt of a role compares with what its model takes.
 
     Attributes:
@@ -164,7 +164,7 @@ async def look(route: Route) -> Probe | None:
     return probe
 
 
-async def context_of(route: Route, contexts: Mapping[str, int]) -> Context:
+async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow:
     """Return how much the model of ``route`` takes; its server is asked if it tells.
 
     Args:
@@ -177,12 +177,12 @@ async def context_of(route: Route, contexts: Mapping[str, int]) -> Context:
     if tokens is None:
         tokens, source = find_context(route.model), "table"
     origin: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
-    return Context(tokens=tokens, source=origin)
+    return ContextWindow(tokens=tokens, source=origin)
 
 
-def room(route: Route, prompt: int, context: Context) -> Room:
+def room(route: Route, prompt: int, context: ContextWindow) -> PromptRoom:
     """Return how a prompt of ``prompt`` tokens compares with what the model of ``route`` takes."""
-    return Room(context=context.tokens, source=context.source, prompt=prompt, reply=route.max_output_tokens)
+    return PromptRoom(context=context.tokens, source=context.source, prompt=prompt, reply=route.max_output_tokens)
 
 
 STAGE = "preflight"
@@ -243,14 +243,14 @@ async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
     )
 
 
-def _too_long(role: str, route: Route, room: Room) -> ConfigError:
+def _too_long(role: str, route: Route, room: PromptRoom) -> ConfigError:
     return ConfigError(
         f"the longest prompt of the {role} has about {room.prompt:,} tokens, but {route.name} takes {room.context:,}",
         hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
     )
 
 
-def _near(role: str, route: Route, room: Room) -> str:
+def _near(role: str, route: Route, room: PromptRoom) -> str:
     return (
         f"The longest prompt of the {role} has about {room.prompt:,} tokens and its reply may have {room.reply:,}; "
         f"{route.name} takes {room.context:,} in all, so that some calls may be refused."

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.client import Calls, Policy
+from skillgit.calls.client import CallPolicy, Calls
 from skillgit.errors import BudgetError, ServiceError, StoppedError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
         sleep=asyncio.sleep,
         random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         clock=lambda: context.clock().timestamp(),
-        policy=Policy(
+        policy=CallPolicy(
             attempts=settings.max_retries + 1,
             patience_s=settings.retry_budget_s,
             requests_per_minute=settings.requests_per_minute,

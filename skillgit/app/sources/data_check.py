@@ -15,7 +15,7 @@ from skillgit.app.known.scores import POWER, before_baseline
 from skillgit.app.setup.config import load_config
 from skillgit.app.train.beginning import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.leaks import SHORTEST_QUOTED, Kind, Secrets, build_index, find_leaks, words
+from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, words
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.environment import KeepsSecrets, secrets_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
-class Told:
+class ItemFacts:
     """An item as its environment tells of it.
 
     Attributes:
@@ -59,18 +59,18 @@ class Told:
         return frozenset(" ".join(words(answer)) for answer in self.secrets.answers)
 
 
-def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[Told]:
+def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
     """Return all items; none if the environment does not tell what is secret about them."""
     if not isinstance(environment, KeepsSecrets):
         return []
     return [
-        Told(item=item, split=split, secrets=secrets_of(environment, item))
+        ItemFacts(item=item, split=split, secrets=secrets_of(environment, item))
         for split, entries in items.items()
         for item in entries
     ]
 
 
-def seed_leaks(rows: Sequence[Told], skill: Skill, known_text: str) -> list[Leak]:
+def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
     """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
 
     Args:
@@ -83,7 +83,7 @@ def seed_leaks(rows: Sequence[Told], skill: Skill, known_text: str) -> list[Leak
     return list(find_leaks(index, text, known_text))
 
 
-def train_leaks(rows: Sequence[Told]) -> Iterator[tuple[str, str]]:
+def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
     """Yield ids of train items, each with the selection or test item that it gives away.
 
     An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
@@ -99,7 +99,7 @@ def train_leaks(rows: Sequence[Told]) -> Iterator[tuple[str, str]]:
             yield from ((row.item.id, leak.item) for leak in find_leaks(index, text, known_text))
 
 
-def _measured(row: Told) -> Secrets:
+def _measured(row: ItemFacts) -> Secrets:
     """Return the secrets of an item that scores are made of; of a train item its inputs, which say what is common."""
     return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
 
@@ -110,7 +110,7 @@ ALIKE = 90.0
 Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
 
 
-def near_duplicates(rows: Sequence[Told]) -> Pairs:
+def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
     """Return the ids of alike items by their splits; what is equal is no near-duplicate.
 
     Two items are alike if their questions are, and if they share an answer where both have one: the same question about
@@ -124,7 +124,7 @@ def near_duplicates(rows: Sequence[Told]) -> Pairs:
     return {splits: sorted(pairs[splits]) for splits in sorted(pairs, key=lambda pair: [order.index(s) for s in pair])}
 
 
-def _alike(rows: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
+def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
     # Texts of very different lengths cannot be alike: in the order of lengths only a window has to be compared.
     by_length = sorted(rows, key=lambda row: len(row.question))
     lengths = [len(row.question) for row in by_length]
@@ -138,7 +138,7 @@ def _alike(rows: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
                 yield row, second
 
 
-def _could_be_one(first: Told, second: Told) -> bool:
+def _could_be_one(first: ItemFacts, second: ItemFacts) -> bool:
     return not first.answers or not second.answers or bool(first.answers & second.answers)
 
 
@@ -152,7 +152,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DataFinding:
     """Something that is wrong with the data.
 
     Attributes:
@@ -207,7 +207,7 @@ class DataCheck:
 
     environment: str
     splits: tuple[SplitSummary, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[DataFinding, ...]
     notes: tuple[str, ...]
     exit_code: ExitCode
 
@@ -254,11 +254,11 @@ def _load(environment: Environment) -> tuple[Items, tuple[DataError, ...]]:
     return items, singled(faults)
 
 
-def _fault(kind: str, fault: DataError) -> Finding:
-    return Finding(severity=Severity.FAULT, kind=kind, sentence=fault.message, hint=fault.hint)
+def _fault(kind: str, fault: DataError) -> DataFinding:
+    return DataFinding(severity=Severity.FAULT, kind=kind, sentence=fault.message, hint=fault.hint)
 
 
-def _repeated_inside(items: Items) -> Iterator[Finding]:
+def _repeated_inside(items: Items) -> Iterator[DataFinding]:
     for split, entries in items.items():
         first: dict[str, str] = {}
         pairs = [(first[item.digest], item.id) for item in entries if first.setdefault(item.digest, item.id) != item.id]
@@ -267,10 +267,10 @@ def _repeated_inside(items: Items) -> Iterator[Finding]:
 
 
 def _of_texts(
-    rows: Sequence[Told], context: Context, config: ResolvedConfig, environment: Environment
-) -> Iterator[Finding]:
+    rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment
+) -> Iterator[DataFinding]:
     leaks = seed_leaks(rows, first_skill(context, config, environment), environment.taxonomy()) if rows else []
-    for kind in Kind:
+    for kind in LeakKind:
         yield from _seed_finding(kind, [leak for leak in leaks if leak.kind is kind])
     given_away = list(train_leaks(rows))
     if given_away:
@@ -281,10 +281,10 @@ def _of_texts(
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
 
 
-def _seed_finding(kind: Kind, leaks: Sequence[Leak]) -> Iterator[Finding]:
+def _seed_finding(kind: LeakKind, leaks: Sequence[Leak]) -> Iterator[DataFinding]:
     if leaks:
         ids = tuple(leak.item for leak in leaks)
-        yield Finding(
+        yield DataFinding(
             severity=Severity.FAULT,
             kind="leak",
             sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
@@ -293,8 +293,8 @@ def _seed_finding(kind: Kind, leaks: Sequence[Leak]) -> Iterator[Finding]:
         )
 
 
-def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> Finding:
-    return Finding(
+def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> DataFinding:
+    return DataFinding(
         severity=Severity.WARNING,
         kind=kind,
         sentence=f"{sentence}: {_shown([f'{first} {sign} {second}' for first, second in pairs])}",
@@ -327,7 +327,7 @@ def _used(split: Split, items: int, config: ResolvedConfig) -> int:
     return min(items, limits.get(split) or items)
 
 
-def _notes(config: ResolvedConfig, items: Items, rows: Sequence[Told]) -> Iterator[str]:
+def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts]) -> Iterator[str]:
     count = _used(Split.SELECTION, len(items[Split.SELECTION]), config)
     yield before_baseline(count, config.values.method.rule())
     expected_size, train_size = config.values.train.train_size, len(items[Split.TRAIN])

@@ -44,7 +44,7 @@ _LEAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class DataSnapshot:
     """What was fetched.
 
     Attributes:
@@ -56,7 +56,7 @@ class Snapshot:
     files: tuple[Path, ...]
 
 
-def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Snapshot:
+def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> DataSnapshot:
     """Fetch the files of ``source`` as they are at ``revision``.
 
     Args:
@@ -79,7 +79,7 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
         raise NotFoundError(
             f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
         )
-    return Snapshot(revision=folder.name, files=files)
+    return DataSnapshot(revision=folder.name, files=files)
 
 
 def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
@@ -144,7 +144,7 @@ def _too_large(size: object) -> DataError:
     )
 
 
-def rows(snapshot: Snapshot) -> Iterator[Mapping[str, object]]:
+def rows(snapshot: DataSnapshot) -> Iterator[Mapping[str, object]]:
     """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other.
 
     Raises:
@@ -271,7 +271,7 @@ NOTE = "SOURCE.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedData:
     """What was written.
 
     Attributes:
@@ -301,7 +301,7 @@ def fetch(
     revision: str | None = None,
     ids: Path | None = None,
     remark: Callable[[str], None] = lambda _: None,
-) -> Fetched:
+) -> FetchedData:
     """Fetch the public data of the environment ``name`` and write it to a new folder.
 
     Args:
@@ -329,7 +329,7 @@ def fetch(
     remark(f"fetching {source.place} at {revision or source.revision}")
     snapshot = download(source, revision or source.revision, context.environ)
     files, repetitions = _write(info, source, snapshot, split_ids, folder)
-    return Fetched(
+    return FetchedData(
         environment=info.name,
         place=folder,
         source=source.place,
@@ -354,7 +354,7 @@ def _fetchable(info: EnvironmentInfo) -> PublicSource:
 def _write(
     info: EnvironmentInfo,
     source: PublicSource,
-    snapshot: Snapshot,
+    snapshot: DataSnapshot,
     split_ids: Mapping[Split, Sequence[str]] | None,
     folder: Path,
 ) -> tuple[tuple[Written, ...], int]:

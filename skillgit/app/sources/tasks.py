@@ -51,7 +51,7 @@ Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class TaskEntry:
     """A task in a file.
 
     Attributes:
@@ -77,7 +77,7 @@ class TaskFile:
                 f"{self.path} is no *.jsonl file", hint="tasks are added to files with one JSON object a line"
             )
 
-    def read(self, reader: ReadsTasks) -> list[Entry]:
+    def read(self, reader: ReadsTasks) -> list[TaskEntry]:
         """Return the tasks in the file; none if there is no file yet.
 
         Raises:
@@ -88,7 +88,7 @@ class TaskFile:
         rows = read_rows(self.path)
         lines = [number for number, line in enumerate(self._lines(), start=1) if line.strip()]
         return [
-            Entry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
+            TaskEntry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
             for line, row in zip(lines, rows, strict=True)
         ]
 
@@ -136,7 +136,7 @@ def _line(row: Mapping[str, object]) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def check_new(entries: Sequence[Entry], item: Item, where: str) -> None:
+def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
     """Check that a task is none of ``entries``.
 
     Raises:
@@ -182,7 +182,7 @@ DRAFT, REVIEWED = "draft", "reviewed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class TaskDraft:
     """A task that a model wrote and nobody has accepted.
 
     Attributes:
@@ -211,7 +211,7 @@ class Reviewed:
 
     path: Path
     accepted: tuple[str, ...]
-    drafts: tuple[Draft, ...]
+    drafts: tuple[TaskDraft, ...]
     count: int
 
 
@@ -247,7 +247,7 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     )
 
 
-def _draft(entry: Entry) -> Draft:
+def _draft(entry: TaskEntry) -> TaskDraft:
     left_out = {"id", "status", "prompt"}
     expectation = {name: value for name, value in entry.row.items() if name not in left_out}
-    return Draft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)
+    return TaskDraft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)

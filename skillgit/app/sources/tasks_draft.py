@@ -14,12 +14,12 @@ from skillgit.app.setup.config import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
-from skillgit.app.sources.tasks import DRAFT, Entry, TaskFile, check_new, reader_of_tasks
+from skillgit.app.sources.tasks import DRAFT, TaskEntry, TaskFile, check_new, reader_of_tasks
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.untrusted.text import removed_from
-from skillgit.engine.replies import Reply, UnusableReplyError, parse
+from skillgit.engine.replies import ReplyModel, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces
 from skillgit.plugin.backend import assistant, system, user
@@ -44,7 +44,7 @@ _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 _RUNS_CODE = ("python", "command")
 
 
-class _Reply(Reply):
+class _Reply(ReplyModel):
     """What the model says."""
 
     tasks: list[dict[str, object]]
@@ -179,7 +179,7 @@ async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, objec
 
 
 def _checked(
-    replies: Sequence[dict[str, object]], file: TaskFile, reader: ReadsTasks, entries: Sequence[Entry]
+    replies: Sequence[dict[str, object]], file: TaskFile, reader: ReadsTasks, entries: Sequence[TaskEntry]
 ) -> tuple[list[Row], list[str]]:
     """Return the drafts that are tasks and new, and why others are not."""
     all_entries, rows, refusals = list(entries), [], []
@@ -194,7 +194,7 @@ def _checked(
             refusals.append(error.message)
             continue
         rows.append({"id": item.id, "status": DRAFT, **row})
-        all_entries.append(Entry(line=number, row=row, item=item))
+        all_entries.append(TaskEntry(line=number, row=row, item=item))
     return rows, refusals
 
 

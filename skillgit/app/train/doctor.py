@@ -26,7 +26,7 @@ from skillgit.store.reader import runs
 
 if TYPE_CHECKING:
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.models import Room
+    from skillgit.app.setup.models import PromptRoom
     from skillgit.app.setup.setup import Setup
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
@@ -126,7 +126,7 @@ class RoleHealth:
     is_local: bool
     price: Price | None
     price_source: str
-    room: Room | None = None
+    room: PromptRoom | None = None
     fit: str = ""
 
 

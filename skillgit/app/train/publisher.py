@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.history.live import Beginning, End, Limits, Snapshot, StageCount, encoded
+from skillgit.app.history.live import End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
 from skillgit.app.train.outcome import outcome_of
 from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.failing import Reason, grouped
@@ -184,7 +184,7 @@ class Publisher:
             spent=now.spent.whole,
         )
         if snapshot.beginning is None and now.step > 0:
-            beginning = Beginning(
+            beginning = PaceOrigin(
                 step=now.step, stage=now.stage.value, done=now.done, total=now.total, seconds=snapshot.seconds
             )
             self._snapshot = replace(self._snapshot, beginning=beginning)
@@ -203,7 +203,7 @@ def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: s
         caps: What the run may cost at most.
         command: The command that goes on with it.
     """
-    limits = Limits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
+    limits = RunLimits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
     publisher = Publisher(repo, Snapshot(run=run, pid=os.getpid(), command=command, limits=limits), watcher)
     publisher.begin()
     try:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
-from skillgit.domain.edit import Edit, EditStatus, Op, Source, apply
+from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     EDITS_SHOWN,
@@ -213,7 +213,7 @@ def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits:
     """
     if event.origin in _SHORTER and base.with_text(DOCUMENT, skill.document).digest != skill.digest:
         yield f"the {event.origin} after step {event.step} changes files besides {DOCUMENT}"
-    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.HUMAN)
+    support, source = (edits[0].support, edits[0].source) if edits else (1, EditSource.HUMAN)
     if changed_hunks(base, skill, support=support, source=source) != tuple(edits):
         yield "the edits in the evidence are not what changed in the base"
 
@@ -233,7 +233,7 @@ def _rewrite_problems(
         return
     if _with_notes(text, notes).digest != skill.digest:
         yield "the rewrite in the evidence, put into the base, does not give the committed skill"
-    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.MIXED)
+    support, source = (edits[0].support, edits[0].source) if edits else (1, EditSource.MIXED)
     if changed_hunks(base, text, support=support, source=source) != tuple(edits):
         yield "the edits in the evidence are not what the rewrite changed in the base"
 
@@ -245,5 +245,5 @@ def _edit(row: Mapping[str, object]) -> Edit:
         anchor=verbatim(str(row.get("anchor", ""))),
         content=verbatim(str(row.get("content", ""))),
         support=int(str(row.get("support", 1))),
-        source=Source(str(row.get("source", Source.FAILURE))),
+        source=EditSource(str(row.get("source", EditSource.FAILURE))),
     )

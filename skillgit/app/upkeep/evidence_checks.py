@@ -25,7 +25,7 @@ from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import reader, refs
 from skillgit.store.evidence import dropped_trees, dropping_problems, evidence_names, read_evidence
-from skillgit.store.integrity import Blob, GitError, Problem, Tree, missing_files
+from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
 from skillgit.store.own_runs import evidence_elsewhere, is_own
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.event import Event
     from skillgit.store.event_commit import Recorded
-    from skillgit.store.evidence import Link
+    from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
 
@@ -170,14 +170,14 @@ _TABLE = re.compile(r"(?:rollout|selection|test-v\d+)\.json")
 _TRAJECTORY = re.compile(r"(?:.+/)?trajectories/[^/]+\.json")
 
 
-def trajectory_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
+def trajectory_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
     """Yield which files in the evidence of ``records``, as far as it is here, cannot be read."""
     readable: dict[str, str] = {}
     for record in records:
         tree = repo.raw.get(record.evidence) if record.evidence else None
         if isinstance(tree, Tree):
             for sentence in _problems(dict(_files(tree)), readable):
-                yield Problem(commit=record.commit, sentence=sentence)
+                yield IntegrityProblem(commit=record.commit, sentence=sentence)
 
 
 def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[str]:
@@ -235,8 +235,8 @@ _SHORT = 12
 
 
 def evidence_problems(
-    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str], chain: Sequence[Link]
-) -> Iterator[Problem]:
+    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str], chain: Sequence[EvidenceLink]
+) -> Iterator[IntegrityProblem]:
     """Yield what is wrong with the evidence of ``run``, whose hidden ref keeps ``chain``.
 
     A clone has none, rightly, or only that of what was written in it since.
@@ -253,12 +253,12 @@ def evidence_problems(
         here = repo.has_object(record.evidence)
         missing = list(missing_files(repo, record.evidence, trees)) if here else []
         if missing:
-            yield Problem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
+            yield IntegrityProblem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
         elif here and is_wanted and record.evidence not in linked:
             sentence = f"its evidence is not kept by {refs.short(ref)}, so that git gc will drop it"
-            yield Problem(commit=record.commit, sentence=sentence, repairable=True)
+            yield IntegrityProblem(commit=record.commit, sentence=sentence, repairable=True)
         elif not here and is_wanted and record.commit not in elsewhere:
-            yield Problem(commit=record.commit, sentence="its evidence is lost")
+            yield IntegrityProblem(commit=record.commit, sentence="its evidence is lost")
     yield from dropping_problems(repo, run, records, linked)
     yield from _stray_links(repo, run, records, chain, tips)
 
@@ -269,8 +269,8 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _stray_links(
-    repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link], tips: Mapping[str, str]
-) -> Iterator[Problem]:
+    repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[EvidenceLink], tips: Mapping[str, str]
+) -> Iterator[IntegrityProblem]:
     """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
     by_commit = {record.commit: record for record in records}
     for link in chain:
@@ -279,7 +279,7 @@ def _stray_links(
             continue
         if not link.event:
             sentence = f"a commit of {refs.short(refs.evidence_ref(run))} names no event, so that it is no evidence"
-            yield Problem(commit=link.commit, sentence=sentence)
+            yield IntegrityProblem(commit=link.commit, sentence=sentence)
             continue
         try:
             recorded_event = reader.read_commit(repo, link.event)
@@ -287,25 +287,25 @@ def _stray_links(
             sentence = (
                 f"{refs.short(refs.evidence_ref(run))} keeps evidence of commit {link.event[:_SHORT]}, which is lost"
             )
-            yield Problem(commit=link.commit, sentence=sentence)
+            yield IntegrityProblem(commit=link.commit, sentence=sentence)
             continue
         if recorded_event.event.run != run:
             sentence = f"{refs.short(refs.evidence_ref(run))} keeps evidence of run {recorded_event.event.run}"
-            yield Problem(commit=link.commit, sentence=sentence, repairable=True)
+            yield IntegrityProblem(commit=link.commit, sentence=sentence, repairable=True)
         else:
             branch = refs.short(recorded_event.branch)
             sentence = f"it was an event of the run, and {branch} does not lead to it any more"
             if is_absent := recorded_event.branch not in {*tips, *repo.damaged_refs(run)}:
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
             mendable = is_absent and isinstance(recorded_event.event, Rejected) and refs.run_branch(run) in tips
-            yield Problem(commit=link.event, sentence=sentence, repairable=mendable)
+            yield IntegrityProblem(commit=link.event, sentence=sentence, repairable=mendable)
 
 
-def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:
+def _other_tree(run: str, record: Recorded, link: EvidenceLink) -> Iterator[IntegrityProblem]:
     """Yield that a commit names other evidence than the chain keeps for it."""
     if link.tree == record.evidence:
         return
     description = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"
     ref = refs.short(refs.evidence_ref(run))
     sentence = f"{ref} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {description}"
-    yield Problem(commit=record.commit, sentence=sentence)
+    yield IntegrityProblem(commit=record.commit, sentence=sentence)

@@ -9,7 +9,7 @@ from skillgit.domain.untrusted.hidden import hidden_characters
 from skillgit.domain.untrusted.names import PATH_BYTES, entry_name, git_fault, name_fault, name_key, path_fault, shown
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs
-from skillgit.store.integrity import Blob, GitError, Object, Problem, Tree
+from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +81,7 @@ def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
     return "" if twin is None else f"on some systems it is the same as {shown(twin)}"
 
 
-def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
+def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
     """Yield which files hold hidden characters, each with the first of ``records`` that has it."""
     contents = set[str]()
     for record in records:
@@ -89,7 +89,7 @@ def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
             folder = repo.commit(record.commit).tree[record.event.skill]
             for path, content in _new_files(folder, contents):
                 if hidden := hidden_characters(path, content):
-                    yield Problem(commit=record.commit, sentence=hidden.sentence, remark=True)
+                    yield IntegrityProblem(commit=record.commit, sentence=hidden.sentence, remark=True)
         except (GitError, KeyError):
             continue  # what is missing or damaged is reported where objects are checked
 
@@ -110,7 +110,7 @@ def _new_files(entry: Object, contents: set[str], path: str = "") -> Iterator[tu
 _SHOWN = 40
 
 
-def note_problems(repo: Repo) -> Iterator[Problem]:
+def note_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what is wrong with the notes of all commits.
 
     A commit that is not here is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch
@@ -119,12 +119,14 @@ def note_problems(repo: Repo) -> Iterator[Problem]:
     try:
         notes_by_commit = notes.read_all(repo)
     except SkillgitError as error:
-        yield Problem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        yield IntegrityProblem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
         return
     for commit, lines in notes_by_commit.items():
         for line in lines:
             if not _is_object(line):
-                yield Problem(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")
+                yield IntegrityProblem(
+                    commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'"
+                )
 
 
 def _is_object(line: str) -> bool:

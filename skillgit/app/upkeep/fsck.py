@@ -21,7 +21,7 @@ from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, 
 from skillgit.index import comparison, queries, refresh
 from skillgit.store import derived, integrity, reader, refs
 from skillgit.store import repair as repairs
-from skillgit.store.integrity import Problem as Found
+from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
 from skillgit.store.lock import RunLock
 from skillgit.store.private import folders_elsewhere
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.store.event_commit import Recorded
 
-_OWN = {refs.Kind.RUN, refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC, refs.Kind.EVIDENCE}
+_OWN = {
+    refs.RefKind.RUN,
+    refs.RefKind.REJECTED,
+    refs.RefKind.SLOW,
+    refs.RefKind.BEST,
+    refs.RefKind.ATTIC,
+    refs.RefKind.EVIDENCE,
+}
 """The refs that a run has in its writer's repository, and in no clone of its accepted line."""
 _STALE = "the index differs from one that is built anew; skillgit reindex"
 

@@ -46,7 +46,7 @@ class Tidied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class GcRequest:
     """What to tidy up.
 
     Attributes:
@@ -64,7 +64,7 @@ class Request:
     dry_run: bool = False
 
 
-def gc(context: Context, request: Request) -> tuple[Tidied, ...]:
+def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
     """Tidy up finished runs and return what was done to each.
 
     Raises:
@@ -83,7 +83,7 @@ def gc(context: Context, request: Request) -> tuple[Tidied, ...]:
         return tuple(_tidied(context, workspace, run, request, before) for run in names)
 
 
-def _tidied(context: Context, workspace: Workspace, run: str, request: Request, before: datetime | None) -> Tidied:
+def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest, before: datetime | None) -> Tidied:
     repo, dry = workspace.repo, request.dry_run
     if reason := _unfit(workspace, run):
         if request.runs:

@@ -27,7 +27,7 @@ from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
 from skillgit.store import derived, history, integrity, line, reader, refs, trailers
 from skillgit.store.evidence import read_chain
-from skillgit.store.integrity import GitError, Problem
+from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _SHORT = 12
 
 
-def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[Problem]:
+def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[IntegrityProblem]:
     """Return what is wrong with ``run``.
 
     Args:
@@ -59,17 +59,17 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
-        return [Problem(commit="", sentence=error.message)]
+        return [IntegrityProblem(commit="", sentence=error.message)]
     ref_problems = [*_damaged_refs(repo, run)]
     if not branches:
-        return ref_problems or [Problem(commit="", sentence=_without_branch(run, tips))]
+        return ref_problems or [IntegrityProblem(commit="", sentence=_without_branch(run, tips))]
     try:
         records = reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
         if repo.raw.is_shallow:
-            return [Problem(commit="", sentence=error.message)]
+            return [IntegrityProblem(commit="", sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
-        return list(unreadable) or [Problem(commit="", sentence=error.message)]
+        return list(unreadable) or [IntegrityProblem(commit="", sentence=error.message)]
     versions, contents, name_checks = derived.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
@@ -81,10 +81,10 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         of_content = _content_problems(repo, record, versions, contents, is_import=is_import)
         of_parents = _parent_problems(record, guidance, versions)
         sentences = (*of_parents, *of_event, *name_checks.problems(record), *of_content)
-        problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
+        problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
     problems.extend(text_problems(repo, records))
     of_plan = plan_problems(repo, records)
-    problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in of_plan)
+    problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for record, sentence in of_plan)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
     problems.extend(_derived_problems(repo, run, records, tips))
@@ -93,25 +93,25 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
 
 def _without_branch(run: str, tips: Mapping[str, str]) -> str:
     branch = refs.short(refs.run_branch(run))
-    versions = [ref.number for name in tips if (ref := refs.parse(name)) and ref.kind is refs.Kind.TAG]
+    versions = [ref.number for name in tips if (ref := refs.parse(name)) and ref.kind is refs.RefKind.TAG]
     newest = refs.version_tag(run, max(versions)) if versions else refs.best_branch(run)
     hint = f"; git branch {branch} {refs.short(newest)} brings it back up to there" if newest in tips else ""
     return f"it has refs, and its branch {branch} is gone{hint}"
 
 
-def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
+def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
     """Yield which refs of the run, but for those that follow from its history, hold no commit."""
     for name in repo.damaged_refs(run):
         ref = refs.parse(name)
-        if ref is not None and ref.kind not in {refs.Kind.TAG, refs.Kind.BEST}:
+        if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
             sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may tell which"
-            yield Problem(commit="", sentence=sentence)
+            yield IntegrityProblem(commit="", sentence=sentence)
 
 
-def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
+def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
     """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
     if repo.dead_ends.get(tip, False) is None:
-        yield Problem(commit=tip, sentence="no event on the way back from here starts the run")
+        yield IntegrityProblem(commit=tip, sentence="no event on the way back from here starts the run")
         return
     try:
         for commit in reader.first_parents(repo, tip):
@@ -120,23 +120,27 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
             try:
                 event = line.decoded(commit, reader.slow_text).event
             except HistoryError as error:
-                yield Problem(commit=str(commit.id), sentence=error.message)
+                yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue
             if isinstance(event, RunStarted):
                 return
-        yield Problem(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
+        yield IntegrityProblem(
+            commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run"
+        )
     except (HistoryError, RevisionNotFoundError, GitError) as error:
-        yield Problem(commit="", sentence=getattr(error, "message", str(error)))
+        yield IntegrityProblem(commit="", sentence=getattr(error, "message", str(error)))
 
 
-def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None) -> Iterator[Problem]:
+def _fold_problems(
+    run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None
+) -> Iterator[IntegrityProblem]:
     """Yield what the events say that contradicts the events before them; after a contradiction nothing follows."""
     state: RunState | None = None
     rules: set[tuple[Metric, float]] = set()
     for record in records:
         event = record.event
         if event.run != run:
-            yield Problem(commit=record.commit, sentence=f"an event of run {event.run} stands in run {run}")
+            yield IntegrityProblem(commit=record.commit, sentence=f"an event of run {event.run} stands in run {run}")
         try:
             if state is None:
                 if not isinstance(event, RunStarted):
@@ -144,14 +148,14 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                 state = begin(event)
                 continue
             sentences = _follow_problems(state, record, rules)
-            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
+            yield from (IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
             state = advance(state, event)
         except InvariantError as error:
-            yield Problem(commit=record.commit, sentence=error.message)
+            yield IntegrityProblem(commit=record.commit, sentence=error.message)
             return
         if isinstance(event, Accepted | Rejected | Skipped):
             sentences = commit_checks.budget_problems(event, budget)
-            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
+            yield from (IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
 
 
 def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
@@ -206,17 +210,19 @@ def _content_problems(
         yield f"git cannot read what it builds on: {error}"
 
 
-def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[Problem]:
+def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
     """Yield branches of refused candidates that hold another candidate than their name says."""
     at = {record.commit: record for record in records}
     for branch in branches:
         record = at.get(branch.tip)
-        if branch.ref.kind is refs.Kind.REJECTED and record is not None and record.branch != branch.ref.local:
+        if branch.ref.kind is refs.RefKind.REJECTED and record is not None and record.branch != branch.ref.local:
             actual, expected_name = refs.short(branch.ref.local), refs.short(record.branch)
-            yield Problem(commit=branch.tip, sentence=f"{actual} holds the candidate of {expected_name}")
+            yield IntegrityProblem(commit=branch.tip, sentence=f"{actual} holds the candidate of {expected_name}")
 
 
-def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
+def _derived_problems(
+    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]
+) -> Iterator[IntegrityProblem]:
     if refs.run_branch(run) not in tips:
         # A clone: what it lacks is made with the first event that is written here.
         return
@@ -231,7 +237,7 @@ def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: M
         if update.new is None and _is_lost(repo, run, update.name, tip):
             branch = refs.short(refs.run_branch(run))
             sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
-            yield Problem(commit=tip, sentence=sentence)
+            yield IntegrityProblem(commit=tip, sentence=sentence)
             continue
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"
@@ -239,7 +245,7 @@ def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: M
             sentence = f"{name} is missing; it belongs to commit {update.new[:_SHORT]}"
         else:
             sentence = f"{name} points to commit {tip[:_SHORT]}, not to {update.new[:_SHORT]}"
-        yield Problem(commit=update.new or tip, sentence=sentence, repairable=True)
+        yield IntegrityProblem(commit=update.new or tip, sentence=sentence, repairable=True)
 
 
 def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from skillgit.app.change.cherry_pick import EditsRequest
     from skillgit.app.change.intervention import Decided
-    from skillgit.app.change.measuring import GateWatcher, Terms
+    from skillgit.app.change.measuring import GateWatcher, MeasuringTerms
     from skillgit.app.place.context import Context
     from skillgit.app.setup.plan import Plan
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 @verb("restore")
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 @document_form
 @click.pass_obj
 def restore_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str,
     run: str | None,
     gate: bool,
-    terms: Terms,
+    terms: MeasuringTerms,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -69,7 +69,14 @@ def restore_command(
 @document_form
 @click.pass_obj
 def revert_command(
-    session: Session, *, revision: str, run: str | None, gate: bool, terms: Terms, quiet: bool, form: Form
+    session: CommandSession,
+    *,
+    revision: str,
+    run: str | None,
+    gate: bool,
+    terms: MeasuringTerms,
+    quiet: bool,
+    form: Form,
 ) -> int:
     """Take back the edits of one version and keep the later ones.
 
@@ -96,7 +103,7 @@ def revert_command(
 @document_form
 @click.pass_obj
 def cherry_pick_command(
-    session: Session, *, revision: str, run: str | None, terms: Terms, quiet: bool, form: Form
+    session: CommandSession, *, revision: str, run: str | None, terms: MeasuringTerms, quiet: bool, form: Form
 ) -> int:
     """Put the edits of one version on another line, if they pass its gate.
 
@@ -111,7 +118,7 @@ def cherry_pick_command(
 
 
 def _edited(
-    session: Session,
+    session: CommandSession,
     change: Callable[[Context, EditsRequest, GateWatcher], Decided | Plan],
     request: EditsRequest,
     schema: str,
@@ -140,7 +147,9 @@ def _edited(
 @terms_options()
 @document_form
 @click.pass_obj
-def merge_command(session: Session, *, run: str, other: str, terms: Terms, quiet: bool, form: Form) -> int:
+def merge_command(
+    session: CommandSession, *, run: str, other: str, terms: MeasuringTerms, quiet: bool, form: Form
+) -> int:
     """Merge another run into RUN, where scores decide what both changed.
 
     OTHER is a run, whose best version is merged, or a version as RUN/v7. Where both lines changed the same place, the
@@ -185,14 +194,14 @@ SPLITS = ("train", "selection", "test")
 @document_form
 @click.pass_obj
 def retry_command(
-    session: Session,
+    session: CommandSession,
     *,
     run: str | None,
     model: str | None,
     split: str,
     limit: int,
     keep: bool,
-    terms: Terms,
+    terms: MeasuringTerms,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -228,7 +237,9 @@ def retry_command(
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def promote_command(session: Session, *, revision: str, force: bool, release: str, dry_run: bool, form: Form) -> None:
+def promote_command(
+    session: CommandSession, *, revision: str, force: bool, release: str, dry_run: bool, form: Form
+) -> None:
     """Bring a version to main with a merge commit.
 
     Only the skill's folder changes on main. If somebody changed it there by hand since the run began, nothing is done

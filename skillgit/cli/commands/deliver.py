@@ -15,7 +15,7 @@ from skillgit.view.words import plural, short
 if TYPE_CHECKING:
     from skillgit.app.deliver.checkout import CheckedOut
     from skillgit.app.deliver.install import Scope
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 @verb("checkout")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[-- PATH...]", type=click.Path())
 @document_form
 @click.pass_obj
-def checkout_command(session: Session, revision: str, paths: tuple[str, ...], form: Form) -> None:
+def checkout_command(session: CommandSession, revision: str, paths: tuple[str, ...], form: Form) -> None:
     """Put a version in the work tree.
 
     HEAD is detached, as with git; where REV is a branch, like main, it goes to that branch. With PATH only these files
@@ -70,7 +70,7 @@ _YES = click.option("-y", "--yes", is_flag=True, help="Replace also what somebod
 @list_forms
 @click.pass_obj
 def install_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str | None,
     to: str | None,
@@ -123,7 +123,14 @@ def _check(revision: str | None, to: str | None, *, listing: bool, form: Form) -
 @document_form
 @click.pass_obj
 def uninstall_command(
-    session: Session, *, skill: str | None, to: str | None, scope: str | None, dry_run: bool, yes: bool, form: Form
+    session: CommandSession,
+    *,
+    skill: str | None,
+    to: str | None,
+    scope: str | None,
+    dry_run: bool,
+    yes: bool,
+    form: Form,
 ) -> None:
     """Bring back what an installed skill took the place of.
 
@@ -143,7 +150,7 @@ def uninstall_command(
         session.output.text(differences(result.changes, session.screen))
 
 
-def _list(session: Session, form: Form) -> None:
+def _list(session: CommandSession, form: Form) -> None:
     from skillgit.app.deliver.installed import list_installed  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import listed  # noqa: PLC0415 - see the package
 
@@ -177,7 +184,7 @@ _TABLES = ("events", "versions", "items", "edits")
 @document_form
 @click.pass_obj
 def export_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str,
     place: str | None,
@@ -232,7 +239,7 @@ def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table:
         raise click.UsageError(problem, click.get_current_context())
 
 
-def _layout(session: Session, revision: str, path: str, form: Form) -> None:
+def _layout(session: CommandSession, revision: str, path: str, form: Form) -> None:
     from skillgit.app.deliver.export.skillopt import export_layout  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import layout_written  # noqa: PLC0415 - see the package
 
@@ -245,7 +252,7 @@ def _layout(session: Session, revision: str, path: str, form: Form) -> None:
         session.diagnostics.note(sentence)
 
 
-def _csv(session: Session, revision: str, path: str | None, table: str | None, form: Form) -> None:
+def _csv(session: CommandSession, revision: str, path: str | None, table: str | None, form: Form) -> None:
     from skillgit.app.deliver.export.tables import (  # noqa: PLC0415 - see the package
         export_tables,
         run_data,
@@ -264,7 +271,7 @@ def _csv(session: Session, revision: str, path: str | None, table: str | None, f
         session.output.text(tables_written(result, session.screen))
 
 
-def _mlflow(session: Session, revision: str, store: str, form: Form) -> None:
+def _mlflow(session: CommandSession, revision: str, store: str, form: Form) -> None:
     from skillgit.app.deliver.export.mlflow import export_mlflow  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import store_written  # noqa: PLC0415 - see the package
 
@@ -275,13 +282,13 @@ def _mlflow(session: Session, revision: str, store: str, form: Form) -> None:
         session.output.text(store_written(result, session.screen))
 
 
-def _document(session: Session, revision: str) -> None:
+def _document(session: CommandSession, revision: str) -> None:
     from skillgit.app.deliver.export.tables import run_data  # noqa: PLC0415 - see the package
 
     session.output.document("run-export/1", run_data(session.context, revision))
 
 
-def _skill(session: Session, revision: str, path: str, form: Form, *, strip_markers: bool, force: bool) -> None:
+def _skill(session: CommandSession, revision: str, path: str, form: Form, *, strip_markers: bool, force: bool) -> None:
     from skillgit.app.deliver.export.folder import FolderRequest, export_skill  # noqa: PLC0415 - see the package
     from skillgit.app.format.folders import DiffersError  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import exported, would_change  # noqa: PLC0415 - see the package

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.app.history.diff.text import Diffed
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.view.screen import Screen
 
 
@@ -57,7 +57,7 @@ class _Diff(Verb):
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
 def diff_command(
-    session: Session, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
+    session: CommandSession, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
 ) -> ExitCode:
     """Show the difference of two versions.
 
@@ -123,7 +123,7 @@ def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code
         raise click.UsageError("--tui and --exit-code do not go together", ctx)
 
 
-def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
+def _on_screen(session: CommandSession, a: str, b: str | None) -> ExitCode:
     """Open the comparison on the screen, once both versions are known to be there."""
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
     from skillgit.cli.session import require_terminal  # noqa: PLC0415 - likewise
@@ -162,7 +162,7 @@ class _Wanted:
     form: Form
 
 
-def _text(session: Session, request: _Wanted) -> bool:
+def _text(session: CommandSession, request: _Wanted) -> bool:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
     screen, by_word = session.screen_for_diff(), request.what == "word"
@@ -192,7 +192,7 @@ def _text(session: Session, request: _Wanted) -> bool:
     return bool(result.text)
 
 
-def _view(session: Session, request: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
+def _view(session: CommandSession, request: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
     if request.what == "side_by_side":
@@ -206,7 +206,7 @@ def _view(session: Session, request: _Wanted) -> Callable[[Diffed, Screen], Iter
     return unified
 
 
-def _stat(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
     from skillgit.app.history.diff.summary import stat  # noqa: PLC0415 - see the package
     from skillgit.view.diff import stat_lines  # noqa: PLC0415 - as above
 
@@ -218,7 +218,7 @@ def _stat(session: Session, a: str, b: str | None, paths: tuple[str, ...], form:
     return bool(result.text)
 
 
-def _rules(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
     from skillgit.app.history.diff.rules import rule_diff  # noqa: PLC0415 - see the package
     from skillgit.view.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
 
@@ -232,7 +232,7 @@ def _rules(session: Session, a: str, b: str | None, paths: tuple[str, ...], form
     return bool(result.rows)
 
 
-def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
+def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
     from skillgit.app.history.diff.items import items  # noqa: PLC0415 - see the package
     from skillgit.view.items import COLUMNS, flips  # noqa: PLC0415 - as above
 
@@ -270,7 +270,7 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
 @as_of_option
 @document_form
 @click.pass_obj
-def show_command(session: Session, revision: str, *, stat: bool, form: Form) -> None:
+def show_command(session: CommandSession, revision: str, *, stat: bool, form: Form) -> None:
     """Show one event, or a file of a version.
 
     Of an event it shows message, scores and diff. REV is the newest version of the default run unless you name one.

@@ -15,7 +15,7 @@ from skillgit.errors import RemoteError, SkillgitError
 if TYPE_CHECKING:
     from skillgit.app.exchange.connection import Listener
     from skillgit.app.exchange.push import Pushed, PushRequest
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
@@ -47,7 +47,7 @@ PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
 @list_forms
 @click.pass_obj
 def push_command(
-    session: Session,
+    session: CommandSession,
     remote: str | None,
     names: tuple[str, ...],
     *,
@@ -89,7 +89,7 @@ def push_command(
         raise result.error
 
 
-def _push(session: Session, request: PushRequest, person: Listener, *, yes: bool) -> Pushed:
+def _push(session: CommandSession, request: PushRequest, person: Listener, *, yes: bool) -> Pushed:
     """Push; where GitHub has no repository of that name, offer to create it first."""
     from skillgit.app.exchange.push import push  # noqa: PLC0415 - see the package
     from skillgit.app.exchange.remote import creatable, create  # noqa: PLC0415 - see the package
@@ -107,7 +107,7 @@ def _push(session: Session, request: PushRequest, person: Listener, *, yes: bool
         return push(session.context, request, person)
 
 
-def _tell_findings(session: Session, error: SkillgitError) -> None:
+def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
     """Tell what stopped the push, if that was something which must not leave."""
     from skillgit.app.exchange.publication import Scan  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import found  # noqa: PLC0415 - see the package
@@ -139,7 +139,7 @@ def _agreed(name: str) -> bool:
 @document_form
 @click.pass_obj
 def pull_command(
-    session: Session,
+    session: CommandSession,
     remote: str | None,
     *,
     rejected: str,
@@ -178,7 +178,7 @@ FETCH_COLUMNS = ("ref", "run", "old", "new")
 @list_forms
 @click.pass_obj
 def fetch_command(
-    session: Session, remote: str | None, *, rejected: bool, evidence: bool, quiet: bool, form: Form
+    session: CommandSession, remote: str | None, *, rejected: bool, evidence: bool, quiet: bool, form: Form
 ) -> None:
     """Bring in what another repository has, beside what is here.
 
@@ -207,7 +207,7 @@ def fetch_command(
 @document_form
 @click.pass_obj
 def clone_command(
-    session: Session, url: str, directory: Path | None, *, evidence: bool, quiet: bool, form: Form
+    session: CommandSession, url: str, directory: Path | None, *, evidence: bool, quiet: bool, form: Form
 ) -> None:
     """Copy a repository with its runs, notes and rejected candidates.
 
@@ -242,7 +242,7 @@ def remote_command(ctx: click.Context, *, verbose: bool, form: Form) -> None:
     from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import addresses  # noqa: PLC0415 - see the package
 
-    session: Session = ctx.obj
+    session: CommandSession = ctx.obj
     rows = remotes(session.context)
     if form is not Form.TEXT:
         session.output.listing(form, rows, schema="remote/1", name="remotes", columns=REMOTE_COLUMNS)
@@ -257,7 +257,7 @@ def remote_command(ctx: click.Context, *, verbose: bool, form: Form) -> None:
 @click.argument("name")
 @click.argument("url")
 @click.pass_obj
-def add_command(session: Session, name: str, url: str) -> None:
+def add_command(session: CommandSession, name: str, url: str) -> None:
     """Call the repository at URL NAME."""
     from skillgit.app.exchange.remote import add  # noqa: PLC0415 - see the package
 
@@ -268,7 +268,7 @@ def add_command(session: Session, name: str, url: str) -> None:
 @remote_command.command(cls=Verb, name="remove", short_help="Forget NAME and the copies of its refs")
 @click.argument("name")
 @click.pass_obj
-def remove_command(session: Session, name: str) -> None:
+def remove_command(session: CommandSession, name: str) -> None:
     """Forget NAME and the copies of its refs.
 
     Nothing of this repository's own goes. Runs that were only fetched, not pulled, go with the copies.
@@ -284,7 +284,7 @@ def remove_command(session: Session, name: str) -> None:
 @click.argument("name")
 @click.argument("url")
 @click.pass_obj
-def set_url_command(session: Session, name: str, url: str) -> None:
+def set_url_command(session: CommandSession, name: str, url: str) -> None:
     """Give NAME the address URL."""
     from skillgit.app.exchange.remote import set_url  # noqa: PLC0415 - see the package
 
@@ -296,7 +296,7 @@ def set_url_command(session: Session, name: str, url: str) -> None:
 @click.argument("name", required=False)
 @document_form
 @click.pass_obj
-def show_command(session: Session, name: str | None, form: Form) -> None:
+def show_command(session: CommandSession, name: str | None, form: Form) -> None:
     """Ask NAME what it has, and compare it with what is here."""
     from skillgit.app.exchange.remote import show  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package

@@ -27,8 +27,8 @@ from skillgit.view.log import COLUMNS, line, log_lines, with_changes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.history.log import Log, Wanted
-    from skillgit.cli.session import Session
+    from skillgit.app.history.log import Log, LogRequest
+    from skillgit.cli.session import CommandSession
 
 
 _NAMED = 6
@@ -95,7 +95,7 @@ class LogVerb(Verb):
 @list_forms
 @click.pass_obj
 def log_command(
-    session: Session,
+    session: CommandSession,
     revisions: tuple[str, ...],
     *,
     limit: int | None,
@@ -123,10 +123,10 @@ def log_command(
     \b
     ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
-    from skillgit.app.history.log import Wanted, log  # noqa: PLC0415 - see the package
+    from skillgit.app.history.log import LogRequest, log  # noqa: PLC0415 - see the package
 
     _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
-    request = Wanted(
+    request = LogRequest(
         words=revisions,
         all_runs=all_runs,
         rejected=rejected,
@@ -157,7 +157,9 @@ def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
         raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
 
 
-def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool) -> None:
+def _show(
+    session: CommandSession, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool
+) -> None:
     if not result.rows:
         session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
         session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
@@ -175,7 +177,7 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
                 session.output.text([text])
 
 
-def _tell_gaps(session: Session, result: Log, request: Wanted) -> None:
+def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> None:
     """Tell what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
     if not request.words:
         tell_unreadable(session)
@@ -194,7 +196,7 @@ def _flips(result: Log, *, several: bool) -> dict[str, str]:
     }
 
 
-def _changes(session: Session, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
+def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
     from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
 
     return (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
@@ -206,7 +208,7 @@ def _changes(session: Session, result: Log, *, patch: bool, stat: bool) -> Itera
 @as_of_option
 @forms(Form.JSONL)
 @click.pass_obj
-def events_command(session: Session, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
+def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
     """Print the events of a run as they stand in git, oldest first.
 
     Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its text.
@@ -221,7 +223,7 @@ def events_command(session: Session, revisions: tuple[str, ...], *, all_runs: bo
 @click.argument("name", metavar="REV[:PATH]", shell_complete=complete_revisions)
 @as_of_option
 @click.pass_obj
-def cat_command(session: Session, name: str) -> None:
+def cat_command(session: CommandSession, name: str) -> None:
     """Print a file of a version, byte for byte.
 
     PATH lies in the skill folder and is SKILL.md if you leave it out; a path of the repository will do as well.
@@ -235,7 +237,7 @@ def cat_command(session: Session, name: str) -> None:
 @click.argument("revision", metavar="COMMIT", shell_complete=complete_revisions)
 @document_form
 @click.pass_obj
-def trailers_command(session: Session, revision: str, form: Form) -> None:
+def trailers_command(session: CommandSession, revision: str, form: Form) -> None:
     """Print the trailers of a commit, as git reads them.
 
     COMMIT is any REV. It prints nothing for a commit without trailers.
@@ -255,7 +257,7 @@ def trailers_command(session: Session, revision: str, form: Form) -> None:
 @click.option("--short", is_flag=True, help="Shorten ids as git does, so far as they stay unambiguous")
 @as_of_option
 @click.pass_obj
-def rev_parse_command(session: Session, revisions: tuple[str, ...], *, short: bool) -> None:
+def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, short: bool) -> None:
     """Print the commit that REV names.
 
     Of a range A..B it prints the commit of B, then that of A with a ^ in front, as git does.
@@ -271,7 +273,7 @@ def rev_parse_command(session: Session, revisions: tuple[str, ...], *, short: bo
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def best_command(session: Session, run: str | None, form: Form) -> ExitCode:
+def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCode:
     """Print the best version of a run.
 
     Exits with 1 if there is none.

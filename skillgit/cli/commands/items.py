@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.bisect import Bisected, BisectRequest
     from skillgit.app.history.items import ItemTable
     from skillgit.app.setup.plan import Plan
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
@@ -59,7 +59,7 @@ ORDERS = ("item", "first", "flips", "share")
 @list_forms
 @click.pass_obj
 def items_command(
-    session: Session,
+    session: CommandSession,
     *,
     run: str | None,
     item: str | None,
@@ -84,15 +84,15 @@ def items_command(
         _refuse_choice(click.get_current_context())
         _one(session, run, item, trajectory, form, every=all_versions)
         return
-    from skillgit.app.history.items import Order, Wanted, items  # noqa: PLC0415 - see the package
+    from skillgit.app.history.items import ItemOrder, ItemsRequest, items  # noqa: PLC0415 - see the package
 
-    request = Wanted(
+    request = ItemsRequest(
         rejected=rejected,
         flaky=flaky,
         never_solved=never_solved,
         solved=solved,
         task_type=task_type,
-        order=Order(sort),
+        order=ItemOrder(sort),
     )
     table = items(session.context, run, request)
     if form is not Form.TEXT:
@@ -112,13 +112,15 @@ def _refuse_choice(ctx: click.Context) -> None:
             raise click.UsageError(f"{param.opts[0]} goes without --item: that shows the whole history of one", ctx)
 
 
-def _listing(session: Session, table: ItemTable, form: Form) -> None:
+def _listing(session: CommandSession, table: ItemTable, form: Form) -> None:
     rows = records(table, cells=form in {Form.PLAIN, Form.NUL})
     head = {"run": table.run, "metric": table.metric, "versions": table.columns}
     session.output.listing(form, rows, schema="items/1", name="items", columns=COLUMNS, head=head)
 
 
-def _one(session: Session, run: str | None, item: str, trajectory: str | None, form: Form, *, every: bool) -> None:
+def _one(
+    session: CommandSession, run: str | None, item: str, trajectory: str | None, form: Form, *, every: bool
+) -> None:
     from skillgit.app.history.item import item_story, item_trajectory  # noqa: PLC0415 - see the package
 
     if trajectory is not None:
@@ -157,7 +159,7 @@ def _one(session: Session, run: str | None, item: str, trajectory: str | None, f
 @document_form
 @click.pass_obj
 def bisect_command(
-    session: Session,
+    session: CommandSession,
     *,
     item: str,
     good: str | None,
@@ -204,7 +206,7 @@ def bisect_command(
     return ExitCode.OK if result.flip is not None else ExitCode.NO
 
 
-def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
+def _bisected(session: CommandSession, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
     from skillgit.app.history.bisect import bisect  # noqa: PLC0415 - see the package
 
     if not request.measure:
@@ -227,7 +229,7 @@ def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisec
 @as_of_option
 @list_forms
 @click.pass_obj
-def matrix_command(session: Session, run: str | None, split: str, form: Form) -> None:
+def matrix_command(session: CommandSession, run: str | None, split: str, form: Form) -> None:
     """Show what each version scored under each target model.
 
     Scores are those of the run and of the notes that eval and verify left; of several the newest. What was

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from skillgit.app.measure.gate_report import GateReport
     from skillgit.app.measure.retest import RetestRequest
     from skillgit.cli.output import Output
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
@@ -64,7 +64,7 @@ SPLITS = ("train", "selection", "test", "all")
 @document_form
 @click.pass_obj
 def eval_command(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     revisions: tuple[str, ...],
@@ -109,7 +109,7 @@ def eval_command(
     return int(result.exit_code)
 
 
-def _again(session: Session, request: RetestRequest, form: Form, *, quiet: bool) -> int:
+def _again(session: CommandSession, request: RetestRequest, form: Form, *, quiet: bool) -> int:
     """Measure versions again, and compare with what their runs recorded."""
     from skillgit.app.measure.retest import retest  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
@@ -149,7 +149,7 @@ def _again(session: Session, request: RetestRequest, form: Form, *, quiet: bool)
 @document_form
 @click.pass_obj
 def verify_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str,
     sample: int,
@@ -230,7 +230,7 @@ _RULES = ("strict", "paired", "margin", "not-worse")
 @document_form
 @click.pass_obj
 def gate_command(
-    session: Session,
+    session: CommandSession,
     /,
     *,
     rule: str | None,
@@ -268,7 +268,7 @@ def gate_command(
     return int(report.exit_code)
 
 
-def _show(session: Session, report: GateReport, form: Form, *, markdown: bool, output: Path | None) -> None:
+def _show(session: CommandSession, report: GateReport, form: Form, *, markdown: bool, output: Path | None) -> None:
     from skillgit.cli.output import output_to  # noqa: PLC0415 - see the package
     from skillgit.view.gate import lines  # noqa: PLC0415 - as above
     from skillgit.view.gate_markdown import markdown as as_markdown  # noqa: PLC0415 - as above

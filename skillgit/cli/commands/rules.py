@@ -14,8 +14,8 @@ from skillgit.errors import ExitCode
 from skillgit.view.rules import COLUMNS, lines
 
 if TYPE_CHECKING:
-    from skillgit.app.change.measuring import Terms
-    from skillgit.cli.session import Session
+    from skillgit.app.change.measuring import MeasuringTerms
+    from skillgit.cli.session import CommandSession
 
 
 _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1-9]\d*)?)?")
@@ -34,7 +34,7 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @as_of_option
 @list_forms
 @click.pass_obj
-def blame_command(session: Session, revision: str, path: str, wanted: tuple[str, ...], form: Form) -> None:
+def blame_command(session: CommandSession, revision: str, path: str, wanted: tuple[str, ...], form: Form) -> None:
     """Show where each line of a skill comes from.
 
     Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
@@ -82,7 +82,7 @@ def _last(match: re.Match[str], first: int) -> int | None:
 @as_of_option
 @document_form
 @click.pass_obj
-def why_command(session: Session, what: str, revision: str, path: str, form: Form) -> None:
+def why_command(session: CommandSession, what: str, revision: str, path: str, form: Form) -> None:
     """Tell why a rule stands in a skill, from the rollouts that failed to the gate.
 
     Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
@@ -118,13 +118,13 @@ SPLITS = ("train", "selection", "test")
 @document_form
 @click.pass_obj
 def ablate_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str,
     rule: int | None,
     split: str,
     note: bool,
-    terms: Terms,
+    terms: MeasuringTerms,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -160,7 +160,7 @@ def ablate_command(
 @terms_options()
 @document_form
 @click.pass_obj
-def prune_command(session: Session, *, revision: str, terms: Terms, quiet: bool, form: Form) -> int:
+def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTerms, quiet: bool, form: Form) -> int:
     """Drop the rules that change nothing, if the score does not fall.
 
     REV is the newest version of a run, that of the default run unless you name one. Which rules can go is taken from
@@ -187,7 +187,7 @@ def prune_command(session: Session, *, revision: str, terms: Terms, quiet: bool,
 @terms_options()
 @document_form
 @click.pass_obj
-def compress_command(session: Session, *, revision: str, terms: Terms, quiet: bool, form: Form) -> int:
+def compress_command(session: CommandSession, *, revision: str, terms: MeasuringTerms, quiet: bool, form: Form) -> int:
     """Say the same in fewer words, if the score does not fall.
 
     REV is the newest version of a run, that of the default run unless you name one. The optimizer's model is asked

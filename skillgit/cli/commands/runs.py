@@ -21,14 +21,14 @@ from skillgit.view.words import count, plural, score
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 @verb("runs")
 @as_of_option
 @list_forms
 @click.pass_obj
-def runs_command(session: Session, form: Form) -> None:
+def runs_command(session: CommandSession, form: Form) -> None:
     """List the runs, newest first."""
     from skillgit.app.history.status import runs, spent_on_unfinished  # noqa: PLC0415 - see the package
 
@@ -51,7 +51,7 @@ def runs_command(session: Session, form: Form) -> None:
 @as_of_option
 @document_form
 @click.pass_obj
-def status_command(session: Session, form: Form) -> None:
+def status_command(session: CommandSession, form: Form) -> None:
     """Show the default run, its newest and its best version."""
     from skillgit.app.history.status import status  # noqa: PLC0415 - see the package
 
@@ -73,7 +73,7 @@ def status_command(session: Session, form: Form) -> None:
 @click.argument("run", shell_complete=complete_runs)
 @document_form
 @click.pass_obj
-def use_command(session: Session, run: str, form: Form) -> None:
+def use_command(session: CommandSession, run: str, form: Form) -> None:
     """Make RUN the default run.
 
     Names like v7, best and head refer to it. Any beginning of a name that fits one run only will do.
@@ -100,7 +100,7 @@ def use_command(session: Session, run: str, form: Form) -> None:
 @as_of_option
 @list_forms
 @click.pass_obj
-def cost_command(session: Session, run: str | None, by: str | None, *, all_runs: bool, form: Form) -> None:
+def cost_command(session: CommandSession, run: str | None, by: str | None, *, all_runs: bool, form: Form) -> None:
     """Show what a run has cost, and where it went.
 
     A version costs everything since the version before it, rejected candidates included. The time of a role, a stage or
@@ -141,7 +141,7 @@ def cost_command(session: Session, run: str | None, by: str | None, *, all_runs:
 @as_of_option
 @list_forms
 @click.pass_obj
-def sql_command(session: Session, query: str, form: Form) -> None:
+def sql_command(session: CommandSession, query: str, form: Form) -> None:
     """Answer an SQL query from the index, which it can only read.
 
     The views log, scoreboard and item_history are the place to begin; docs/sql.md lists all columns.
@@ -165,7 +165,7 @@ def sql_command(session: Session, query: str, form: Form) -> None:
 @verb("reindex")
 @document_form
 @click.pass_obj
-def reindex_command(session: Session, form: Form) -> None:
+def reindex_command(session: CommandSession, form: Form) -> None:
     """Drop the index and rebuild it from git.
 
     Nothing is lost: history is in git, the index only makes reading fast.
@@ -199,7 +199,7 @@ _STDOUT = "-"
 @as_of_option
 @document_form
 @click.pass_obj
-def report_command(session: Session, run: str | None, *, target: str, opens: bool, form: Form) -> None:
+def report_command(session: CommandSession, run: str | None, *, target: str, opens: bool, form: Form) -> None:
     """Write a page that tells a run to people who have no repository.
 
     One HTML file without scripts and without anything from elsewhere: scores and decisions of the gate, what training

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import Entry
+    from skillgit.app.setup.config import ConfigEntry
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
     from skillgit.view.screen import Screen
 
@@ -87,7 +87,7 @@ def plugin_command(
     @click.argument("name", required=False, shell_complete=complete)
     @list_forms
     @click.pass_obj
-    def command(session: Session, name: str | None, form: Form) -> None:
+    def command(session: CommandSession, name: str | None, form: Form) -> None:
         entries = find(session.context, name)
         if form is not Form.TEXT:
             session.output.listing(form, entries, schema=f"{verb}/1", name=rows, columns=render.COLUMNS)
@@ -105,7 +105,9 @@ def plugin_command(
 @click.option("--show-origin", is_flag=True, help="Show where each value comes from")
 @list_forms
 @click.pass_obj
-def config_command(session: Session, config: str, overrides: tuple[str, ...], *, show_origin: bool, form: Form) -> None:
+def config_command(
+    session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool, form: Form
+) -> None:
     """Show the settings that CONFIG amounts to.
 
     Each line can be given to train with -o.
@@ -132,7 +134,7 @@ def config_command(session: Session, config: str, overrides: tuple[str, ...], *,
             session.diagnostics.note(note)
 
 
-def _lines(entries: Sequence[Entry], screen: Screen, *, origins: bool) -> Iterator[str]:
+def _lines(entries: Sequence[ConfigEntry], screen: Screen, *, origins: bool) -> Iterator[str]:
     settings = [f"{entry.key}={_value(entry.value)}" for entry in entries]
     if not origins:
         yield from settings
@@ -156,7 +158,7 @@ def _value(value: object) -> str:
 @document_form
 @click.pass_obj
 def doctor_command(
-    session: Session,
+    session: CommandSession,
     config: str | None,
     overrides: tuple[str, ...],
     *,
@@ -233,7 +235,7 @@ backends_command = plugin_command(
 @verb("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_obj
-def completion_command(session: Session, shell: str) -> None:
+def completion_command(session: CommandSession, shell: str) -> None:
     """Print a script that completes commands in your shell.
 
     \b
@@ -268,7 +270,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, man
     """
     ctx.meta[EVERY_COMMAND] = every
     here = _context_of(ctx, words)
-    session: Session = ctx.obj
+    session: CommandSession = ctx.obj
     if manual:
         from skillgit.cli.man import page  # noqa: PLC0415 - rarely asked for
 
@@ -295,7 +297,7 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
 @verb("version")
 @document_form
 @click.pass_obj
-def version_command(session: Session, form: Form) -> None:
+def version_command(session: CommandSession, form: Form) -> None:
     """Print the version of skillgit."""
     if form is Form.JSON:
         session.output.document("version/1", {"version": __version__, "python": platform.python_version()})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.train.init import Initialised
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
     from skillgit.view.screen import Screen
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @document_form
 @click.pass_obj
 def init_command(
-    session: Session, directory: Path | None, skill: Path | None, environment: str | None, form: Form
+    session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None, form: Form
 ) -> None:
     """Create a repository for skills, or prepare an existing one.
 
@@ -79,7 +79,7 @@ def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def import_command(session: Session, *, outputs: Path, run: str | None, dry_run: bool, form: Form) -> None:
+def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool, form: Form) -> None:
     """Turn the output directory of a SkillOpt run into a run.
 
     OUTPUTS holds config.json, history.json and skills/. Its steps become versions and rejected candidates, its slow
@@ -121,7 +121,7 @@ def tasks_command() -> None:
 @click.option("--id", "identity", metavar="ID", help="A name; made from the content if there is none")
 @document_form
 @click.pass_obj
-def add_command(session: Session, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
+def add_command(session: CommandSession, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
     FILE is made if it is missing. A task that stands there already is refused.
@@ -183,7 +183,7 @@ def _check(text: str | None) -> object:
 @document_form
 @click.pass_obj
 def draft_command(
-    session: Session,
+    session: CommandSession,
     skill: Path,
     file: Path,
     *,
@@ -222,7 +222,7 @@ def draft_command(
 @click.option("--accept", multiple=True, metavar="ID", help="Accept the draft ID, or all; repeat it for more")
 @document_form
 @click.pass_obj
-def review_command(session: Session, file: Path, accept: tuple[str, ...], form: Form) -> None:
+def review_command(session: CommandSession, file: Path, accept: tuple[str, ...], form: Form) -> None:
     """Show the drafts in FILE, or accept them."""
     from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
 
@@ -245,7 +245,7 @@ def data_command() -> None:
 @override_option
 @document_form
 @click.pass_obj
-def check_command(session: Session, config: str, overrides: tuple[str, ...], form: Form) -> int:
+def check_command(session: CommandSession, config: str, overrides: tuple[str, ...], form: Form) -> int:
     """Load every item of CONFIG and look for what spoils a measurement.
 
     It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
@@ -275,7 +275,7 @@ def check_command(session: Session, config: str, overrides: tuple[str, ...], for
 @document_form
 @click.pass_obj
 def fetch_command(
-    session: Session, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None, form: Form
+    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None, form: Form
 ) -> None:
     """Write the public data of environment NAME to a folder.
 

@@ -25,7 +25,7 @@ from skillgit.view.plan import stopped, trained
 
 if TYPE_CHECKING:
     from skillgit.app.train.train import TrainRequest
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @document_form
 @click.pass_obj
 def train_command(
-    session: Session,
+    session: CommandSession,
     *,
     config: str,
     run: str | None,
@@ -89,7 +89,7 @@ def train_command(
     return _train(session, request, form, quiet=quiet, strict=strict)
 
 
-def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
+def _train(session: CommandSession, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
     from skillgit.app.train.outcome import Trained, exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train.train import train  # noqa: PLC0415 - see the package
 
@@ -125,7 +125,7 @@ _FROM_STDIN = "-"
 @list_forms
 @click.pass_obj
 def note_command(
-    session: Session,
+    session: CommandSession,
     *,
     revision: str | None,
     text: str | None,
@@ -156,7 +156,7 @@ def note_command(
         _note(session, revision, _written(context) if text is None else text, form)
 
 
-def _note(session: Session, revision: str, text: str, form: Form) -> None:
+def _note(session: CommandSession, revision: str, text: str, form: Form) -> None:
     from skillgit.app.change.note import note  # noqa: PLC0415 - see the package
     from skillgit.view.show import masked, noted  # noqa: PLC0415 - see the package
 
@@ -170,7 +170,7 @@ def _note(session: Session, revision: str, text: str, form: Form) -> None:
         session.output.text(noted(result))
 
 
-def _remove(session: Session, name: str, form: Form) -> None:
+def _remove(session: CommandSession, name: str, form: Form) -> None:
     from skillgit.app.change.note import remove_note  # noqa: PLC0415 - see the package
     from skillgit.view.show import removed  # noqa: PLC0415 - see the package
 
@@ -181,7 +181,7 @@ def _remove(session: Session, name: str, form: Form) -> None:
         session.output.text(removed(result))
 
 
-def _list(session: Session, name: str | None, form: Form) -> None:
+def _list(session: CommandSession, name: str | None, form: Form) -> None:
     from skillgit.app.change.note import list_notes  # noqa: PLC0415 - see the package
     from skillgit.view.show import listed, rows  # noqa: PLC0415 - see the package
 
@@ -211,7 +211,7 @@ def _written(context: click.Context) -> str:
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def fork_command(session: Session, *, revision: str, name: str | None, dry_run: bool, form: Form) -> None:
+def fork_command(session: CommandSession, *, revision: str, name: str | None, dry_run: bool, form: Form) -> None:
     """Start a run of its own at a version of another one.
 
     The fork has the text and the score of REV and the configuration of its run. Training goes on in it with the same

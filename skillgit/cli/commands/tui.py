@@ -15,11 +15,11 @@ from skillgit.cli.session import require_terminal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
 
 
 def served(
-    session: Session, run: str, *, ascii_only: bool, mouse: bool, host: str | None, port: int, opens: bool
+    session: CommandSession, run: str, *, ascii_only: bool, mouse: bool, host: str | None, port: int, opens: bool
 ) -> None:
     """Serve the screens of this repository.
 
@@ -56,7 +56,7 @@ def served(
     )
 
 
-def _words(session: Session, run: str, *, ascii_only: bool, mouse: bool) -> Iterator[str]:
+def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) -> Iterator[str]:
     """Yield the command of one open page: this interpreter, this program, this folder."""
     yield from (sys.executable, "-m", "skillgit", "-C", str(session.context.directory), "tui")
     yield from ["--ascii"] if ascii_only else []
@@ -76,7 +76,7 @@ def _words(session: Session, run: str, *, ascii_only: bool, mouse: bool) -> Iter
 @click.option("--open", "opens", is_flag=True, help="With --web: open the link in the browser")
 @click.pass_obj
 def tui_command(
-    session: Session,
+    session: CommandSession,
     *,
     run: str,
     ascii_only: bool,

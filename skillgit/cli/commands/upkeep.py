@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.gc import Tidied
-    from skillgit.cli.session import Session
+    from skillgit.cli.session import CommandSession
     from skillgit.view.screen import Screen
 
 
@@ -33,7 +33,7 @@ _WIDTH = len("repairable")
 @click.option("--repair", is_flag=True, help="Mend what follows from the rest of the history, and say what")
 @list_forms
 @click.pass_obj
-def fsck_command(session: Session, run: str | None, *, deep: bool, repair: bool, form: Form) -> ExitCode:
+def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair: bool, form: Form) -> ExitCode:
     """Check that history keeps its rules.
 
     Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; a remark is
@@ -83,7 +83,7 @@ def _severity(problem: Problem) -> tuple[str, Style]:
 @click.option("--strict", is_flag=True, help="Count warnings as errors")
 @document_form
 @click.pass_obj
-def lint_command(session: Session, *, words: tuple[str, ...], strict: bool, form: Form) -> ExitCode:
+def lint_command(session: CommandSession, *, words: tuple[str, ...], strict: bool, form: Form) -> ExitCode:
     """Check skill folders by the rules of Agent Skills.
 
     PATH is a skill folder, a SKILL.md, or a folder that holds skills; without one it is the current folder. REV checks
@@ -107,7 +107,7 @@ def lint_command(session: Session, *, words: tuple[str, ...], strict: bool, form
 @click.option("--evidence", is_flag=True, help="Look at evidence and folded candidates too")
 @document_form
 @click.pass_obj
-def scan_command(session: Session, *, revision: str | None, evidence: bool, form: Form) -> ExitCode:
+def scan_command(session: CommandSession, *, revision: str | None, evidence: bool, form: Form) -> ExitCode:
     """Look for secrets, leaked items and large files in what a push would publish.
 
     Without REV it looks at every commit of branches and tags that no remote has. With REV it looks at everything that
@@ -137,7 +137,7 @@ REPLAY_COLUMNS = ("commit", "label", "kind", "gate", "patch", "differing", "lack
 @click.option("-q", "--quiet", is_flag=True, help="Print only what differs, and the summary")
 @list_forms
 @click.pass_obj
-def replay_command(session: Session, run: str | None, *, quiet: bool, form: Form) -> ExitCode:
+def replay_command(session: CommandSession, run: str | None, *, quiet: bool, form: Form) -> ExitCode:
     """Make a run again from its commits, and compare.
 
     Asks no model: it folds all events, asks every gate again with the recorded outcomes of items, applies every patch
@@ -174,7 +174,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 @list_forms
 @click.pass_obj
 def gc_command(
-    session: Session,
+    session: CommandSession,
     runs: tuple[str, ...],
     *,
     fold: bool,
@@ -188,9 +188,9 @@ def gc_command(
     Takes all finished runs unless you name some. Folded candidates stay in history and keep their names: log, show and
     diff find r17 as before. Evidence that is dropped is gone; that of the first, the best and the last version stays.
     """
-    from skillgit.app.upkeep.gc import Request, gc  # noqa: PLC0415 - see the package
+    from skillgit.app.upkeep.gc import GcRequest, gc  # noqa: PLC0415 - see the package
 
-    request = Request(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
+    request = GcRequest(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
     rows = gc(session.context, request)
     if form is not Form.TEXT:
         session.output.listing(form, rows, schema="gc/1", name="runs", columns=GC_COLUMNS, head={"dry_run": dry_run})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.plugin.conformance.rehearsal import Attempt, Value
+    from skillgit.plugin.conformance.rehearsal import RehearsalOutcome, Value
 
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -167,7 +167,7 @@ class _Examination:
     passed: list[bool] = field(default_factory=list)
     blocks: bool = False
 
-    async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> Attempt:
+    async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> RehearsalOutcome:
         """Attempt ``item``; where the event loop was blocked, once more, for a first use may load a lot."""
         attempt = await self.case.attempt(self.environment, item, skill, says)
         if attempt.blocked and not self.blocks:
@@ -236,7 +236,9 @@ async def _check_item(examination: _Examination, item: Item) -> None:
     examination.passed.append(wrong.passed and not golden)
 
 
-async def _attempt_with_sentence(examination: _Examination, item: Item, sentence: str, old_sentence: str) -> Attempt:
+async def _attempt_with_sentence(
+    examination: _Examination, item: Item, sentence: str, old_sentence: str
+) -> RehearsalOutcome:
     """Attempt ``item`` with a skill that holds ``sentence``, by a target that gives a wrong answer."""
     reads: list[str] = []
     skill = watched(with_sentence(examination.skill, sentence), reads)
@@ -256,7 +258,7 @@ async def _attempt_with_sentence(examination: _Examination, item: Item, sentence
     return attempt
 
 
-def _is_whole(attempt: Attempt, item: Item, promises: Promises) -> bool:
+def _is_whole(attempt: RehearsalOutcome, item: Item, promises: Promises) -> bool:
     """Say whether trajectory and score are what the contract wants, so that there is something to compare."""
     trajectory = attempt.trajectory
     if not promises.hold(isinstance(trajectory, Trajectory), "rollout does not return a Trajectory"):
@@ -268,7 +270,7 @@ def _is_whole(attempt: Attempt, item: Item, promises: Promises) -> bool:
     return promises.hold(isinstance(attempt.feedback, str), "score does not return the feedback second") and has_score
 
 
-def _is_golden(environment: Environment, item: Item, wrong: Attempt, right: Attempt | None) -> bool:
+def _is_golden(environment: Environment, item: Item, wrong: RehearsalOutcome, right: RehearsalOutcome | None) -> bool:
     """Say whether the answer of an attempt is the right one although the target gave a wrong one."""
     answer = wrong.trajectory.answer.strip()
     if right is not None and answer and answer == right.trajectory.answer.strip():

@@ -52,7 +52,7 @@ class Scripted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class RehearsalOutcome:
     """What became of one item.
 
     Attributes:
@@ -97,7 +97,9 @@ class Rehearsal:
         """Return what does not solve ``item``."""
         return self.wrong(item) if self.wrong else UNKNOWN
 
-    async def attempt(self, environment: Environment, item: Item, skill: Skill, says: str | Sequence[str]) -> Attempt:
+    async def attempt(
+        self, environment: Environment, item: Item, skill: Skill, says: str | Sequence[str]
+    ) -> RehearsalOutcome:
         """Roll ``item`` out with a target that says ``says``, and score it."""
         target, judge = Scripted((says,) if isinstance(says, str) else tuple(says)), Scripted((self.verdict,))
         async with LoopWatch() as watch:
@@ -105,7 +107,7 @@ class Rehearsal:
             score, feedback = None, ""
             if isinstance(trajectory, Trajectory):
                 score, feedback = await environment.score(item, trajectory, judge)
-        return Attempt(
+        return RehearsalOutcome(
             trajectory=trajectory, scored=score, feedback=feedback, target=target, judge=judge, blocked=watch.place
         )
 

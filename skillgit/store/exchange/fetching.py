@@ -13,7 +13,7 @@ from skillgit.store.lock import repo_lock
 from skillgit.store.main_branch import skills_at
 
 if TYPE_CHECKING:
-    from skillgit.store.exchange.transport import Line
+    from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.repo import Repo
 
 
@@ -38,7 +38,9 @@ class FetchedRef:
     new: str
 
 
-def fetch(repo: Repo, line: Line, remote: str, *, with_rejected: bool, evidence: bool) -> tuple[FetchedRef, ...]:
+def fetch(
+    repo: Repo, line: RemoteConnection, remote: str, *, with_rejected: bool, evidence: bool
+) -> tuple[FetchedRef, ...]:
     """Bring the refs of ``remote`` in as tracking copies and return those that moved.
 
     Args:
@@ -64,7 +66,7 @@ def fetch(repo: Repo, line: Line, remote: str, *, with_rejected: bool, evidence:
     )
 
 
-def fetch_notes(repo: Repo, line: Line, remote: str) -> None:
+def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:
     """Bring the notes of ``remote`` in as a tracking copy.
 
     Raises:
@@ -74,7 +76,7 @@ def fetch_notes(repo: Repo, line: Line, remote: str) -> None:
     _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
 
 
-def _fetch(repo: Repo, line: Line, remote: str, *specs: str) -> None:
+def _fetch(repo: Repo, line: RemoteConnection, remote: str, *specs: str) -> None:
     options = (
         "--progress" if line.shows else "--no-progress",
         "--no-tags",
@@ -121,7 +123,9 @@ def releases(repo: Repo, main: str | None) -> dict[str, str]:
     return _releases_in(out, _skills(repo, main))
 
 
-def fetch_releases(repo: Repo, line: Line, remote: str, main: str | None, *, dry_run: bool = False) -> tuple[str, ...]:
+def fetch_releases(
+    repo: Repo, line: RemoteConnection, remote: str, main: str | None, *, dry_run: bool = False
+) -> tuple[str, ...]:
     """Bring in the tags of releases that ``remote`` has and this repository does not; return them.
 
     Args:

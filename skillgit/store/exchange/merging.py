@@ -13,7 +13,7 @@ from skillgit.store import archive, derived, reader, refs
 from skillgit.store.at_work import until_kept
 from skillgit.store.binary import git
 from skillgit.store.evidence import joined_chain
-from skillgit.store.exchange.sending import Rejected, candidates
+from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.lock import RunLock
 from skillgit.store.own_runs import note_elsewhere
 from skillgit.store.promotion import move_main
@@ -60,7 +60,7 @@ def _reaches(repo: Repo, tip: str, ancestor: str) -> bool:
     return git(repo, "merge-base", "--is-ancestor", ancestor, tip).code == 0
 
 
-_LINES = {refs.Kind.RUN, refs.Kind.SLOW}
+_LINES = {refs.RefKind.RUN, refs.RefKind.SLOW}
 
 
 class Joining(StrEnum):
@@ -94,7 +94,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class MergeTerms:
     """How runs are taken in.
 
     Attributes:
@@ -106,7 +106,7 @@ class Terms:
     """
 
     remote: str
-    rejected: Rejected
+    rejected: RejectedMode
     clock: Callable[[], datetime]
     checked_out: Mapping[str, str]
     dry_run: bool = False
@@ -116,7 +116,7 @@ class _DivergedError(Exception):
     """Both sides went on with a run."""
 
 
-def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: Terms) -> Joined:
+def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms) -> Joined:
     """Take in ``run`` of another repository, where its refs are ``theirs``; ours are ``mine``.
 
     Whatever keeps it out is told, not raised, so that other runs can go on.
@@ -139,7 +139,9 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
 class _Adoption:
     """The work on one run."""
 
-    def __init__(self, repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: Terms) -> None:
+    def __init__(
+        self, repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms
+    ) -> None:
         self._repo, self._run, self._terms = repo, run, terms
         self._theirs, self._mine = theirs, dict(mine)
         self._moves: dict[str, str] = {}
@@ -183,11 +185,11 @@ class _Adoption:
             return
         if ref.kind in _LINES:
             self._look_at_line(name, their, mine)
-        elif ref.kind is refs.Kind.REJECTED and self._terms.rejected is Rejected.BRANCHES:
+        elif ref.kind is refs.RefKind.REJECTED and self._terms.rejected is RejectedMode.BRANCHES:
             self._look_at_candidate(name, their)
-        elif ref.kind is refs.Kind.ATTIC and self._terms.rejected is not Rejected.NONE:
+        elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected is not RejectedMode.NONE:
             self._look_at_attic(name, their)
-        elif ref.kind in {refs.Kind.EVIDENCE, refs.Kind.DROPPED}:
+        elif ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}:
             self._look_at_bulk(name, their, mine)
 
     def _look_at_line(self, name: str, their: str, mine: str | None) -> None:

@@ -16,7 +16,7 @@ from skillgit.store.transaction import RefUpdate, update_refs
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.store.binary import Answer
+    from skillgit.store.binary import GitResult
     from skillgit.store.repo import Repo
 
 
@@ -108,7 +108,7 @@ def remove_remote(repo: Repo, name: str) -> int:
     return len(copies)
 
 
-def _done(answer: Answer, hint: str) -> None:
+def _done(answer: GitResult, hint: str) -> None:
     if answer.code != 0:
         message = answer.error.rpartition("\n")[2].removeprefix("fatal: ").removeprefix("error: ")
         raise UsageError(f"git says: {message}", hint=hint)

@@ -15,14 +15,14 @@ from skillgit.store.lock import repo_lock
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.store.exchange.transport import Line
+    from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.repo import Repo
 
 
-_ORDER = (refs.Kind.RUN, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.TAG, refs.Kind.REJECTED)
+_ORDER = (refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.BEST, refs.RefKind.TAG, refs.RefKind.REJECTED)
 
 
-class Rejected(StrEnum):
+class RejectedMode(StrEnum):
     """How refused candidates travel."""
 
     BRANCHES = "branches"
@@ -66,14 +66,14 @@ def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return runs
 
 
-def usual(run: str, there: Mapping[str, str]) -> Rejected:
+def usual(run: str, there: Mapping[str, str]) -> RejectedMode:
     """Return how candidates of ``run`` travel to a repository with the refs ``there`` if nobody says: as before."""
     branches = any(name.startswith(f"refs/heads/rejected/{run}/") for name in there)
-    return Rejected.BRANCHES if branches else Rejected.ATTIC
+    return RejectedMode.BRANCHES if branches else RejectedMode.ATTIC
 
 
 def parcel(
-    repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], form: Rejected, *, evidence: bool
+    repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], form: RejectedMode, *, evidence: bool
 ) -> Parcel:
     """Return what is to be sent of ``run``.
 
@@ -85,7 +85,7 @@ def parcel(
         form: How refused candidates travel.
         evidence: Whether its evidence goes too.
     """
-    kinds = _ORDER if form is Rejected.BRANCHES else _ORDER[:-1]
+    kinds = _ORDER if form is RejectedMode.BRANCHES else _ORDER[:-1]
     pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
     sequence = sorted(
         (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
@@ -95,9 +95,9 @@ def parcel(
         hidden = {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
     attic = refs.attic_ref(run)
     chain = None
-    if form is Rejected.ATTIC:
+    if form is RejectedMode.ATTIC:
         chain = _chain(repo, run, tips, there)
-    elif form is Rejected.BRANCHES:
+    elif form is RejectedMode.BRANCHES:
         chain = tips.get(attic)
     if chain is not None:
         hidden[attic] = chain
@@ -116,7 +116,7 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
     if old is None or old == new:
         return False
     ref = refs.parse(name)
-    if refs.is_release(name) or (ref is not None and ref.kind in {refs.Kind.TAG, refs.Kind.REJECTED}):
+    if refs.is_release(name) or (ref is not None and ref.kind in {refs.RefKind.TAG, refs.RefKind.REJECTED}):
         return None
     if repo.reaches(new, old):
         return False
@@ -154,7 +154,7 @@ _REASON = re.compile(r"\((?P<reason>[^()]*)\)\s*\Z")
 _BROKEN = "[remote failure]"
 
 
-class State(StrEnum):
+class RefState(StrEnum):
     """What became of a ref."""
 
     PUSHED = "pushed"
@@ -162,7 +162,7 @@ class State(StrEnum):
     REJECTED = "rejected"
 
 
-class Cause(StrEnum):
+class RefusalCause(StrEnum):
     """Why a ref was not taken."""
 
     MOVED = "moved"
@@ -190,15 +190,15 @@ class SentRef:
 
     ref: str
     run: str = ""
-    state: State
+    state: RefState
     old: str = ""
     new: str
-    cause: Cause | None = None
+    cause: RefusalCause | None = None
     reason: str = ""
     optional: bool = False
 
 
-def advertised(repo: Repo, line: Line, remote: str) -> dict[str, str]:
+def advertised(repo: Repo, line: RemoteConnection, remote: str) -> dict[str, str]:
     """Return the refs of ``remote`` with what they point to.
 
     Raises:
@@ -218,12 +218,12 @@ def plan(
     is not here, the others are held back, unless they are optional.
     """
     results = [_looked_at(repo, name, oid, there, remote, optional=optional) for name, oid in targets.items()]
-    if optional or all(update.state is not State.REJECTED for update in results):
+    if optional or all(update.state is not RefState.REJECTED for update in results):
         return results
-    return [_held(update) if update.state is State.PUSHED else update for update in results]
+    return [_held(update) if update.state is RefState.PUSHED else update for update in results]
 
 
-def send(repo: Repo, line: Line, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
+def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
     """Send those of ``plans`` that have to go and return what became of each.
 
     Optional ones are taken or refused one by one, the others all or none.
@@ -238,7 +238,7 @@ def send(repo: Repo, line: Line, remote: str, plans: Sequence[SentRef], *, verif
     Raises:
         RemoteError: The connection broke, or was refused before any ref was looked at.
     """
-    going = [update for update in plans if update.state is State.PUSHED]
+    going = [update for update in plans if update.state is RefState.PUSHED]
     updates: dict[str, SentRef] = {}
     for start in range(0, len(going), _AT_ONCE):
         part = going[start : start + _AT_ONCE]
@@ -248,33 +248,35 @@ def send(repo: Repo, line: Line, remote: str, plans: Sequence[SentRef], *, verif
 
 def held_with(hidden: Sequence[SentRef], lines: Sequence[SentRef]) -> list[SentRef]:
     """Return ``hidden`` with those held back whose run has a ref among ``lines`` that was refused."""
-    stay = {update.run for update in lines if update.state is State.REJECTED}
-    return [_held(update) if update.run in stay and update.state is State.PUSHED else update for update in hidden]
+    stay = {update.run for update in lines if update.state is RefState.REJECTED}
+    return [_held(update) if update.run in stay and update.state is RefState.PUSHED else update for update in hidden]
 
 
 def _looked_at(repo: Repo, name: str, new: str, there: Mapping[str, str], remote: str, *, optional: bool) -> SentRef:
     old = there.get(name, "")
     ref = refs.parse(name)
     update = SentRef(
-        ref=name, run=ref.run if ref is not None else "", state=State.PUSHED, old=old, new=new, optional=optional
+        ref=name, run=ref.run if ref is not None else "", state=RefState.PUSHED, old=old, new=new, optional=optional
     )
     ahead = surpassed(repo, name, new, old or None)
     if ahead or old == new:
-        return replace(update, state=State.UP_TO_DATE)
+        return replace(update, state=RefState.UP_TO_DATE)
     if ahead is None:
         is_known = repo.has_object(old)
         problem = f"it went on here and on {remote}" if is_known else f"{remote} has something that is not here"
         if refs.is_release(name):
             problem = f"{remote} has another release of that version"
-        return refused(update, Cause.MOVED, problem)
+        return refused(update, RefusalCause.MOVED, problem)
     return update
 
 
 def _held(update: SentRef) -> SentRef:
-    return refused(update, Cause.HELD, "held back, for another ref of the run was refused")
+    return refused(update, RefusalCause.HELD, "held back, for another ref of the run was refused")
 
 
-def _pushed(repo: Repo, line: Line, remote: str, going: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
+def _pushed(
+    repo: Repo, line: RemoteConnection, remote: str, going: Sequence[SentRef], *, verify: bool
+) -> list[SentRef]:
     options = (
         "--porcelain",
         "--progress" if line.shows else "--no-progress",
@@ -305,18 +307,18 @@ def _told(out: str) -> dict[str, tuple[str, str]]:
 
 def _judged(update: SentRef, flag: str, text: str) -> SentRef:
     if flag != "!":
-        return replace(update, state=State.UP_TO_DATE) if flag == "=" else update
+        return replace(update, state=RefState.UP_TO_DATE) if flag == "=" else update
     match = _REASON.search(text)
     reason = match["reason"] if match else text
     if "atomic" in reason:
         return _held(update)
     by_host = "[remote rejected]" in text or _BROKEN in text
-    return refused(update, Cause.HOST if by_host else Cause.MOVED, reason)
+    return refused(update, RefusalCause.HOST if by_host else RefusalCause.MOVED, reason)
 
 
-def refused(update: SentRef, cause: Cause, reason: str) -> SentRef:
+def refused(update: SentRef, cause: RefusalCause, reason: str) -> SentRef:
     """Return ``update`` as a ref that was not taken."""
-    return replace(update, state=State.REJECTED, cause=cause, reason=" ".join(reason.split()))
+    return replace(update, state=RefState.REJECTED, cause=cause, reason=" ".join(reason.split()))
 
 
 _USUAL = "origin"
@@ -346,7 +348,7 @@ def unpushed(repo: Repo) -> tuple[Unpushed, ...]:
     tips, runs = repo.tips(), []
     for name, tip in sorted(tips.items()):
         ref = refs.parse(name)
-        if ref is None or ref.kind is not refs.Kind.RUN or ref.remote:
+        if ref is None or ref.kind is not refs.RefKind.RUN or ref.remote:
             continue
         there = tips.get(refs.tracking(remote, name))
         if there is None:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from skillgit.domain.untrusted.names import shown
 from skillgit.errors import NotFoundError, RemoteError
 from skillgit.store import refs
-from skillgit.store.binary import Answer, at_home, command, git, place_of
+from skillgit.store.binary import GitResult, at_home, command, git, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -163,7 +163,7 @@ def unheard(text: str, end: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RemoteConnection:
     """The connection to other repositories.
 
     Attributes:
@@ -179,7 +179,7 @@ class Line:
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
-def ask(repo: Repo, line: Line, remote: str, *arguments: str) -> Answer:
+def ask(repo: Repo, line: RemoteConnection, remote: str, *arguments: str) -> GitResult:
     """Run git on the connection to ``remote``.
 
     Raises:
@@ -192,7 +192,7 @@ def ask(repo: Repo, line: Line, remote: str, *arguments: str) -> Answer:
     return answer
 
 
-def talk(repo: Repo, line: Line, *arguments: str, hooks: bool = False) -> Answer:
+def talk(repo: Repo, line: RemoteConnection, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any.
 
     Raises:
@@ -202,7 +202,7 @@ def talk(repo: Repo, line: Line, *arguments: str, hooks: bool = False) -> Answer
     return run(line, folder, *place_of(repo), *arguments, ssh=ssh, hooks=hooks)
 
 
-def run(line: Line, folder: Path, *arguments: str, ssh: str = "", hooks: bool = False) -> Answer:
+def run(line: RemoteConnection, folder: Path, *arguments: str, ssh: str = "", hooks: bool = False) -> GitResult:
     """Run git in ``folder`` and return how it ended.
 
     Raises:
@@ -226,10 +226,10 @@ def run(line: Line, folder: Path, *arguments: str, ssh: str = "", hooks: bool = 
         listening.start()
         out = process.stdout.read()
         listening.join()
-    return Answer(code=process.returncode, out=out, error="\n".join(lines)[-_KEPT:])
+    return GitResult(code=process.returncode, out=out, error="\n".join(lines)[-_KEPT:])
 
 
-def _listen(stream: IO[bytes], line: Line, lines: list[str]) -> None:
+def _listen(stream: IO[bytes], line: RemoteConnection, lines: list[str]) -> None:
     for text, end in _pieces(stream):
         if end == "\n":
             lines.append(text)
@@ -248,7 +248,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[str, str]]:
         yield waiting.decode(errors="replace"), "\n"
 
 
-def _surroundings(line: Line, ssh: str) -> dict[str, str]:
+def _surroundings(line: RemoteConnection, ssh: str) -> dict[str, str]:
     """Return git's environment: messages in English, which are read here, and no question that nobody can answer."""
     env = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
     env["LC_ALL"] = "C"
@@ -259,7 +259,7 @@ def _surroundings(line: Line, ssh: str) -> dict[str, str]:
     return env
 
 
-def clone(line: Line, folder: Path, url: str, target: Path, name: str) -> None:
+def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: str) -> None:
     """Copy the repository at ``url`` to ``target``; git leaves the history there if only its files cannot be written.
 
     Args:

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from textual.events import ScreenResume
     from textual.timer import Timer
 
-    from skillgit.app.history.browse import Overview, Page, Stretch
+    from skillgit.app.history.browse import EventStretch, Overview, Page
     from skillgit.index.browsing import Point
     from skillgit.index.rows import LogRow
-    from skillgit.tui.start import Start
+    from skillgit.tui.start import StartPicture
 
 SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
@@ -61,7 +61,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     AUTO_FOCUS = "#events"
 
-    def __init__(self, run: str = "", start: Start | None = None) -> None:
+    def __init__(self, run: str = "", start: StartPicture | None = None) -> None:
         super().__init__(classes="-at-events")
         self._run, self._start = run, start
         self._marked: LogRow | None = None
@@ -104,7 +104,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         event.refresh_styles = self._shown
         self._shown = True
 
-    def _begin(self, start: Start) -> None:
+    def _begin(self, start: StartPicture) -> None:
         self._show_overview(start.overview)
         self._narrowing = Narrowing(run=self._run)
         if start.page is not None:
@@ -221,7 +221,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         request = (self._narrowing, offset, PAGE, self.events.count)
         app_of(self).read(browse.stretch, *request, then=then, on_error=self._without)
 
-    def _add_stretch(self, narrowing: Narrowing, stretch: Stretch) -> None:
+    def _add_stretch(self, narrowing: Narrowing, stretch: EventStretch) -> None:
         if narrowing == self._narrowing:
             self.events.add(stretch)
 

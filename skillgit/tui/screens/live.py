@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.status import Unfinished
     from skillgit.errors import SkillgitError
     from skillgit.index.browsing import Point
-    from skillgit.tui.trainer import Trainer
+    from skillgit.tui.trainer import TrainerProcess
 
 LOOKS_EVERY: Final = 0.4
 """Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
@@ -74,7 +74,7 @@ class LiveScreen(Screen[None]):
     }
     """
 
-    def __init__(self, run: str = "", *, last: str = "", trainer: Trainer | None = None) -> None:
+    def __init__(self, run: str = "", *, last: str = "", trainer: TrainerProcess | None = None) -> None:
         super().__init__(classes="-at-landed")
         self.run_name = run
         self.look: LiveLook | None = None

@@ -93,7 +93,7 @@ class Screens(AppService):
         await self._socket.close()
 
 
-class Pages:
+class WebPages:
     """What stands behind the door.
 
     Args:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler
 
-    from skillgit.tui.web.page import Pages
+    from skillgit.tui.web.page import WebPages
 
 
 LOOPBACK: Final = "127.0.0.1"
@@ -37,7 +37,7 @@ _HEADERS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ListenAddress:
     """Where the server listens.
 
     Attributes:
@@ -58,7 +58,7 @@ class Place:
         return int(self.listener.getsockname()[1])
 
 
-def listen(host: str, port: int) -> Place:
+def listen(host: str, port: int) -> ListenAddress:
     """Take a port.
 
     Args:
@@ -85,7 +85,7 @@ def listen(host: str, port: int) -> Place:
     number = ip_address(str(listener.getsockname()[0]))
     hostname = socket.gethostname() if number.is_unspecified else host
     name = f"[{hostname}]" if ":" in hostname else hostname
-    return Place(
+    return ListenAddress(
         listener=listener,
         host=host,
         link=f"http://{name}:{listener.getsockname()[1]}",
@@ -94,7 +94,7 @@ def listen(host: str, port: int) -> Place:
 
 
 def serve(
-    site: Place,
+    site: ListenAddress,
     words: Sequence[str],
     environ: Mapping[str, str],
     *,
@@ -116,11 +116,11 @@ def serve(
     """
     from aiohttp import web  # noqa: PLC0415 - slow to import
 
-    from skillgit.tui.web.page import Pages  # noqa: PLC0415 - it needs textual-serve
+    from skillgit.tui.web.page import WebPages  # noqa: PLC0415 - it needs textual-serve
 
     names = frozenset({"localhost", site.host.lower(), socket.gethostname().lower()})
     door = Door(names, entropy, lambda path: on_entry(f"{site.link}{path}"))
-    app = application(door, Pages(title, words, environ))
+    app = application(door, WebPages(title, words, environ))
 
     async def started(_: web.Application) -> None:
         ready(f"{site.link}/?{urlencode({'token': door.token})}")
@@ -130,7 +130,7 @@ def serve(
     web.run_app(app, sock=site.listener, print=lambda *_: None, access_log=None, shutdown_timeout=1)
 
 
-def application(door: Door, pages: Pages) -> web.Application:
+def application(door: Door, pages: WebPages) -> web.Application:
     """Return what answers requests: the door, and behind it the pages."""
     from aiohttp import web  # noqa: PLC0415 - as above
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.items import ItemChange
     from skillgit.app.history.diff.text import Diffed
     from skillgit.app.history.show import EventDetail, Shown
-    from skillgit.app.known.step_evidence import AppliedEdit, Attempt
+    from skillgit.app.known.step_evidence import AppliedEdit, TrainAttempt
     from skillgit.app.place.context import Context
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
@@ -271,7 +271,7 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
         yield Paragraph("Nothing was noted of single trajectories here; e opens an item's own.", Style.FAINT)
 
 
-def _attempt(attempt: Attempt, ink: Screen) -> Iterator[Paragraph]:
+def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
     is_solved = bool(attempt.hard)
     sign = ink.glyphs.passed if is_solved else ink.glyphs.rejected
     scores = f"{attempt.item}  hard {words.score(attempt.hard) or 'none'}  soft {words.score(attempt.soft) or 'none'}"

@@ -13,7 +13,7 @@ from textual.message import Message
 from skillgit.domain.text_diff import CONTEXT, Sign
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Mark, Painted, PaintedLines, Part, emphasised
-from skillgit.tui.widgets.shown_text import Shown, broken, cut, shown
+from skillgit.tui.widgets.shown_text import ShownLine, broken, cut, shown
 from skillgit.view.diff import SAME, UNENDED, hunk_head, moved
 from skillgit.view.diff import rows as beside
 from skillgit.view.screen import Screen, Style
@@ -38,7 +38,7 @@ _NARROWEST = 8
 """Columns of text on a side, however narrow the screen is."""
 
 
-class Kind(Enum):
+class RowKind(Enum):
     """What a row is."""
 
     BLANK = auto()
@@ -60,13 +60,13 @@ class Piece(NamedTuple):
     """
 
     line: Line
-    shown: Shown
+    shown: ShownLine
     start: int
     end: int
     note: str = ""
 
 
-class Row(NamedTuple):
+class DiffRow(NamedTuple):
     """One row.
 
     Attributes:
@@ -77,14 +77,14 @@ class Row(NamedTuple):
         right: The newer side; absent in a row of one column.
     """
 
-    kind: Kind
+    kind: RowKind
     hunk: int = -1
     text: str = ""
     left: Piece | None = None
     right: Piece | None = None
 
 
-class Layout(NamedTuple):
+class DiffLayout(NamedTuple):
     """How rows are divided.
 
     Attributes:
@@ -115,8 +115,8 @@ class Arranged(NamedTuple):
         top: Where the line stands now that was asked for; 0 if it is not there.
     """
 
-    layout: Layout
-    rows: Sequence[Row] = ()
+    layout: DiffLayout
+    rows: Sequence[DiffRow] = ()
     hunks: Sequence[int] = ()
     top: int = 0
 
@@ -126,7 +126,7 @@ _SIGNS = {True: ("▌", "»"), False: (">", "m")}
 """With all signs and without: what marks the present hunk, and a line that moved."""
 _STYLES = {Sign.ADDED: "diff--added", Sign.REMOVED: "diff--removed", Sign.SAME: ""}
 _WORDS = {Sign.ADDED: "diff--added-word", Sign.REMOVED: "diff--removed-word"}
-_HEADS = {Kind.FILE: Style.STRONG, Kind.NOTE: Style.FAINT, Kind.HUNK: Style.RUNNING}
+_HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: Style.RUNNING}
 
 
 class DiffView(PaintedLines):
@@ -173,7 +173,7 @@ class DiffView(PaintedLines):
         self.context = CONTEXT
         self.hunk = 0
         self._files: Sequence[FileDiff] = ()
-        self._rows = Arranged(Layout(side=False, numbers=1, columns=1))
+        self._rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
 
     def show(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
         """Show the difference of ``files``, which have ``context`` unchanged lines around a change."""
@@ -223,7 +223,7 @@ class DiffView(PaintedLines):
         """Return the parts of a row."""
         row = self._rows.rows[line]
         mark = Part(self._sign(0), Style.RUNNING) if self.hunks and row.hunk == self.hunk else Part(" ")
-        if row.kind is Kind.LINE:
+        if row.kind is RowKind.LINE:
             return (mark, *self._sides(line, row))
         head = cut(row.text, self.room - 1, self.ink)
         return (mark, Part(head, _HEADS.get(row.kind, "")))
@@ -231,7 +231,7 @@ class DiffView(PaintedLines):
     def _sign(self, index: int) -> str:
         return _SIGNS[self._rows.layout.unicode][index]
 
-    def _sides(self, index: int, row: Row) -> Iterator[Part]:
+    def _sides(self, index: int, row: DiffRow) -> Iterator[Part]:
         layout = self._rows.layout
         if not layout.side:
             if row.left is not None:
@@ -264,7 +264,7 @@ class DiffView(PaintedLines):
         """Yield the rows with a hit; one over the end of a row counts where it begins."""
         cache: tuple[str, list[Span]] = ("", [])
         for index, row in enumerate(self._rows.rows):
-            if row.kind is not Kind.LINE:
+            if row.kind is not RowKind.LINE:
                 if self.matches(row.text):
                     yield index
                 continue
@@ -325,56 +325,56 @@ class DiffView(PaintedLines):
             self.post_message(self.ContextWanted(lines))
 
 
-def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool = True) -> Layout:
+def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool = True) -> DiffLayout:
     """Return how the rows of ``files`` are divided on ``width`` columns."""
     extents = (extent for file in files for hunk in file.hunks for extent in (hunk.old, hunk.new))
     numbers = len(str(max(map(sum, extents), default=0)))
     room = (width - BETWEEN) // 2 if side else width
-    return Layout(side=side, numbers=numbers, columns=max(_NARROWEST, room - numbers - GUTTER), unicode=unicode)
+    return DiffLayout(side=side, numbers=numbers, columns=max(_NARROWEST, room - numbers - GUTTER), unicode=unicode)
 
 
-def arranged(files: Sequence[FileDiff], layout: Layout, top: Line | None = None) -> Arranged:
+def arranged(files: Sequence[FileDiff], layout: DiffLayout, top: Line | None = None) -> Arranged:
     """Return the rows of ``files``, and where the line ``top`` of other rows is among them."""
     rows = list(_rows(files, layout))
-    hunks = [index for index, row in enumerate(rows) if row.kind is Kind.HUNK]
+    hunks = [index for index, row in enumerate(rows) if row.kind is RowKind.HUNK]
     key = None if top is None else (top.old, top.new, top.text)
     at = next((index for index, row in enumerate(rows) if key and key in _said(row)), 0)
     return Arranged(layout, rows, hunks, at)
 
 
-def _said(row: Row) -> list[tuple[int | None, int | None, str]]:
+def _said(row: DiffRow) -> list[tuple[int | None, int | None, str]]:
     return [(piece.line.old, piece.line.new, piece.line.text) for piece in (row.left, row.right) if piece]
 
 
-def _rows(files: Sequence[FileDiff], layout: Layout) -> Iterator[Row]:
+def _rows(files: Sequence[FileDiff], layout: DiffLayout) -> Iterator[DiffRow]:
     screen = Screen(unicode=layout.unicode)
     number = 0
     for index, file in enumerate(files):
         if index:
-            yield Row(Kind.BLANK)
+            yield DiffRow(RowKind.BLANK)
         counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
-        yield Row(Kind.FILE, text=f"{shown(file.path, screen).text}{counts}")
-        yield from (Row(Kind.NOTE, text=shown(note, screen).text) for note in file.notes)
+        yield DiffRow(RowKind.FILE, text=f"{shown(file.path, screen).text}{counts}")
+        yield from (DiffRow(RowKind.NOTE, text=shown(note, screen).text) for note in file.notes)
         for hunk in file.hunks:
-            yield Row(Kind.HUNK, number, shown(hunk_head(hunk, screen), screen).text)
+            yield DiffRow(RowKind.HUNK, number, shown(hunk_head(hunk, screen), screen).text)
             yield from _lines(file, hunk, number, layout)
             number += 1
 
 
-def _lines(file: FileDiff, hunk: Hunk, number: int, layout: Layout) -> Iterator[Row]:
+def _lines(file: FileDiff, hunk: Hunk, number: int, layout: DiffLayout) -> Iterator[DiffRow]:
     if not layout.side:
         for line in hunk.lines:
             for piece in _pieces(file, line, layout):
-                yield Row(Kind.LINE, number, "", piece)
+                yield DiffRow(RowKind.LINE, number, "", piece)
         return
     for old, new in beside(hunk):
         old_pieces = _pieces(file, old, layout) if old else ()
         new_pieces = old_pieces if new is old else _pieces(file, new, layout) if new else ()
         for first, second in zip_longest(old_pieces, new_pieces):
-            yield Row(Kind.LINE, number, "", first, second)
+            yield DiffRow(RowKind.LINE, number, "", first, second)
 
 
-def _pieces(file: FileDiff, line: Line, layout: Layout) -> Sequence[Piece]:
+def _pieces(file: FileDiff, line: Line, layout: DiffLayout) -> Sequence[Piece]:
     """Return the parts of one line, and what is to be said of it."""
     screen = Screen(unicode=layout.unicode)
     text = shown(line.text, screen)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from skillgit.app.history.browse import Page, Stretch
+    from skillgit.app.history.browse import EventStretch, Page
     from skillgit.index.rows import LogRow
     from skillgit.view.screen import Screen
 
@@ -74,7 +74,7 @@ class EventList(RowList):
         self.show_count(page.total)
         self.choose(min(cursor, max(0, page.total - 1)))
 
-    def add(self, stretch: Stretch) -> None:
+    def add(self, stretch: EventStretch) -> None:
         """Take in one more page of the same list."""
         self._pages[stretch.offset] = stretch.rows
         self._asked.discard(stretch.offset)

@@ -19,7 +19,7 @@ _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _ASCII_END, _BYTE_END = 0x7F, 0xFF
 
 
-class Shown(NamedTuple):
+class ShownLine(NamedTuple):
     """A line of model text with every character as it is shown.
 
     Attributes:
@@ -37,18 +37,18 @@ class Shown(NamedTuple):
         return tuple((self.starts[start], self.starts[end]) for start, end in spans)
 
 
-def shown(line: str, screen: Screen) -> Shown:
+def shown(line: str, screen: Screen) -> ShownLine:
     """Return a line with control characters in caret notation, other shapeless ones as code points, tabs as spaces."""
     if line.isprintable() and (screen.unicode or line.isascii()):
-        return Shown(line)
+        return ShownLine(line)
     signs = [_sign(character, screen) for character in line]
     text = "".join(signs)
     if len(text) == len(signs):
-        return Shown(text)
+        return ShownLine(text)
     starts = [0]
     for sign in signs:
         starts.append(starts[-1] + len(sign))
-    return Shown(text, tuple(starts))
+    return ShownLine(text, tuple(starts))
 
 
 def on_one_line(text: str, screen: Screen) -> str:

@@ -6,7 +6,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.change.ablate import AblateRequest, ablate
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.domain.cost import Caps
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError
@@ -17,7 +17,7 @@ from skillgit.store.repo import Repo
 
 
 def left_out(user, repository, revision, eyes, *, terms=None, **request):
-    asked = AblateRequest(revision=revision, terms=terms or Terms(), **request)
+    asked = AblateRequest(revision=revision, terms=terms or MeasuringTerms(), **request)
     return ablate(user(repository), asked, eyes)
 
 
@@ -75,7 +75,7 @@ def test_there_has_to_be_such_a_rule(user, repository, eyes):
 
 def test_a_cap_notes_the_rules_that_are_complete(user, repository, eyes):
     with pytest.raises(BudgetError):
-        left_out(user, repository, "one/v2", eyes, terms=Terms(caps=Caps(max_calls=30)))
+        left_out(user, repository, "one/v2", eyes, terms=MeasuringTerms(caps=Caps(max_calls=30)))
     (note,) = noted(repository)
     complete = [row["rule"] for row in note["rules"]]
     assert complete == list(range(1, len(complete) + 1))

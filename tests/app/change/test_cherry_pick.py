@@ -7,7 +7,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.change.cherry_pick import EditsRequest, apply_again, cherry_pick, recorded_edits
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.history.show import show
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
@@ -20,7 +20,7 @@ from skillgit.store.repo import Repo
 
 
 def pick(user, repository, revision, eyes, onto="one", **terms):
-    request = EditsRequest(revision=revision, run=onto, terms=Terms(**terms))
+    request = EditsRequest(revision=revision, run=onto, terms=MeasuringTerms(**terms))
     return cherry_pick(user(repository), request, eyes)
 
 

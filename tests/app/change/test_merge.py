@@ -5,13 +5,13 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.change.merge import MergeRequest, merge
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.app.setup.plan import Bound
 from skillgit.errors import SkillgitError, UsageError
 
-DRY = Terms(dry_run=True)
+DRY = MeasuringTerms(dry_run=True)
 
 
 def join(user, repository, into, other, eyes, **more):
@@ -58,7 +58,7 @@ def test_the_commit_of_a_merge_has_both_lines_as_parents(repository, trailers, e
 def test_the_graph_of_the_log_shows_what_a_merge_took_in(user, repository, eyes):
     join(user, repository, "one", "two", eyes)
     made, taken = (git("rev-parse", name, cwd=repository).out.strip() for name in ("run/one", "best/two"))
-    assert log(user(repository), Wanted(all_runs=True, graph=True)).parents == {made: (taken,)}
+    assert log(user(repository), LogRequest(all_runs=True, graph=True)).parents == {made: (taken,)}
 
 
 def test_merging_again_brings_nothing(user, repository, eyes):

@@ -6,7 +6,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.change.cherry_pick import apply_again
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.change.retry import RetryRequest, retry
 from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
@@ -91,7 +91,7 @@ def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
     with pytest.raises(UsageError, match="kept only by the run's own model"):
         retried(user, repository, eyes, model="agent", keep=True)
     with pytest.raises(NotFoundError, match="no run 'nothing'"):
-        retried(user, repository, eyes, run="nothing", terms=Terms(caps=Caps(max_calls=1)))
+        retried(user, repository, eyes, run="nothing", terms=MeasuringTerms(caps=Caps(max_calls=1)))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.change.cherry_pick import EditsRequest, revert, take_back
-from skillgit.app.change.measuring import Terms
+from skillgit.app.change.measuring import MeasuringTerms
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.text_diff import changed_lines
@@ -18,7 +18,7 @@ from skillgit.store.reader import read_commit, skill_at
 
 
 def taken_back(user, repository, revision, eyes, **terms):
-    return revert(user(repository), EditsRequest(revision=revision, terms=Terms(**terms)), eyes)
+    return revert(user(repository), EditsRequest(revision=revision, terms=MeasuringTerms(**terms)), eyes)
 
 
 def versions(repository, run: str) -> list[str]:

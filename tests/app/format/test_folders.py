@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.format import placing
-from skillgit.app.format.folders import Entry, Kind, changes, entries_of, fingerprint, read_entries
+from skillgit.app.format.folders import EntryKind, FolderEntry, changes, entries_of, fingerprint, read_entries
 from skillgit.app.format.placing import exchange
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, UsageError
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = st.builds(
-    Entry, kind=st.just(Kind.FILE), mode=st.sampled_from([0o600, 0o644, 0o755]), content=st.binary(max_size=8)
+    FolderEntry,
+    kind=st.just(EntryKind.FILE),
+    mode=st.sampled_from([0o600, 0o644, 0o755]),
+    content=st.binary(max_size=8),
 )
 ENTRIES = st.dictionaries(st.text("ab/.", min_size=1, max_size=4), FILE, max_size=4)
 
@@ -116,15 +119,15 @@ def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
 
 def test_differences_are_told_as_diff_tells_them():
     old = {
-        "a": Entry(kind=Kind.FILE, mode=0o644, content=b"one\ntwo\n"),
-        "b": Entry(kind=Kind.FILE, mode=0o644, content=b"\0"),
-        "c": Entry(kind=Kind.LINK, content=b"a"),
-        "d": Entry(kind=Kind.FILE, mode=0o644, content=b"same"),
+        "a": FolderEntry(kind=EntryKind.FILE, mode=0o644, content=b"one\ntwo\n"),
+        "b": FolderEntry(kind=EntryKind.FILE, mode=0o644, content=b"\0"),
+        "c": FolderEntry(kind=EntryKind.LINK, content=b"a"),
+        "d": FolderEntry(kind=EntryKind.FILE, mode=0o644, content=b"same"),
     }
     new = old | {
-        "a": Entry(kind=Kind.FILE, mode=0o755, content=b"one\nthree"),
-        "b": Entry(kind=Kind.FILE, mode=0o644, content=b"\1"),
-        "c": Entry(kind=Kind.LINK, content=b"b"),
+        "a": FolderEntry(kind=EntryKind.FILE, mode=0o755, content=b"one\nthree"),
+        "b": FolderEntry(kind=EntryKind.FILE, mode=0o644, content=b"\1"),
+        "c": FolderEntry(kind=EntryKind.LINK, content=b"b"),
     }
     told = {change.path: (change.status, change.diff) for change in changes(old, new)}
     assert set(told) == {"a", "b", "c"}

@@ -10,7 +10,7 @@ from skills_ref.validator import validate
 from soaking import soak
 
 from skillgit.app.format.lint import check_folder, lint
-from skillgit.app.format.rules import RULES, Severity
+from skillgit.app.format.rules import RULES, RuleSeverity
 from skillgit.errors import NotFoundError
 
 HEAD = "---\nname: demo\ndescription: Use it for demonstrations.\n---\n"
@@ -142,7 +142,7 @@ ORACLE = [
     ),
     with_keys(f"{NAMED}# a remark\ncompatibility: Python 3.11\nallowed-tools: Read Bash(git *)\n"),
     with_keys('name: demo\ndescription: "Umlauts: Grüße, 中文, 🙂"\n'),
-    *(document for rule, (_, _, document) in BROKEN.items() if RULES[rule].severity is Severity.ERROR),
+    *(document for rule, (_, _, document) in BROKEN.items() if RULES[rule].severity is RuleSeverity.ERROR),
 ]
 OURS_ALONE = {
     *("link-missing", "licence-file", "key-not-text", "metadata-keys", "compatibility-missing"),
@@ -160,7 +160,7 @@ def test_the_reference_validator_finds_no_error_that_lint_does_not_and_the_other
         theirs = bool(validate(folder))
     except UnicodeDecodeError:
         theirs = True
-    errors = {rule for rule, _, _ in fault_of(document) if RULES[rule].severity is Severity.ERROR}
+    errors = {rule for rule, _, _ in fault_of(document) if RULES[rule].severity is RuleSeverity.ERROR}
     assert theirs <= bool(errors)
     if not theirs:
         assert errors <= OURS_ALONE

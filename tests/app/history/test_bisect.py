@@ -11,7 +11,7 @@ from trained_runs import RUN as SMALL
 from trained_runs import Quiet, small_run, user
 
 from skillgit.app.history.bisect import BisectRequest, bisect
-from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.items import ItemsRequest, items
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 
 def fixed_item(repository: Path) -> tuple[str, int]:
     """Return an item that the newest version solves and the seed does not, and the newest version."""
-    table = items(user(repository), SMALL, Wanted(solved=True))
+    table = items(user(repository), SMALL, ItemsRequest(solved=True))
     line = next(line for line in table.rows if line.first not in {"", "v0"})
     return line.item, len(table.columns) - 1
 

@@ -12,7 +12,7 @@ from skillgit.app.history.show import event_detail
 from skillgit.app.place.context import Context
 from skillgit.app.place.workspace import git_settings
 from skillgit.domain.score import Score
-from skillgit.index.browsing import Comparison, Narrowing
+from skillgit.index.browsing import Narrowing, NumberComparison
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -53,8 +53,8 @@ def test_an_event_that_is_filtered_away_is_not_found(context):
 @pytest.mark.parametrize(
     ("narrowing", "labels"),
     [
-        (Narrowing(run=RUN, comparisons=(Comparison(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
-        (Narrowing(run=RUN, comparisons=(Comparison(what="step", sign="=", value=2),)), [5]),
+        (Narrowing(run=RUN, comparisons=(NumberComparison(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
+        (Narrowing(run=RUN, comparisons=(NumberComparison(what="step", sign="=", value=2),)), [5]),
         (Narrowing(run=RUN, kinds=frozenset({"skipped"})), [None]),
     ],
 )

@@ -10,7 +10,7 @@ from program import git
 from sample_run import RUN, as_json, clock_from, transitions
 
 from skillgit.app.history.item import item_story, item_trajectory
-from skillgit.app.history.items import Order, Wanted, items
+from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.domain.event import RunFinished
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import notes
@@ -57,7 +57,7 @@ def write_with(repo, files_of: dict[int, dict[str, bytes]], config: dict[str, ob
 
 @pytest.mark.usefixtures("records")
 def test_every_item_is_told_under_every_version(context):
-    table = items(context, None, Wanted())
+    table = items(context, None, ItemsRequest())
     assert (table.run, table.metric, table.items) == (RUN, "hard", 10)
     assert [column.name for column in table.columns] == ["v0", "v1", "v2", "v3"]
     assert [column.score for column in table.columns] == [0.4, 0.6, 0.7, 0.8]
@@ -72,7 +72,7 @@ def test_every_item_is_told_under_every_version(context):
 
 @pytest.mark.usefixtures("records")
 def test_rejected_candidates_stand_behind_the_version_that_they_rest_on(context):
-    table = items(context, RUN, Wanted(rejected=True))
+    table = items(context, RUN, ItemsRequest(rejected=True))
     assert [column.name for column in table.columns] == ["v0", "v1", "r2", "v2", "v3", "r5"]
     assert line_of(table, "q07").cells[2].solved is False
     assert line_of(table, "q07").measured == 4, "candidates are no versions"
@@ -81,11 +81,11 @@ def test_rejected_candidates_stand_behind_the_version_that_they_rest_on(context)
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(never_solved=True), ["q09", "q10"]),
-        (Wanted(solved=True), [f"q{number:02}" for number in range(1, 9)]),
-        (Wanted(flaky=True), []),
-        (Wanted(never_solved=True, solved=True), []),
-        (Wanted(task_type="default", never_solved=True), ["q09", "q10"]),
+        (ItemsRequest(never_solved=True), ["q09", "q10"]),
+        (ItemsRequest(solved=True), [f"q{number:02}" for number in range(1, 9)]),
+        (ItemsRequest(flaky=True), []),
+        (ItemsRequest(never_solved=True, solved=True), []),
+        (ItemsRequest(task_type="default", never_solved=True), ["q09", "q10"]),
     ],
 )
 @pytest.mark.usefixtures("records")
@@ -96,17 +96,18 @@ def test_items_are_chosen_by_what_became_of_them(wanted, expected, context):
 
 
 @pytest.mark.parametrize(
-    ("order", "first"), [(Order.FLIPS, "q04"), (Order.SHARE, "q09"), (Order.FIRST, "q01"), (Order.ITEM, "q01")]
+    ("order", "first"),
+    [(ItemOrder.FLIPS, "q04"), (ItemOrder.SHARE, "q09"), (ItemOrder.FIRST, "q01"), (ItemOrder.ITEM, "q01")],
 )
 @pytest.mark.usefixtures("records")
 def test_items_are_sorted_by_what_is_asked_for(order, first, context):
-    assert items(context, None, Wanted(order=order)).rows[0].item == first
+    assert items(context, None, ItemsRequest(order=order)).rows[0].item == first
 
 
 @pytest.mark.usefixtures("records")
 def test_an_unknown_task_type_is_an_error_that_names_a_near_one(context):
     with pytest.raises(NotFoundError, match="no items of the task type 'defalt'") as caught:
-        items(context, None, Wanted(task_type="defalt"))
+        items(context, None, ItemsRequest(task_type="defalt"))
     assert caught.value.hint == "did you mean 'default'?"
 
 
@@ -114,7 +115,7 @@ def test_an_unknown_task_type_is_an_error_that_names_a_near_one(context):
 def test_without_evidence_it_says_how_to_fetch_it(context):
     git("update-ref", "-d", f"refs/skillgit/evidence/{RUN}", cwd=context.directory)
     with pytest.raises(NotFoundError, match="not known here") as caught:
-        items(context, None, Wanted())
+        items(context, None, ItemsRequest())
     assert "skillgit pull --evidence" in caught.value.hint
 
 
@@ -148,7 +149,7 @@ def test_a_trajectory_that_is_not_here_is_an_error(context):
 
 def test_a_later_measurement_that_differs_makes_an_item_noisy(context, repo, records):
     note_on(repo, commit_of(records, 1), outcomes_note({"q01": [0.0, 0.25], "q02": [1.0, 1.0]}))
-    table = items(context, None, Wanted(flaky=True))
+    table = items(context, None, ItemsRequest(flaky=True))
     assert [(line.item, line.doubts) for line in table.rows] == [("q01", ("measured again, v1 differs",))]
     assert line_of(table, "q01").cells[1].solved is True, "the run's own outcome stands"
 
@@ -166,9 +167,9 @@ def test_a_note_that_cannot_be_put_beside_the_run_is_passed_over(context, repo, 
         {"outcomes": ["q01"]},
     ]
     note_on(repo, commit_of(records, 1), *(good | changes for changes in strange))
-    assert items(context, None, Wanted(flaky=True)).rows == ()
+    assert items(context, None, ItemsRequest(flaky=True)).rows == ()
     note_on(repo, commit_of(records, 1), good)
-    assert len(items(context, None, Wanted(flaky=True)).rows) == 1
+    assert len(items(context, None, ItemsRequest(flaky=True)).rows) == 1
 
 
 def test_many_flips_make_an_item_noisy(context, repo, records):
@@ -180,11 +181,11 @@ def test_many_flips_make_an_item_noisy(context, repo, records):
     git("-c", "user.name=U", "-c", "user.email=u@x", "commit", "-qam", "by hand", cwd=context.directory)
     edited = git("rev-parse", "HEAD", cwd=context.directory).out.strip()
     assert edited != base
-    table = items(context, None, Wanted())
+    table = items(context, None, ItemsRequest())
     assert [column.name for column in table.columns] == ["v0", "v1", "v2", "v3", "v4"]
     assert line_of(table, "q04").cells[4] is None, "nobody has measured it"
     note_on(repo, edited, outcomes_note({"q04": [0.0, 0.0]}))
-    (line,) = items(context, None, Wanted(flaky=True)).rows
+    (line,) = items(context, None, ItemsRequest(flaky=True)).rows
     assert (line.item, line.doubts, line.flips) == ("q04", ("3 flips",), 3)
     assert line.cells[4].noted
 
@@ -197,18 +198,18 @@ def test_repeats_that_differ_make_an_item_noisy(context, repo):
         {"id": "q07", "candidate": [same, same], "current": [same, same]},
     ]
     write_with(repo, {1: {"repeats.json": as_json(repeats)}}, {"gate": {"repeats": 2}})
-    found = {line.item: line.doubts for line in items(context, None, Wanted(flaky=True)).rows}
+    found = {line.item: line.doubts for line in items(context, None, ItemsRequest(flaky=True)).rows}
     assert found == {"q05": ("repeats differ at v1",), "q07": ("repeats differ at v1",)}
 
 
 def test_a_placebo_that_moves_an_item_makes_it_noisy(context, repo):
     rows = [{"number": 1, "fixed": ["q09"], "broken": []}, {"number": 2, "fixed": [], "broken": ["q01", "strange"]}]
     write_with(repo, {-1: {"placebo.json": as_json(rows)}}, {"train": {"placebo": 2}})
-    found = {line.item: line.doubts for line in items(context, None, Wanted(flaky=True)).rows}
+    found = {line.item: line.doubts for line in items(context, None, ItemsRequest(flaky=True)).rows}
     assert found == {"q01": ("a placebo moved it",), "q09": ("a placebo moved it",)}
 
 
 @pytest.mark.usefixtures("records")
 def test_machine_formats_can_hold_everything(context):
-    assert json.dumps(plain_value(items(context, None, Wanted(rejected=True))))
+    assert json.dumps(plain_value(items(context, None, ItemsRequest(rejected=True))))
     assert json.dumps(plain_value(item_story(context, None, "q01")))

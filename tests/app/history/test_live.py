@@ -14,8 +14,8 @@ from trained_runs import user
 
 from skillgit.app.history.live import (
     End,
-    Limits,
     LiveLook,
+    RunLimits,
     Snapshot,
     Standing,
     decoded,
@@ -133,7 +133,7 @@ def test_what_a_trainer_tells_is_seen_by_others_and_by_its_own_watcher(published
     snapshot = found.snapshot
     assert (snapshot.epoch, snapshot.step, snapshot.steps, snapshot.stage) == (1, 1, 4, "rollout")
     assert (snapshot.done, snapshot.total, snapshot.score, snapshot.best) == (3, 8, 0.5, 0.6)
-    assert snapshot.limits == Limits(calls=90, tokens=None, usd=2.5)
+    assert snapshot.limits == RunLimits(calls=90, tokens=None, usd=2.5)
     assert snapshot.spent.calls == 7
     assert snapshot.remarks == ("5 steps brought nothing",)
     assert snapshot.beginning.step == 1
@@ -211,7 +211,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
 
 @pytest.mark.usefixtures("published")
 def test_what_an_earlier_process_told_is_not_taken_for_news(repo, look):
-    old = Snapshot(run=RUN, pid=1, command="", limits=Limits(), end=End(outcome="stopped", message=""))
+    old = Snapshot(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
     live_files.publish(repo, RUN, encoded(old).encode())
     assert (look().standing, look().snapshot) == (Standing.STARTING, None)
 
@@ -247,7 +247,7 @@ def test_publishing_is_rare_however_much_happens(repo, monkeypatch):
     monkeypatch.setattr(publishing_module, "publish", lambda _repo, _run, document: written.append(document))
     every = 0.05
     monkeypatch.setattr(publishing_module, "EVERY_S", every)
-    publisher = Publisher(repo, Snapshot(run=RUN, pid=1, command="", limits=Limits()), Seen())
+    publisher = Publisher(repo, Snapshot(run=RUN, pid=1, command="", limits=RunLimits()), Seen())
 
     async def busy() -> float:
         loop = asyncio.get_running_loop()

@@ -9,11 +9,11 @@ from sample_run import RUN, write_run
 
 from skillgit.app.change.fork import fork
 from skillgit.app.history.graph import in_order
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.index.rows import LogRow
 from skillgit.store import refs
 
-ALL = Wanted(all_runs=True, graph=True)
+ALL = LogRequest(all_runs=True, graph=True)
 PERSON = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
 BEGUN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
@@ -79,12 +79,12 @@ def test_what_is_not_among_the_events_is_no_parent(context, records):
     assert records
     assert log(context, replace(ALL, events=frozenset({"run-started"}))).parents == {}
     assert log(context, replace(ALL, limit=1)).parents == {}
-    assert log(context, Wanted(all_runs=True)).parents == {}
+    assert log(context, LogRequest(all_runs=True)).parents == {}
 
 
 def test_a_graph_has_the_events_of_the_plain_log(context, repo, records):
     write_run(repo, "other")
-    plain, graph = (log(context, Wanted(all_runs=True, limit=7, graph=graph)).rows for graph in (False, True))
+    plain, graph = (log(context, LogRequest(all_runs=True, limit=7, graph=graph)).rows for graph in (False, True))
     assert {row.commit for row in plain} == {row.commit for row in graph}
     runs = [row.run for row in log(context, ALL).rows]
     assert runs == sorted(runs, key=runs.index)

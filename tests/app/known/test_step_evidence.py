@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.known.step_evidence import AppliedEdit, Attempt, StepEvidence, with_questions
+from skillgit.app.known.step_evidence import AppliedEdit, StepEvidence, TrainAttempt, with_questions
 from skillgit.app.rules.provenance import BroughtLines
 from skillgit.store.evidence import write_evidence
 from skillgit.store.repo import Repo
@@ -90,7 +90,11 @@ def test_questions_are_looked_up_in_the_steps_before(shared) -> None:
         files = {"rollout.json": json.dumps([row]).encode(), "t.json": json.dumps(asked).encode()}
         return StepEvidence(shared, write_evidence(shared, files))
 
-    failed = (Attempt(item="t1", answer="a"), Attempt(item="t2", answer="b"), Attempt(item="t3", answer="c"))
+    failed = (
+        TrainAttempt(item="t1", answer="a"),
+        TrainAttempt(item="t2", answer="b"),
+        TrainAttempt(item="t3", answer="c"),
+    )
     steps = [step("t1", "another", "no"), step("t1", "a", "expected z"), step("t2", "other", "not that")]
 
     found = with_questions(failed, steps)

@@ -8,7 +8,7 @@ import pytest
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.show import show
 from skillgit.app.measure.retest import RetestRequest, model_overrides, retest
@@ -84,7 +84,7 @@ def test_another_model_stands_beside_the_run_s_own(trained, other):
         (),
     )
     assert cells["offline/reader"].source == "run"
-    assert items(user(trained), None, Wanted(flaky=True)).rows == (), "another model is no noise"
+    assert items(user(trained), None, ItemsRequest(flaky=True)).rows == (), "another model is no noise"
 
 
 def test_a_model_may_be_named_without_its_backend(other):

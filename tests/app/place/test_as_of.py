@@ -11,7 +11,7 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.plumbing import events, sql
 from skillgit.app.history.show import show
 from skillgit.app.history.status import runs, status
@@ -96,20 +96,20 @@ def test_a_log_is_cut_off_behind_a_version_of_the_run_that_it_is_about(context, 
     others = write_run(repo, "other", events=4)
     past = replace(context, as_of="v1")
     for word in ("other", "other/v0.."):
-        assert log(past, Wanted(words=(word,))).rows[0].commit == others[1].commit
+        assert log(past, LogRequest(words=(word,))).rows[0].commit == others[1].commit
     with pytest.raises(RevisionNotFoundError, match="run other has no v3"):
-        log(past, Wanted(words=("other/v3",)))
+        log(past, LogRequest(words=("other/v3",)))
 
 
 def test_other_runs_are_cut_by_time_and_searches_find_nothing_later(context, repo, records):
     write_run(repo, "other", events=4)
     past = replace(context, as_of=f"{RUN}/v1")
     by_then = records[1].time
-    found = log(past, Wanted(all_runs=True)).rows
+    found = log(past, LogRequest(all_runs=True)).rows
     assert {row.run for row in found} == {RUN, "other"}
     assert max(row.time for row in found) <= by_then
-    assert len(log(context, Wanted(all_runs=True, grep="a")).rows) > len(
-        log(past, Wanted(all_runs=True, grep="a")).rows
+    assert len(log(context, LogRequest(all_runs=True, grep="a")).rows) > len(
+        log(past, LogRequest(all_runs=True, grep="a")).rows
     )
 
 

@@ -16,7 +16,7 @@ from trained_runs import user
 
 from skillgit.app.history.diff.items import items
 from skillgit.app.history.diff.summary import stat
-from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.show import show
 from skillgit.app.setup.conditions import Aspect, Conditions, differences, matter
 from skillgit.app.setup.config.recorded import measuring_settings
@@ -162,7 +162,7 @@ def test_verify_and_eval_say_that_parameters_are_others(runs, tmp_path):
 
 def test_items_that_nobody_measured_are_neither_fixed_nor_broken_nor_missing(runs):
     context = user(runs)
-    stopped = [row for row in log(context, Wanted(words=("one",))).rows if row.bound]
+    stopped = [row for row in log(context, LogRequest(words=("one",))).rows if row.bound]
     assert stopped
     for row in stopped:
         evaluation = show(context, row.commit).event.evaluation

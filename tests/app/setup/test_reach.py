@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from skillgit.app.setup.models import Room, context_of, look, room
+from skillgit.app.setup.models import PromptRoom, context_of, look, room
 from skillgit.calls.pipeline import Route
 from skillgit.calls.pricing import context_table, find_context, price_table
 from skillgit.errors import FatalBackendError
@@ -48,7 +48,7 @@ def route(backend, model="m", limit=100):
     ],
 )
 def test_a_prompt_is_too_long_only_if_that_is_certain(context, prompt, reply, fit):
-    assert Room(context=context, source="table", prompt=prompt, reply=reply).fit == fit
+    assert PromptRoom(context=context, source="table", prompt=prompt, reply=reply).fit == fit
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from skillgit.engine.progress import Monitor
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session
 from skillgit.index import queries
-from skillgit.plugin.source import Source
+from skillgit.plugin.source import PluginSource
 from skillgit.store.main_branch import skill_tree
 from skillgit.store.reader import read_run
 
@@ -204,7 +204,7 @@ def test_another_version_of_a_package_keeps_runs_comparable_and_measures_anew(re
     with open_workspace(context) as workspace:
         setup = set_up(load_config(context, "run.yaml"))
         older, newer = (
-            replace(setup, task=replace(setup.task, source=Source(name="sums", version=f"mine {number}")))
+            replace(setup, task=replace(setup.task, source=PluginSource(name="sums", version=f"mine {number}")))
             for number in (1, 2)
         )
         start = read_run(workspace.repo, "one")[0]

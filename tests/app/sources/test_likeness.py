@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from skillgit.app.sources.data_check import ALIKE, Told, near_duplicates
+from skillgit.app.sources.data_check import ALIKE, ItemFacts, near_duplicates
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
@@ -12,9 +12,9 @@ from skillgit.domain.trajectory import Item
 WORDS = st.lists(st.sampled_from(["red", "river", "stone", "bridges", "of"]), min_size=1, max_size=9).map(" ".join)
 
 
-def told(name: str, question: str, *answers: str, split: Split = Split.TRAIN) -> Told:
+def told(name: str, question: str, *answers: str, split: Split = Split.TRAIN) -> ItemFacts:
     secrets = Secrets(answers=answers, inputs=(question, "the context is not compared"))
-    return Told(item=Item(id=name, content={"id": name}), split=split, secrets=secrets)
+    return ItemFacts(item=Item(id=name, content={"id": name}), split=split, secrets=secrets)
 
 
 def test_pairs_are_told_by_split_train_first():

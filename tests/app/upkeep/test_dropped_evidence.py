@@ -10,11 +10,11 @@ from sample_run import ITEMS, RUN
 from skillgit.app.history.bisect import BisectRequest, bisect
 from skillgit.app.history.diff.items import items as item_diff
 from skillgit.app.history.item import item_story, item_trajectory
-from skillgit.app.history.items import Wanted, items
-from skillgit.app.history.log import Wanted as Events
+from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.log import LogRequest as Events
 from skillgit.app.history.log import log
 from skillgit.app.place.workspace import IF_CLONED, Absence
-from skillgit.app.upkeep.gc import Request, gc
+from skillgit.app.upkeep.gc import GcRequest, gc
 from skillgit.errors import NotFoundError
 from skillgit.store import refs
 from skillgit.view.item import lines as story_lines
@@ -34,7 +34,7 @@ def dropped(context, records):
     before = {item: told(context, item) for item in ITEMS}
     assert {commit for flips in before.values() for commit in flips} <= {record.commit for record in records}
     assert before["q05"]
-    assert gc(context, Request(evidence_older="0"))[0].dropped == 6
+    assert gc(context, GcRequest(evidence_older="0"))[0].dropped == 6
     return before
 
 
@@ -87,7 +87,7 @@ def test_a_version_that_solved_it_before_anything_was_dropped_is_the_first(conte
 
 @pytest.mark.usefixtures("dropped")
 def test_the_table_tells_unknown_from_unmeasured(context):
-    table = items(context, None, Wanted())
+    table = items(context, None, ItemsRequest())
     assert [column.absence for column in table.columns] == [None, Absence.DROPPED, Absence.DROPPED, None]
     text = list(table_lines(table, PLAIN))
     q05 = next(line for line in text if line.startswith("q05"))

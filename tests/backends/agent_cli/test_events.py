@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit_backends.agent_cli.events import EventLines, event_at, number_at, text_at
-from skillgit_backends.claude_code_exec.backend import Session
-from skillgit_backends.codex_exec.backend import Turn
+from skillgit_backends.claude_code_exec.backend import ClaudeSession
+from skillgit_backends.codex_exec.backend import CodexTurn
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -53,7 +53,7 @@ def test_paths_that_lead_nowhere_give_nothing():
     ),
 )
 def test_no_shape_of_an_event_breaks_a_protocol(kind: str, rest: dict[str, object]):
-    turn, session = Turn(), Session()
+    turn, session = CodexTurn(), ClaudeSession()
     turn.hear({**rest, "type": kind})
     session.hear({**rest, "type": kind})
     assert turn.usage is None or turn.usage.tokens_in >= 0
@@ -68,7 +68,7 @@ ABSURD = [10**30, -1, 1.5, float("nan"), float("inf"), "12", [], {}, True, 10**1
 @pytest.mark.parametrize("absurd", ABSURD)
 @pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens"])
 def test_an_absurd_usage_of_codex_is_unknown(name, absurd):
-    turn = Turn()
+    turn = CodexTurn()
     counts = {"input_tokens": 5, "output_tokens": 2, name: absurd}
     EventLines(give=turn.hear).take(json.dumps({"type": "turn.completed", "usage": counts}).encode())
     assert turn.completed
@@ -79,7 +79,7 @@ def test_an_absurd_usage_of_codex_is_unknown(name, absurd):
 @pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cache_read_input_tokens"])
 @pytest.mark.parametrize("by_model", [False, True])
 def test_an_absurd_usage_of_claude_code_is_unknown(name, absurd, by_model):
-    session = Session()
+    session = ClaudeSession()
     counts = {"input_tokens": 5, "output_tokens": 2, name: absurd}
     names = {
         "input_tokens": "inputTokens",
@@ -98,6 +98,6 @@ def test_an_absurd_usage_of_claude_code_is_unknown(name, absurd, by_model):
     "line", [b"[" * 100_000, b"[" + b"{}," * 2_000_000 + b"{}]", b'{"type": ' + b"9" * 5000 + b"}"]
 )
 def test_a_line_beyond_measure_is_no_event(line):
-    session = Session()
+    session = ClaudeSession()
     EventLines(give=session.hear).take(line)
-    assert session == Session()
+    assert session == ClaudeSession()

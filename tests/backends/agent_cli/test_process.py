@@ -8,17 +8,17 @@ import pytest
 from stand_ins import HANG, first_note, is_alive, noted, write_agent
 
 from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
-from skillgit_backends.agent_cli.process import Ended, Limits, run
+from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run
 from skillgit_backends.agent_cli.workspace import fresh_workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LIMITS = Limits(timeout_s=60.0)
+LIMITS = ProcessLimits(timeout_s=60.0)
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="who is alive is read from /proc")
 
 
-async def ran(path: str, given: bytes = b"", limits: Limits = LIMITS) -> tuple[Ended, list[bytes]]:
+async def ran(path: str, given: bytes = b"", limits: ProcessLimits = LIMITS) -> tuple[Ended, list[bytes]]:
     lines: list[bytes] = []
     with fresh_workspace() as workspace:
         ended = await run(
@@ -56,7 +56,7 @@ def test_only_the_end_of_standard_error_is_kept(tmp_path: Path):
 def test_too_much_output_ends_it(tmp_path: Path):
     path, _ = write_agent(tmp_path, "while True: print('x' * 1000)")
     with pytest.raises(UnusableAnswerError, match="more than 1 MiB"):
-        asyncio.run(ran(path, limits=Limits(timeout_s=60.0, output_bytes=1 << 20)))
+        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=60.0, output_bytes=1 << 20)))
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path):
@@ -68,7 +68,7 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path):
 def test_a_program_that_hangs_is_ended_in_time(tmp_path: Path):
     path, notes = write_agent(tmp_path, "note(); time.sleep(600)")
     with pytest.raises(RetryableBackendError, match="did not end within"):
-        asyncio.run(ran(path, limits=Limits(timeout_s=1.0)))
+        asyncio.run(ran(path, limits=ProcessLimits(timeout_s=1.0)))
     assert not any(is_alive(int(found.stem)) for found in notes.glob("*.json"))
 
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 
 from skillgit_backends.agent_cli.child_environment import ALLOWED, child_environment, without_secrets
-from skillgit_backends.agent_cli.prompting import SkillText
+from skillgit_backends.agent_cli.prompting import DeliveredSkill
 from skillgit_backends.agent_cli.workspace import fresh_workspace
 
 
@@ -39,7 +39,7 @@ def test_a_workspace_goes_also_after_an_error_and_when_its_folders_are_locked():
 
 def test_skills_are_placed_where_the_agent_looks():
     with fresh_workspace() as workspace:
-        workspace.place_skills(".agents/skills", [SkillText(name="a", document="text")])
+        workspace.place_skills(".agents/skills", [DeliveredSkill(name="a", document="text")])
         assert (workspace.work / ".agents/skills/a/SKILL.md").read_text() == "text"
 
 

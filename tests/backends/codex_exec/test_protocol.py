@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from skillgit.plugin.backend import Usage
-from skillgit_backends.codex_exec.backend import Turn
+from skillgit_backends.codex_exec.backend import CodexTurn
 
 
 def completed(tokens_in: int, tokens_out: int) -> dict[str, object]:
@@ -15,13 +15,13 @@ def completed(tokens_in: int, tokens_out: int) -> dict[str, object]:
 
 
 def test_usage_is_what_was_added_to_the_threads():
-    turn = Turn(before=Usage(tokens_in=1200, tokens_out=20, cached=600, cache_written=300))
+    turn = CodexTurn(before=Usage(tokens_in=1200, tokens_out=20, cached=600, cache_written=300))
     turn.hear(completed(2400, 50))
     assert turn.usage == Usage(tokens_in=1200, tokens_out=30, cached=600, cache_written=300)
 
 
 def test_the_last_count_of_a_thread_is_the_whole():
-    turn = Turn()
+    turn = CodexTurn()
     for count in (1200, 2400, 3600):
         turn.hear(completed(count, 1))
     assert turn.usage is not None
@@ -29,14 +29,14 @@ def test_the_last_count_of_a_thread_is_the_whole():
 
 
 def test_actions_are_counted_and_warnings_are_not():
-    turn = Turn()
+    turn = CodexTurn()
     for kind in ("command_execution", "command_execution", "file_change", "error", "reasoning", "agent_message"):
         turn.hear({"type": "item.completed", "item": {"type": kind, "text": "x"}})
     assert turn.actions == {"command_execution": 2, "file_change": 1}
 
 
 def test_an_error_that_the_turn_survives_is_none():
-    turn = Turn()
+    turn = CodexTurn()
     turn.hear({"type": "error", "message": "Reconnecting... 1/5"})
     assert turn.failure
     turn.hear(completed(1, 1))

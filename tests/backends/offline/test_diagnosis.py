@@ -5,7 +5,7 @@ from offline_prompts import attempt
 from reader_cases import PASSAGES, Passage
 
 from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.prompts import Attempt, Briefing
+from skillgit_backends.offline.prompts import Briefing, TaskAttempt
 from skillgit_backends.offline.rules import HARMFUL, Habit
 
 
@@ -45,4 +45,4 @@ def test_nothing_is_made_up_where_nothing_explains_the_failure():
 
 def test_feedback_without_expected_answers_explains_nothing():
     turns = (("user", PASSAGES[0].question),)
-    assert causes(Attempt(item="t", turns=turns, answer="Mira Tolland", expected=())) == []
+    assert causes(TaskAttempt(item="t", turns=turns, answer="Mira Tolland", expected=())) == []

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 from offline_prompts import ask_analyst, skill, tagged
 
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.engine.drafts import Draft
 from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
 from skillgit_backends.offline.rules import RULES, Habit
 
 
-def rule(habit: Habit, number: int = 0, support: int = 1, source: Source = Source.FAILURE, anchor: str = "") -> Edit:
+def rule(
+    habit: Habit, number: int = 0, support: int = 1, source: EditSource = EditSource.FAILURE, anchor: str = ""
+) -> Edit:
     op = Op.INSERT_AFTER if anchor else Op.APPEND
     return Edit(op=op, anchor=anchor, content=f"- {RULES[habit].wordings[number]}", support=support, source=source)
 
@@ -29,12 +31,12 @@ def test_edits_that_ask_for_the_same_become_one_with_their_support_summed():
 
 
 def test_the_source_of_a_joined_edit_is_mixed():
-    reply = merge(("failure", [rule(Habit.PAREN)]), ("success", [rule(Habit.PAREN, 1, source=Source.SUCCESS)]))
+    reply = merge(("failure", [rule(Habit.PAREN)]), ("success", [rule(Habit.PAREN, 1, source=EditSource.SUCCESS)]))
     assert [edit["source"] for edit in reply["edits"]] == ["mixed"]
 
 
 def test_edits_from_failures_come_before_better_supported_ones_from_successes():
-    reply = merge(("success", [rule(Habit.YEAR, 0, 9, Source.SUCCESS)]), ("failure", [rule(Habit.PAREN)]))
+    reply = merge(("success", [rule(Habit.YEAR, 0, 9, EditSource.SUCCESS)]), ("failure", [rule(Habit.PAREN)]))
     assert [edit["source"] for edit in reply["edits"]] == ["failure", "success"]
 
 
@@ -60,7 +62,7 @@ def test_ranking_prefers_failures_and_support_and_avoids_what_was_rejected():
     edits = [
         rule(Habit.YEAR, 0, 2),
         rule(Habit.PAREN, 0, 9),
-        rule(Habit.SPAN, 0, 8, Source.SUCCESS),
+        rule(Habit.SPAN, 0, 8, EditSource.SUCCESS),
         rule(Habit.TYPE, 0, 3),
     ]
     parentheses = RULES[Habit.PAREN].wordings[0]

@@ -8,7 +8,7 @@ from reader_cases import PASSAGES, Passage
 from soaking import examples
 
 from skillgit.plugin.backend import system, user
-from skillgit_backends.offline.prompts import Task
+from skillgit_backends.offline.prompts import SearchTask
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import RULES, Habit
 from skillgit_backends.offline.skills import Orders
@@ -87,7 +87,7 @@ pieces = st.sampled_from(
 @examples(2)
 @given(st.lists(pieces, max_size=40), st.lists(pieces, max_size=8), st.sets(st.sampled_from(Habit)))
 def test_any_text_gets_an_answer_and_always_the_same(context: list[str], question: list[str], on: set[Habit]):
-    task = Task(context=" ".join(context), question=" ".join(question))
+    task = SearchTask(context=" ".join(context), question=" ".join(question))
     habits = Orders({habit: frozenset() for habit in on})
     first = answer(task, habits)
     assert first == answer(task, habits)

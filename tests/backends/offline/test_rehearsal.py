@@ -23,7 +23,7 @@ from skillgit.engine.progress import Monitor
 from skillgit.engine.session import Session, Task
 from skillgit.engine.settings import MethodSettings
 from skillgit_backends.offline import OfflineBackend
-from skillgit_backends.offline.prompts import Task as Reading
+from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import HARMFUL, Habit
 from skillgit_backends.offline.skills import Orders

@@ -6,7 +6,7 @@ import pytest
 from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
 from reader_cases import PASSAGES
 
-from skillgit.domain.edit import Source
+from skillgit.domain.edit import EditSource
 from skillgit.domain.rewrite import Rewrite, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import Skill
 from skillgit.engine.drafts import Draft
@@ -126,7 +126,7 @@ def test_suggestions_that_ask_for_the_same_become_one_and_say_which_they_join():
 def test_ranking_prefers_failures_and_support():
     wanted = [
         suggestion(f'Add the rule: "{YEAR}"', support=2),
-        suggestion(f'Add the rule: "{PAREN}"', support=9, source=Source.SUCCESS),
+        suggestion(f'Add the rule: "{PAREN}"', support=9, source=EditSource.SUCCESS),
         suggestion(f'Add the rule: "{RULES[Habit.TYPE].wordings[0]}"', support=3),
     ]
     reply = ask_analyst("rank_suggestions", skill_section(skill()), budget_section(2), proposals_section(wanted))

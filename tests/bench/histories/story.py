@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.histories.providers import conduct_of
 
-from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Evaluation, Scored, Split, item_set_digest
 from skillgit.domain.event import (
     Accepted,
@@ -297,7 +297,7 @@ class _Teller:
         for anchor in self.random.sample(lines, self.random.randint(1, 3)):
             op = Op.DELETE if len(lines) > _LINES else self.random.choice((Op.REPLACE, Op.REPLACE, Op.INSERT_AFTER))
             content = "" if op is Op.DELETE else f"- {self._sentence(9)}."
-            source = self.random.choice((Source.FAILURE, Source.FAILURE, Source.SUCCESS))
+            source = self.random.choice((EditSource.FAILURE, EditSource.FAILURE, EditSource.SUCCESS))
             found.append(Edit(op=op, anchor=anchor, content=content, support=self.random.randint(1, 6), source=source))
         return tuple(found)
 

@@ -9,7 +9,7 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench
-from skillgit_envs.livemathematicianbench.items import Shown, arranged, question, read_items
+from skillgit_envs.livemathematicianbench.items import ShownItem, arranged, question, read_items
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,23 +74,23 @@ def test_a_faulty_row_is_a_sentence_with_its_place(tmp_path: Path, change: dict,
 
 def test_the_order_depends_on_seed_and_item_and_on_nothing_else(tmp_path: Path):
     item = read(tmp_path, NESTED)[0]
-    assert arranged(item, Shown(seed=1)) == arranged(item, Shown(seed=1))
-    assert {tuple(arranged(item, Shown(seed=seed)).values()) for seed in range(60)} > {("one", "two", "three")}
-    assert arranged(item, Shown(shuffle=False)) == {"A": "one", "B": "two", "C": "three"}
+    assert arranged(item, ShownItem(seed=1)) == arranged(item, ShownItem(seed=1))
+    assert {tuple(arranged(item, ShownItem(seed=seed)).values()) for seed in range(60)} > {("one", "two", "three")}
+    assert arranged(item, ShownItem(shuffle=False)) == {"A": "one", "B": "two", "C": "three"}
 
 
 def test_the_target_sees_theorem_and_sketch_only_where_the_settings_say_so(tmp_path: Path):
     item = read(tmp_path, NESTED)[0]
-    assert "<theorem>" not in question(item, Shown())
-    assert "<theorem>\nT\n</theorem>" in question(item, Shown(theorem=True))
-    assert "<sketch>\nS\n</sketch>" in question(item, Shown(sketch=True))
+    assert "<theorem>" not in question(item, ShownItem())
+    assert "<theorem>\nT\n</theorem>" in question(item, ShownItem(theorem=True))
+    assert "<sketch>\nS\n</sketch>" in question(item, ShownItem(sketch=True))
 
 
 def test_the_right_choice_stands_at_every_place_of_the_shipped_items(tmp_path: Path):
     environment = LiveMathematicianBench({}, tmp_path)
     items = [item for split in Split for item in environment.items(split)]
     places = Counter(
-        next(label for label, text in arranged(item, Shown()).items() if text == item.content["correct"])
+        next(label for label, text in arranged(item, ShownItem()).items() if text == item.content["correct"])
         for item in items
     )
     assert len(items) == 28
@@ -114,7 +114,7 @@ def test_real_monthly_files(real: Path):
         assert item.content["theorem"]
         assert item.content["types"]
     places = Counter(
-        next(label for label, text in arranged(item, Shown()).items() if text == item.content["correct"])
+        next(label for label, text in arranged(item, ShownItem()).items() if text == item.content["correct"])
         for item in items
     )
     assert max(places.values()) < 20, "the right choice is not always A"

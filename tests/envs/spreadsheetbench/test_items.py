@@ -10,7 +10,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit_envs.spreadsheetbench import SpreadsheetBench
 from skillgit_envs.spreadsheetbench.cases import book
-from skillgit_envs.spreadsheetbench.items import Tasks
+from skillgit_envs.spreadsheetbench.items import WorkbookTasks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,14 +19,14 @@ ROW = {"id": 7, "instruction": "Add.", "instruction_type": "Sheet-Level Manipula
 RELEASE = ("1_7_input.xlsx", "1_7_answer.xlsx", "2_7_input .xlsx", "2_7_answer.xlsx", "3_7_answer.xlsx")
 
 
-def read(folder: Path, row: dict[str, object], *names: str) -> tuple[Tasks, list]:
+def read(folder: Path, row: dict[str, object], *names: str) -> tuple[WorkbookTasks, list]:
     """Return the items of a data file with one row, and workbooks of these names."""
     place = folder / str(row.get("spreadsheet_path", f"spreadsheet/{row.get('id')}"))
     place.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(names):
         (place / name).write_bytes(f"{number}".encode())
     (folder / "dataset.json").write_text(json.dumps([row]))
-    tasks = Tasks(None)
+    tasks = WorkbookTasks(None)
     return tasks, tasks.read([folder / "dataset.json"])
 
 
@@ -49,7 +49,7 @@ def test_the_verified_release_has_one_case_under_other_names(tmp_path: Path, nam
 def test_the_bytes_of_the_workbooks_are_part_of_the_item(tmp_path: Path):
     _, (before,) = read(tmp_path, ROW, *RELEASE)
     (tmp_path / "spreadsheet/7/2_7_answer.xlsx").write_bytes(b"other")
-    assert Tasks(None).read([tmp_path / "dataset.json"])[0].digest != before.digest
+    assert WorkbookTasks(None).read([tmp_path / "dataset.json"])[0].digest != before.digest
 
 
 @pytest.mark.parametrize("field", ["id", "instruction", "answer_position"])
@@ -112,7 +112,7 @@ def test_the_shipped_tasks_have_three_cases_and_each_a_solution(tmp_path, monkey
 
 
 def test_every_real_task_has_its_workbooks(real: Path):
-    tasks = Tasks(None)
+    tasks = WorkbookTasks(None)
     items = tasks.read([real / "dataset.json"])
     counts = {item.id: len(item.content["cases"]) for item in items}
     assert {name for name, count in counts.items() if count < 3} == {"43026", "46444", "52964"}

@@ -11,7 +11,7 @@ from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.office import office_program
 from skillgit_envs.spreadsheetbench.cases import find_cases
-from skillgit_envs.spreadsheetbench.scoring import RULES, Task, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 
 OFFICIAL, SKILLOPT, LENIENT = RULES["official"], RULES["skillopt"], RULES["lenient"]
 RIGHT = workbook({"A1": 2, "A2": 3, "B1": 5, "B2": "five"})
@@ -34,7 +34,7 @@ def office() -> None:
 
 
 def judged(box: Sandbox, rule, made: dict[int, bytes], position="B1:B2", answers=None, *, sheet="") -> dict[int, str]:
-    task = Task(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, expected=3)
+    task = WorkbookTask(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, expected=3)
     return asyncio.run(faults(task, made, rule, box))
 
 

@@ -4,25 +4,27 @@ import pytest
 from sample_run import RUN
 
 from skillgit.store import archive, refs
-from skillgit.store.exchange.sending import Rejected, parcel, snapshot, surpassed, usual
+from skillgit.store.exchange.sending import RejectedMode, parcel, snapshot, surpassed, usual
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize("rejected", list(Rejected))
+@pytest.mark.parametrize("rejected", list(RejectedMode))
 def test_a_parcel_holds_the_lines_the_tags_and_what_was_asked_of_rejected_candidates(repo, rejected):
     packed = parcel(repo, RUN, snapshot(repo), {}, rejected, evidence=False)
     assert next(iter(packed.refs)) == refs.run_branch(RUN)
-    assert [name for name in packed.refs if "/rejected/" in name] == (BRANCHES if rejected is Rejected.BRANCHES else [])
-    assert list(packed.hidden) == ([PLACE] if rejected is Rejected.ATTIC else [])
+    assert [name for name in packed.refs if "/rejected/" in name] == (
+        BRANCHES if rejected is RejectedMode.BRANCHES else []
+    )
+    assert list(packed.hidden) == ([PLACE] if rejected is RejectedMode.ATTIC else [])
 
 
 @pytest.mark.usefixtures("history")
 def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(repo):
     tips = snapshot(repo)
-    packed = parcel(repo, RUN, tips, {}, Rejected.ATTIC, evidence=False)
+    packed = parcel(repo, RUN, tips, {}, RejectedMode.ATTIC, evidence=False)
     assert snapshot(repo) == tips
     archive.fold(repo, RUN)
     assert packed.hidden[PLACE] == repo.tip(PLACE)
@@ -30,20 +32,20 @@ def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(re
 
 def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
     first = archive.extended(repo, None, [archive.Folded(branch=BRANCHES[1], commit=history[7].commit)])
-    packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, Rejected.ATTIC, evidence=False)
+    packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, RejectedMode.ATTIC, evidence=False)
     assert repo.reaches(packed.hidden[PLACE], str(first))
     assert {one.branch for one in archive.read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
 
 
 @pytest.mark.usefixtures("history")
 def test_evidence_goes_if_it_is_asked_for(repo):
-    packed = parcel(repo, RUN, snapshot(repo), {}, Rejected.NONE, evidence=True)
+    packed = parcel(repo, RUN, snapshot(repo), {}, RejectedMode.NONE, evidence=True)
     assert list(packed.hidden) == [refs.evidence_ref(RUN)]
 
 
 def test_candidates_travel_as_they_did_before():
-    assert usual(RUN, {}) is Rejected.ATTIC
-    assert usual(RUN, {BRANCHES[0]: "a" * 40}) is Rejected.BRANCHES
+    assert usual(RUN, {}) is RejectedMode.ATTIC
+    assert usual(RUN, {BRANCHES[0]: "a" * 40}) is RejectedMode.BRANCHES
 
 
 def test_who_is_ahead_is_told_by_ancestry_and_a_tag_never_moves(repo, history):

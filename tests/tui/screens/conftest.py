@@ -8,7 +8,7 @@ import cli_sample
 import diff_sample
 import pytest
 
-from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, Turn
+from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, TrajectoryTurn
 from skillgit.app.known.item_history import Cell
 from skillgit.app.place.context import Context
 from skillgit.domain.text_diff import detailed
@@ -117,9 +117,9 @@ def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
         if told.outcome is None or told.outcome.hard is None:
             raise NotFoundError(f"there is no trajectory of {item} under {told.name}", hint="fetch the evidence")
         turns = (
-            Turn(role="user", content=QUESTION),
-            Turn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
-            Turn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
+            TrajectoryTurn(role="user", content=QUESTION),
+            TrajectoryTurn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
+            TrajectoryTurn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
         )
         return ItemTrajectory(run=cli_sample.RUN, item=item, attempt=told, turns=turns)
 

@@ -8,7 +8,7 @@ import pytest
 from soaking import soak
 
 from skillgit.app.history.browse import Page
-from skillgit.app.history.live import Beginning, End, Limits, LiveLook, Snapshot, StageCount, Standing
+from skillgit.app.history.live import End, LiveLook, PaceOrigin, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
 from skillgit.domain.failing import Failing
@@ -46,7 +46,7 @@ SNAPSHOT = Snapshot(
     run=sample.RUN,
     pid=PID,
     command=f"skillgit train demo --run {sample.RUN}",
-    limits=Limits(calls=500, tokens=2_000_000, usd=0.9),
+    limits=RunLimits(calls=500, tokens=2_000_000, usd=0.9),
     seconds=1_700.0,
     epoch=2,
     epochs=4,
@@ -65,7 +65,7 @@ SNAPSHOT = Snapshot(
     rolled=32,
     looked_at="rollout",
     remarks=("5 steps in a row brought nothing: worse",),
-    beginning=Beginning(step=1, stage="rollout", done=0, total=40, seconds=5.0),
+    beginning=PaceOrigin(step=1, stage="rollout", done=0, total=40, seconds=5.0),
 )
 RUNNING = LiveLook(run=sample.RUN, standing=Standing.RUNNING, pid=PID, snapshot=SNAPSHOT)
 GONE = replace(RUNNING, pid=0)
@@ -395,10 +395,10 @@ def test_the_time_left_follows_the_pace_of_this_process():
 @pytest.mark.parametrize(
     ("spent", "limits", "told"),
     [
-        (Cost(calls=1), Limits(), "cost  1 call · 0 tokens"),
-        (Cost(calls=2, unpriced=2), Limits(), "cost  2 calls · 0 tokens · price unknown"),
-        (Cost(calls=2, usd=0.5, unpriced=1), Limits(), "cost  2 calls · 0 tokens · at least $0.50"),
-        (Cost(), Limits(usd=2.0), "cost  0 calls · 0 tokens · $0 of $2.00 (0%)"),
+        (Cost(calls=1), RunLimits(), "cost  1 call · 0 tokens"),
+        (Cost(calls=2, unpriced=2), RunLimits(), "cost  2 calls · 0 tokens · price unknown"),
+        (Cost(calls=2, usd=0.5, unpriced=1), RunLimits(), "cost  2 calls · 0 tokens · at least $0.50"),
+        (Cost(), RunLimits(usd=2.0), "cost  0 calls · 0 tokens · $0 of $2.00 (0%)"),
     ],
 )
 def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):

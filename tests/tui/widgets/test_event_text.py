@@ -5,7 +5,7 @@ from dataclasses import replace
 import cli_sample
 
 from skillgit.app.history.show import EventDetail
-from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding
+from skillgit.app.known.step_evidence import AppliedEdit, TrainAttempt, TrajectoryPattern
 from skillgit.tui.widgets import detail
 from skillgit.tui.widgets.detail import EventItems, EventMessage
 from skillgit.tui.widgets.paragraphs import Paragraphs
@@ -29,8 +29,8 @@ DETAIL = EventDetail(
             items=("q1",),
         ),
     ),
-    findings=(Finding(pattern="units are missing", count=3, items=("q1", "q2")),),
-    attempts=(Attempt(item="q1", question="How tall?", answer=HARMFUL, feedback="wrong", hard=0.0, soft=0.5),),
+    findings=(TrajectoryPattern(pattern="units are missing", count=3, items=("q1", "q2")),),
+    attempts=(TrainAttempt(item="q1", question="How tall?", answer=HARMFUL, feedback="wrong", hard=0.0, soft=0.5),),
 )
 
 

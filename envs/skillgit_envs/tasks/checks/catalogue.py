@@ -10,9 +10,9 @@ from skillgit_envs.tasks.checks import judging, numbers, programs, structured, t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit_envs.tasks.checks.check import Fields, Kind, Place, Reads
+    from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Reads
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, CheckKind] = {
     kind.name: kind for module in (texts, numbers, structured, programs, judging) for kind in module.KINDS
 }
 _HEAVIEST = 1_000_000
@@ -30,7 +30,7 @@ def scorers() -> list[str]:
     return [*texts.SCORERS, numbers.SCORER, structured.SCORER, programs.SCORER, *judging.scorer()]
 
 
-def read_checks(source: Place, values: Sequence[object]) -> list[Fields]:
+def read_checks(source: CheckSource, values: Sequence[object]) -> list[Fields]:
     """Return the checks of a row, completed.
 
     Args:
@@ -43,7 +43,7 @@ def read_checks(source: Place, values: Sequence[object]) -> list[Fields]:
     return [_read(source, number, value) for number, value in enumerate(values, start=1)]
 
 
-def _read(source: Place, number: int, value: object) -> Fields:
+def _read(source: CheckSource, number: int, value: object) -> Fields:
     where = f"{source.where}: check {number}"
     fields = {"type": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
@@ -61,7 +61,7 @@ def _read(source: Place, number: int, value: object) -> Fields:
         raise DataError(f"{where}, {kind.name}, {error}", hint=hint) from error
 
 
-def _check_types(kind: Kind, fields: Fields) -> None:
+def _check_types(kind: CheckKind, fields: Fields) -> None:
     types = {**_COMMON, **kind.takes}
     for name, value in fields.items():
         if name not in types:

@@ -57,7 +57,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CheckSource:
     """Where a check is read from.
 
     Attributes:
@@ -77,14 +77,14 @@ class Place:
     expected: str = ""
 
 
-def as_read(fields: Fields, source: Place) -> Fields:
+def as_read(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields of a check as they are."""
     del source
     return fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class CheckKind:
     """A kind of check.
 
     Attributes:
@@ -102,5 +102,5 @@ class Kind:
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
-    prepare: Callable[[Fields, Place], Fields] = as_read
+    prepare: Callable[[Fields, CheckSource], Fields] = as_read
     reads: Reads = "tag"

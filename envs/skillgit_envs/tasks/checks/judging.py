@@ -14,12 +14,12 @@ from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit_envs.prompt_files import prompt_file
-from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
@@ -35,7 +35,7 @@ def scorer() -> list[str]:
     return ["tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
 
 
-def _prepared(fields: Fields, source: Place) -> Fields:
+def _prepared(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
     if not criteria and source.expected:
@@ -140,7 +140,7 @@ def _object(text: str) -> Mapping[str, Any]:
 
 
 KINDS = (
-    Kind(
+    CheckKind(
         name="judge",
         help="A model grades by 'rubric' or 'criteria', or compares with the answer 'against'.",
         grade=_judge,

@@ -6,11 +6,11 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
 from skillgit_envs.tasks.checks.texts import expected, with_answers
 
 if TYPE_CHECKING:
-    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORER = "tasks-numeric/1"
 _RELATIVE = 1e-9
@@ -33,7 +33,7 @@ def number_in(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _prepared(fields: Fields, source: Place) -> Fields:
+def _prepared(fields: Fields, source: CheckSource) -> Fields:
     fields = with_answers(fields, source)
     if any(number_in(answer) is None for answer in fields["answers"]):
         raise ValueError("has an answer without a number")
@@ -59,7 +59,7 @@ async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
 
 
 KINDS = (
-    Kind(
+    CheckKind(
         name="numeric",
         help="The last number in the answer is one of 'answers', within 'abs' or, as a share of it, 'rel'.",
         grade=_numeric,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.domain.untrusted.text import storable
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 
 if TYPE_CHECKING:
     from skillgit.sandbox.job import Result
-    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORER = "tasks-programs/1"
 _CALL = "call.json"
@@ -28,7 +28,7 @@ _TOLD = 600
 _RESERVED = (ANSWER, ITEM, MADE, RESULT, _CALL)
 
 
-def _found(fields: Fields, source: Place, files: list[str]) -> Fields:
+def _found(fields: Fields, source: CheckSource, files: list[str]) -> Fields:
     entries = source.find(files) if files else []
     clash = next((entry["name"] for entry in entries if Path(entry["name"]).parts[0] in _RESERVED), "")
     if clash:
@@ -36,14 +36,14 @@ def _found(fields: Fields, source: Place, files: list[str]) -> Fields:
     return fields | {"files": entries}
 
 
-def _function(fields: Fields, source: Place) -> Fields:
+def _function(fields: Fields, source: CheckSource) -> Fields:
     file, colon, name = fields["function"].rpartition(":")
     if not (colon and file.endswith(".py") and name.isidentifier()):
         raise ValueError("has a 'function' that is not written like checks.py:score")
     return _found(fields, source, [file, *fields.get("files", [])])
 
 
-def _command(fields: Fields, source: Place) -> Fields:
+def _command(fields: Fields, source: CheckSource) -> Fields:
     command = fields["command"]
     words = shlex.split(command) if isinstance(command, str) else command
     if not words or not all(isinstance(word, str) for word in words):
@@ -140,7 +140,7 @@ def _number(text: str) -> float | None:
 
 
 KINDS = (
-    Kind(
+    CheckKind(
         name="python",
         help="A function of a file beside the data, written file.py:function, returns whether or how well it was done.",
         grade=_python,
@@ -149,7 +149,7 @@ KINDS = (
         prepare=_function,
         reads="whole",
     ),
-    Kind(
+    CheckKind(
         name="command",
         help="A command ends with exit code 0; a number from 0 to 1 on its last line is partial credit.",
         grade=_run,

@@ -7,19 +7,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.text import storable_json
-from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORER = "tasks-json/1"
 _TOLD = 3
 _MISSING = object()
 
 
-def _prepared(fields: Fields, source: Place) -> Fields:
+def _prepared(fields: Fields, source: CheckSource) -> Fields:
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - slow to import
 
     schema = fields.get("schema")
@@ -97,7 +97,7 @@ def _equal(first: object, second: object) -> bool:
 
 
 KINDS = (
-    Kind(
+    CheckKind(
         name="json",
         help="The result is JSON that fits 'schema' (an object or a file) and has 'fields' (path to value).",
         grade=_json,

@@ -15,19 +15,19 @@ from skillgit_envs.livemathematicianbench.scoring import label_of
 from skillgit_envs.searchqa.scoring import SCORER as WORDS_SCORER
 from skillgit_envs.searchqa.scoring import exact_match
 from skillgit_envs.searchqa.scoring import f1 as f1_of
-from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORERS = (WORDS_SCORER, CHOICE_SCORER, "tasks-texts/1")
 _REGEX_SECONDS = 2.0
 _SHOWN = 300
 
 
-def with_answers(fields: Fields, source: Place) -> Fields:
+def with_answers(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with ``answers``, a list of texts: the check's own, else those of the row."""
     value = fields.pop("answers", fields.pop("answer", None))
     fields.pop("answer", None)
@@ -77,7 +77,7 @@ def _contains(answer: str, gold: str) -> float:
     return float(" ".join(gold.split()).casefold() in " ".join(answer.split()).casefold())
 
 
-def _choice_answer(fields: Fields, source: Place) -> Fields:
+def _choice_answer(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with the choices, and the label of the right one as the only answer."""
     if not source.choices:
         raise ValueError("needs the field 'choices' in the row, a list of texts")
@@ -97,7 +97,7 @@ async def _choice(fields: Fields, sheet: Sheet) -> Grade:
     return Grade(score=0.0, said=f'expected: "{right}. {choices[right]}"; the answer {description}')
 
 
-def _compiled(fields: Fields, source: Place) -> Fields:
+def _compiled(fields: Fields, source: CheckSource) -> Fields:
     import regex  # noqa: PLC0415 - few files have such a check
 
     del source
@@ -127,42 +127,42 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
 
 _ANSWERS: dict[str, tuple[type, ...]] = {"answer": (str, int, float), "answers": (list,)}
 KINDS = (
-    Kind(
+    CheckKind(
         name="exact",
         help="The answer is one of 'answers', but for blanks around it.",
         grade=_compared(_exact),
         takes=_ANSWERS,
         prepare=with_answers,
     ),
-    Kind(
+    CheckKind(
         name="normalized",
         help="The same without case, punctuation, articles and surplus blanks.",
         grade=_compared(_normalized),
         takes=_ANSWERS,
         prepare=with_answers,
     ),
-    Kind(
+    CheckKind(
         name="contains",
         help="One of 'answers' stands in the answer, in whichever case.",
         grade=_compared(_contains),
         takes=_ANSWERS,
         prepare=with_answers,
     ),
-    Kind(
+    CheckKind(
         name="f1",
         help="The best overlap of words with one of 'answers'; partial credit.",
         grade=_compared(f1_of),
         takes=_ANSWERS,
         prepare=with_answers,
     ),
-    Kind(
+    CheckKind(
         name="choice",
         help="The answer is the label or the text of the right one of the row's 'choices'.",
         grade=_choice,
         takes=_ANSWERS,
         prepare=_choice_answer,
     ),
-    Kind(
+    CheckKind(
         name="regex",
         help="The regular expression 'pattern' is found in the answer; 'match': 'full' wants it to be all of it.",
         grade=_regex,

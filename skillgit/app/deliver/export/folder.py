@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.folders import Change, DiffersError, changes, entries_of, fingerprint, read_entries
+from skillgit.app.format.folders import DiffersError, FileChange, changes, entries_of, fingerprint, read_entries
 from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file, write_skill
 from skillgit.app.place.named import skill_named
 from skillgit.app.place.workspace import open_workspace
@@ -107,7 +107,7 @@ class ExportedSkill:
     place: str
     archive: bool
     files: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     held: bool = False
 
     @property

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from skillgit.app.deliver.export.table_rows import EventRow, VersionRow
+    from skillgit.app.deliver.export.table_rows import EventTableRow, VersionRow
     from skillgit.app.deliver.export.tables import RunData
     from skillgit.app.place.context import Context
     from skillgit.domain.skill import Skill
@@ -180,7 +180,7 @@ def _metrics(data: RunData) -> dict[str, list[str]]:
     return {name: list(lines) for name, lines in names.items()}
 
 
-def _of_event(event: EventRow) -> Iterator[tuple[str, float]]:
+def _of_event(event: EventTableRow) -> Iterator[tuple[str, float]]:
     for prefix, names in (("selection", _SCORES), ("patch", _COUNTS), ("cost", _COSTS if event.calls else ())):
         for name in names:
             value = getattr(event, name)
@@ -210,7 +210,7 @@ def _tags(data: RunData) -> Iterator[tuple[str, str]]:
             yield f"skillgit.{name}", value
 
 
-def _milliseconds(event: EventRow) -> int:
+def _milliseconds(event: EventTableRow) -> int:
     return int(event.time.timestamp() * 1000)
 
 

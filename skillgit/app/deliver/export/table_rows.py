@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
+class EventTableRow:
     """One event. Scores are those of the selection split; ``score``, ``current`` and ``best`` what the gate compared.
 
     Attributes:
@@ -150,7 +150,7 @@ class VersionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemRow:
+class ItemTableRow:
     """What one version did on one item of the selection split.
 
     Attributes:
@@ -173,7 +173,7 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditRow:
+class EditTableRow:
     """One applied edit of a candidate.
 
     Attributes:
@@ -205,7 +205,7 @@ class EditRow:
     content: str
 
 
-def event_row(record: Recorded) -> EventRow:
+def event_row(record: Recorded) -> EventTableRow:
     """Return the row of an event."""
     event = record.event
     verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
@@ -213,7 +213,7 @@ def event_row(record: Recorded) -> EventRow:
     score = evaluation if isinstance(evaluation, EvaluationSummary) else None
     is_stopped = score is not None and score.stopped
     models, cost = getattr(event, "models", NOBODY), getattr(event, "cost", Cost())
-    return EventRow(
+    return EventTableRow(
         run=event.run,
         commit=record.commit,
         time=record.time,

@@ -8,7 +8,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.export.table_rows import EditRow, EventRow, ItemRow, VersionRow, event_row, version_row
+from skillgit.app.deliver.export.table_rows import (
+    EditTableRow,
+    EventTableRow,
+    ItemTableRow,
+    VersionRow,
+    event_row,
+    version_row,
+)
 from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file
 from skillgit.app.place.revision import resolve_in
 from skillgit.app.place.workspace import open_workspace
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-_ROWS = {"events": EventRow, "versions": VersionRow, "items": ItemRow, "edits": EditRow}
+_ROWS = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow, "edits": EditTableRow}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +148,10 @@ class RunData:
     best: int
     outcome: str
     config: Mapping[str, object]
-    events: tuple[EventRow, ...]
+    events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
-    items: tuple[ItemRow, ...]
-    edits: tuple[EditRow, ...]
+    items: tuple[ItemTableRow, ...]
+    edits: tuple[EditTableRow, ...]
 
 
 def run_data(context: Context, revision: str) -> RunData:
@@ -198,11 +205,11 @@ def _data(repo: Repo, records: Sequence[Recorded]) -> RunData:
     )
 
 
-def _items(repo: Repo, records: Sequence[Recorded]) -> Iterator[ItemRow]:
+def _items(repo: Repo, records: Sequence[Recorded]) -> Iterator[ItemTableRow]:
     for version, rows in sorted(_outcomes(repo, records).items()):
         for row in rows:
             hard, soft = row.get("hard"), row.get("soft")
-            yield ItemRow(
+            yield ItemTableRow(
                 run=records[0].event.run,
                 version=version,
                 item=str(row.get("id") or ""),
@@ -230,7 +237,7 @@ def _outcomes(repo: Repo, records: Sequence[Recorded]) -> dict[int, Outcomes]:
     return by_version
 
 
-def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditRow]:
+def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
     for record in records:
         event = record.event
         if not isinstance(event, Accepted | Rejected):
@@ -244,7 +251,7 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditRow]:
         ]
         for index, edit in enumerate(event.edits):
             text = edits[index] if index < len(edits) else {}
-            yield EditRow(
+            yield EditTableRow(
                 run=event.run,
                 commit=record.commit,
                 step=event.step,

@@ -5,8 +5,8 @@ Importing this package loads pydantic and yaml; commands that need a configurati
 
 from __future__ import annotations
 
-from skillgit.app.setup.config.files import Origin, shipped
+from skillgit.app.setup.config.files import ValueOrigin, shipped
 from skillgit.app.setup.config.load import load_config, load_recorded, named_keys
-from skillgit.app.setup.config.resolved import Entry, ResolvedConfig
+from skillgit.app.setup.config.resolved import ConfigEntry, ResolvedConfig
 
-__all__ = ["Entry", "Origin", "ResolvedConfig", "load_config", "load_recorded", "named_keys", "shipped"]
+__all__ = ["ConfigEntry", "ResolvedConfig", "ValueOrigin", "load_config", "load_recorded", "named_keys", "shipped"]

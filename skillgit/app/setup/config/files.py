@@ -21,7 +21,7 @@ Kind = Literal["default", "file", "override"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class ValueOrigin:
     """Where a value comes from.
 
     Attributes:
@@ -36,7 +36,7 @@ class Origin:
         return self.where or self.kind
 
 
-DEFAULT = Origin(kind="default")
+DEFAULT = ValueOrigin(kind="default")
 
 NESTED = frozenset({"model.context_window", "model.contexts", "model.prices"})
 """Keys whose values are merged entry by entry; an entry is a key of its own."""
@@ -65,7 +65,7 @@ class Leaf:
     value: object
     text: str | None
     plain: bool
-    origin: Origin
+    origin: ValueOrigin
     folder: Path
 
 
@@ -150,7 +150,7 @@ def _layer(override: str, folder: Path) -> Layer:
     if not equals or not key.strip():
         raise ConfigError(f"'-o {override}' is not an override", hint="write it like -o train.batch_size=20")
     value, spelling, plain = _value(text)
-    origin = Origin(kind="override", where=f"-o {override}")
+    origin = ValueOrigin(kind="override", where=f"-o {override}")
     name = key.strip()
     if name in NESTED and isinstance(value, dict):
         return {
@@ -327,7 +327,7 @@ def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
         value=value,
         text=text,
         plain=isinstance(node, yaml.ScalarNode) and not node.style,
-        origin=Origin(kind="file", where=f"{name}:{_line(node)}"),
+        origin=ValueOrigin(kind="file", where=f"{name}:{_line(node)}"),
         folder=folder,
     )
 

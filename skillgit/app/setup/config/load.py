@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config import files, recorded
 from skillgit.app.setup.config.aliases import canonical
-from skillgit.app.setup.config.files import DEFAULT, NESTED, PATHS, Layer, Origin, located, read_layers, read_overrides
-from skillgit.app.setup.config.resolved import SPELLED, Entry, ResolvedConfig
+from skillgit.app.setup.config.files import (
+    DEFAULT,
+    NESTED,
+    PATHS,
+    Layer,
+    ValueOrigin,
+    located,
+    read_layers,
+    read_overrides,
+)
+from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.setup.config.typing import ROLES, typed
 from skillgit.app.setup.config.wording import nearest
@@ -208,7 +217,7 @@ def _inert(layer: Layer) -> Iterator[str]:
             yield f"{leaf.origin}: {key} has no effect: {reason}"
 
 
-def _entries(values: Config, layer: Layer) -> Iterator[Entry]:
+def _entries(values: Config, layer: Layer) -> Iterator[ConfigEntry]:
     for section in SECTIONS:
         # Each section dumps itself: the root knows only the common keys of env.
         for name, value in getattr(values, section).model_dump(mode="json").items():
@@ -216,15 +225,15 @@ def _entries(values: Config, layer: Layer) -> Iterator[Entry]:
             if key in NOT_KEYS:
                 for part in value:
                     leaf = layer[f"{section}.{part}"]
-                    yield Entry(key=f"{section}.{part}", value=leaf.value, origin=leaf.origin)
+                    yield ConfigEntry(key=f"{section}.{part}", value=leaf.value, origin=leaf.origin)
             elif key in NESTED and value:
                 for part, setting in value.items():
-                    yield Entry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", layer))
+                    yield ConfigEntry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", layer))
             elif key in SPELLED and key in layer:
-                yield Entry(key=key, value=layer[key].text, origin=layer[key].origin)
+                yield ConfigEntry(key=key, value=layer[key].text, origin=layer[key].origin)
             else:
-                yield Entry(key=key, value=value, origin=_origin(key, layer))
+                yield ConfigEntry(key=key, value=value, origin=_origin(key, layer))
 
 
-def _origin(key: str, layer: Layer) -> Origin:
+def _origin(key: str, layer: Layer) -> ValueOrigin:
     return layer[key].origin if key in layer else DEFAULT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.config.files import NESTED, Layer, Leaf, Origin, key_today, leaf_today
+from skillgit.app.setup.config.files import NESTED, Layer, Leaf, ValueOrigin, key_today, leaf_today
 from skillgit.app.setup.config.resolved import is_local, is_neutral
 from skillgit.app.setup.config.schema import SECTIONS, EnvSettings
 from skillgit.domain.untrusted.documents import loads
@@ -60,7 +60,7 @@ def layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
         name: What recorded them, for messages.
         folder: The folder that relative paths refer to.
     """
-    origin = Origin(kind="file", where=name)
+    origin = ValueOrigin(kind="file", where=name)
     return {key_today(key): leaf_today(key, _leaf(value, origin, folder)) for key, value in settings.taken.items()}
 
 
@@ -95,6 +95,6 @@ def _keys(document: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, o
                 yield key, value
 
 
-def _leaf(value: object, origin: Origin, folder: Path) -> Leaf:
+def _leaf(value: object, origin: ValueOrigin, folder: Path) -> Leaf:
     text = value if isinstance(value, str) else "" if value is None else None
     return Leaf(value=value, text=text, plain=False, origin=origin, folder=folder)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from skillgit.app.setup.config.files import Origin
+    from skillgit.app.setup.config.files import ValueOrigin
     from skillgit.app.setup.config.schema import Config
 
 LOCAL = frozenset(
@@ -81,12 +81,12 @@ _WHERE = re.compile(r"\w+_(?:base_url|path|dir|api_key_env|azure_endpoint|azure_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ConfigEntry:
     """One key for ``skillgit config``: its value as it was written, and where that is."""
 
     key: str
     value: object
-    origin: Origin
+    origin: ValueOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class ResolvedConfig:
     root: Path
     values: Config
     options: Mapping[str, str | float | bool]
-    entries: tuple[Entry, ...]
+    entries: tuple[ConfigEntry, ...]
     notes: tuple[str, ...] = ()
     places: frozenset[str] = frozenset()
 
@@ -133,7 +133,7 @@ class ResolvedConfig:
         )
         return short_digest(_nested(tuple(identifying)))
 
-    def _is_usual(self, entry: Entry) -> bool:
+    def _is_usual(self, entry: ConfigEntry) -> bool:
         """Say whether ``entry`` is a later key with its default."""
         if entry.key not in LATER:
             return False
@@ -141,7 +141,7 @@ class ResolvedConfig:
         settings = getattr(self.values, section)
         return bool(getattr(settings, name) == type(settings).model_fields[name].default)
 
-    def origin(self, key: str) -> Origin:
+    def origin(self, key: str) -> ValueOrigin:
         """Return where ``key`` comes from."""
         return next(entry.origin for entry in self.entries if entry.key == key)
 
@@ -188,7 +188,7 @@ def _is_of_backend(key: str, names: re.Pattern[str]) -> bool:
     return section == "model" and names.fullmatch(name) is not None
 
 
-def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:
+def _nested(entries: tuple[ConfigEntry, ...]) -> dict[str, dict[str, object]]:
     document: dict[str, dict[str, object]] = {}
     for entry in entries:
         section, _, name = entry.key.partition(".")

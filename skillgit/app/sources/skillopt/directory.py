@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.sources.skillopt.history import Step
     from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.story import Story
+    from skillgit.app.sources.skillopt.story import ImportStory
     from skillgit.app.sources.skillopt.texts import Texts
     from skillgit.domain.untrusted.text import SkillText
 
@@ -256,13 +256,13 @@ class Import:
     """
 
     directory: Directory
-    settings: Settings
+    settings: ReferenceSettings
     texts: Texts
     run: str
     steps: list[Step]
     summary: Row
     items: tuple[str, ...]
-    story: Story
+    story: ImportStory
     by_hash: dict[str, Outcomes]
 
     @property
@@ -305,7 +305,7 @@ _MODES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ReferenceSettings:
     """What the recorded configuration says.
 
     Attributes:
@@ -334,7 +334,7 @@ class Settings:
         return Gauge(metric=self.rule.metric, soft_weight=self.rule.soft_weight)
 
     @classmethod
-    def of(cls, config: Row) -> Settings:
+    def of(cls, config: Row) -> ReferenceSettings:
         """Read the content of ``config.json``, flat or in sections."""
         flat = _flat(config)
         settings_read = {

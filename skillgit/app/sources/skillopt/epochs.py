@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.sources.skillopt import history
 from skillgit.app.sources.skillopt.directory import ORIGIN
 from skillgit.app.sources.skillopt.history import ACCEPTED
-from skillgit.app.sources.skillopt.outcomes import ROUNDING, Told, measured, number, read_outcomes
+from skillgit.app.sources.skillopt.outcomes import ROUNDING, RecordedScore, measured, number, read_outcomes
 from skillgit.app.sources.skillopt.steps import rule_of
 from skillgit.app.sources.skillopt.story import Chapter
 from skillgit.app.sources.skillopt.texts import alike, without_their_markers
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.sources.skillopt.directory import Import, Row
     from skillgit.app.sources.skillopt.history import Step
-    from skillgit.app.sources.skillopt.outcomes import Measured, Outcomes
-    from skillgit.app.sources.skillopt.story import Judged
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
+    from skillgit.app.sources.skillopt.story import ImportedJudgement
     from skillgit.domain.skill import Skill
     from skillgit.domain.untrusted.text import SkillText
 
@@ -109,7 +109,7 @@ def _tell_guidance(
     if score is None and last and is_accepted:
         outcomes = read_outcomes(source.directory, [_FINAL], "selection")
         score = _final_score(source, outcomes)
-    judgement: Judged | None = None
+    judgement: ImportedJudgement | None = None
     if score is not None:
         where = f"the slow update of epoch {proposal.epoch}"
         judgement = story.judge(rule, score, is_accepted=is_accepted, where=where)
@@ -131,7 +131,7 @@ def _tell_guidance(
         _tell_merge(source, proposal, score)
 
 
-def _tell_merge(source: Import, proposal: SlowProposed, score: Measured | None) -> None:
+def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | None) -> None:
     story = source.story
     base = story.state.version
     if proposal.verdict is None:
@@ -155,9 +155,9 @@ def _with_guidance(skill: Skill, guidance: SkillText) -> Skill:
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 
 
-def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> Measured | None:
+def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> ImportedScore | None:
     own = _own(slow)
-    claim = Told(
+    claim = RecordedScore(
         place=f"the slow update of epoch {epoch}",
         split=Split.SELECTION,
         hard=number(slow.get("selection_hard")),
@@ -168,11 +168,11 @@ def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: in
     return measured(claim, outcomes, source.items, source.settings.seed)
 
 
-def _final_score(source: Import, outcomes: Outcomes | None) -> Measured | None:
+def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | None:
     """Return the score of the last text, which the reference measures at the end of a run."""
     if outcomes is None:
         return None
-    claim = Told(
+    claim = RecordedScore(
         place="final_selection_hard in summary.json",
         split=Split.SELECTION,
         hard=number(source.summary.get("final_selection_hard")),
@@ -283,7 +283,7 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
         if version in {summary.version for summary in summaries}:
             continue
         outcomes = read_outcomes(source.directory, [folder], f"test-v{version}")
-        claim = Told(
+        claim = RecordedScore(
             place=f"{key}_hard in summary.json",
             split=Split.TEST,
             hard=score_of(source.summary, f"{key}_hard"),

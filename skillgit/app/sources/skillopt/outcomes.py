@@ -43,7 +43,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class ImportedScore:
     """A score with the outcomes behind it.
 
     Attributes:
@@ -148,7 +148,7 @@ def count(value: object) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RecordedScore:
     """The score that a record tells of a text.
 
     Attributes:
@@ -168,7 +168,7 @@ class Told:
     spare: int = 0
 
 
-def measured(claim: Told, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> Measured | None:
+def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
     """Return what ``claim`` and ``outcomes`` say together; None if neither tells a score.
 
     What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
@@ -193,7 +193,7 @@ def measured(claim: Told, outcomes: Outcomes | None, items: Sequence[str], seed:
     if evaluation is not None:
         summary = evaluation.summary()
         if _agree(summary.hard, claim.hard) and _agree(summary.soft, claim.soft):
-            return Measured(summary=summary, evaluation=evaluation)
+            return ImportedScore(summary=summary, evaluation=evaluation)
     if claim.hard is None:
         return None
     n = len(outcomes.rows) if outcomes is not None else len(items)
@@ -210,7 +210,7 @@ def measured(claim: Told, outcomes: Outcomes | None, items: Sequence[str], seed:
     if outcomes is not None:
         score_text = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
         remark = f"{claim.place} says {claim.hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
-    return Measured(summary=summary, remark=remark)
+    return ImportedScore(summary=summary, remark=remark)
 
 
 def set_digest(items: Sequence[str]) -> str:

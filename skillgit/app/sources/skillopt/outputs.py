@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.sources.skillopt import epochs, history, steps
 from skillgit.app.sources.skillopt import epochs as ends
-from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, Settings
-from skillgit.app.sources.skillopt.outcomes import Told, measured, read_outcomes
-from skillgit.app.sources.skillopt.story import Chapter, Story
+from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, ReferenceSettings
+from skillgit.app.sources.skillopt.outcomes import RecordedScore, measured, read_outcomes
+from skillgit.app.sources.skillopt.story import Chapter, ImportStory
 from skillgit.app.sources.skillopt.texts import Texts
 from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
@@ -47,7 +47,7 @@ def read_source(directory: Directory, run: str) -> Import:
         DataError: It was interrupted before the seed had a score, or is not what it should be.
     """
     config = directory.mapping("config.json") or {}
-    settings = Settings.of(config)
+    settings = ReferenceSettings.of(config)
     first = directory.text(_SEED)
     if first is None:
         raise DataError(
@@ -64,14 +64,14 @@ def read_source(directory: Directory, run: str) -> Import:
         steps=step_records,
         summary=directory.mapping("summary.json") or {},
         items=tuple(baseline.scored) if baseline is not None else (),
-        story=Story(remarks=remarks),
+        story=ImportStory(remarks=remarks),
         by_hash={} if baseline is None else {steps.text_hash(first): baseline},
     )
     _tell_start(source, config, first, baseline)
     return source
 
 
-def tell(source: Import) -> Story:
+def tell(source: Import) -> ImportStory:
     """Return the whole story of ``source``.
 
     Raises:
@@ -131,7 +131,7 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
     source.story.tell(chapter, score.evaluation)
 
 
-def _baseline_told(source: Import) -> Told:
+def _baseline_told(source: Import) -> RecordedScore:
     """Return what the directory says of the seed's score: the summary does, or the first step that did not accept."""
     metric, file = source.settings.rule.metric, "summary.json"
     score = ends.score_of(source.summary, "baseline_selection_hard")
@@ -140,7 +140,7 @@ def _baseline_told(source: Import) -> Told:
         score, file = first.score("current_score"), "history.json"
     # Under other metrics the number is the gate's, not the strict score that it is named after.
     hard = score if metric is Metric.HARD or not source.items else None
-    return Told(place=file, split=Split.SELECTION, hard=hard, soft=None)
+    return RecordedScore(place=file, split=Split.SELECTION, hard=hard, soft=None)
 
 
 _NAMELESS = "import"
@@ -222,14 +222,14 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     return _result(source, name, len(story.chapters) - there, dry_run=dry_run)
 
 
-def _new_name(source: Import, story: Story) -> str:
+def _new_name(source: Import, story: ImportStory) -> str:
     """Return a name that is the same for every copy of the directory whose files keep their times."""
     digest = text_digest(f"{source.settings.digest} {story.skills[0].digest}")
     day = story.chapters[0].time.date()
     return new_run_name(source.settings.environment or "import", day, bytes.fromhex(digest))
 
 
-def _known(repo: Repo, story: Story) -> str:
+def _known(repo: Repo, story: ImportStory) -> str:
     """Return the run that this directory became; empty if it is new here.
 
     Runs of the same beginning are told apart by what they have further on.

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.sources.skillopt.directory import ORIGIN
 from skillgit.app.sources.skillopt.history import cost
-from skillgit.app.sources.skillopt.outcomes import ROUNDING, Measured, Told, count, measured, number, read_outcomes
+from skillgit.app.sources.skillopt.outcomes import (
+    ROUNDING,
+    ImportedScore,
+    RecordedScore,
+    count,
+    measured,
+    number,
+    read_outcomes,
+)
 from skillgit.app.sources.skillopt.story import Chapter
 from skillgit.app.sources.skillopt.texts import alike, with_our_markers
-from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch, Source, apply
+from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
 from skillgit.domain.gate import NoRegression
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.skillopt.directory import Directory, Import, Row
     from skillgit.app.sources.skillopt.history import Step
     from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.story import Judged
+    from skillgit.app.sources.skillopt.story import ImportedJudgement
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Models
     from skillgit.domain.gate import GateRule
@@ -127,8 +135,8 @@ def _outcomes(source: Import, step: Step) -> Outcomes | None:
     return own if own is not None else source.by_hash.get(str(step.record.get("candidate_hash")))
 
 
-def _score(source: Import, step: Step) -> Measured | None:
-    claim = Told(
+def _score(source: Import, step: Step) -> ImportedScore | None:
+    claim = RecordedScore(
         place=f"step {step.number} of history.json",
         split=Split.SELECTION,
         hard=step.score("selection_hard"),
@@ -160,7 +168,7 @@ def rule_of(rule: GateRule, own: Mapping[str, object]) -> GateRule:
     )
 
 
-def _tell_skip(source: Import, step: Step, score: Measured | None) -> None:
+def _tell_skip(source: Import, step: Step, score: ImportedScore | None) -> None:
     """Tell a step without a candidate, or with one whose text or score is lost."""
     title = _REASONS.get(step.action, "")
     if not title:
@@ -236,7 +244,7 @@ def _ids(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _check_numbers(source: Import, step: Step, judgement: Judged) -> None:
+def _check_numbers(source: Import, step: Step, judgement: ImportedJudgement) -> None:
     """Tell where the gate of the directory compared another number than the score is."""
     claim = number(step.record.get("candidate_gate_score"))
     if claim is None or source.settings.density or abs(claim - judgement.verdict.score) <= ROUNDING:
@@ -319,7 +327,7 @@ def _edits(effective: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
             anchor=EMPTY if is_fallback or op == Op.APPEND else clean(with_our_markers(str(item.get("target") or ""))),
             content=clean(str(item.get("content") or "")),
             support=count(item.get("support_count")) or 0,
-            source=Source(source) if source in set(Source) else Source.MIXED,
+            source=EditSource(source) if source in set(EditSource) else EditSource.MIXED,
         )
 
 
@@ -335,7 +343,7 @@ def _rewrite(
     base: Skill, candidate: Skill, title: str, reasoning: str
 ) -> tuple[tuple[EditRecord, ...], Mapping[str, bytes]]:
     """Return the stretches of lines that a rewrite changed, and the evidence if it kept what is protected here."""
-    edits = changed_hunks(base, candidate, support=0, source=Source.MIXED)
+    edits = changed_hunks(base, candidate, support=0, source=EditSource.MIXED)
     records = tuple(EditRecord.of(edit) for edit in edits)
     body = verbatim(Template.of(candidate.document).body)
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from skillgit.app.sources.skillopt.outcomes import Measured
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore
     from skillgit.domain.evaluation import Evaluation, EvaluationSummary
     from skillgit.domain.event import Event
     from skillgit.domain.gate import GateRule
@@ -41,7 +41,7 @@ class Chapter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class ImportedJudgement:
     """A decision as it is recorded here.
 
     Attributes:
@@ -58,7 +58,7 @@ class Judged:
 
 
 @dataclass(slots=True, kw_only=True)
-class Story:
+class ImportStory:
     """The events so far.
 
     Attributes:
@@ -111,7 +111,7 @@ class Story:
         """Return the score of the best version."""
         return self.state.evaluation(self.state.best).score(rule.metric, rule.soft_weight)
 
-    def judge(self, rule: GateRule, score: Measured, *, is_accepted: bool, where: str) -> Judged:
+    def judge(self, rule: GateRule, score: ImportedScore, *, is_accepted: bool, where: str) -> ImportedJudgement:
         """Return the gate's decision on a candidate of the current version.
 
         The numbers are those of the scores. A decision that the directory records and that does not follow from them
@@ -132,18 +132,18 @@ class Story:
         else:
             verdict, pairs = self._from_means(rule, score.summary), _NO_PAIRS
         if is_accepted == verdict.decision.accepted:
-            return Judged(verdict=verdict, pairs=pairs)
+            return ImportedJudgement(verdict=verdict, pairs=pairs)
         message = f"{where} was {'accepted' if is_accepted else 'rejected'}, and its scores"
         if is_accepted:
             without_gate = replace(verdict, gated=False)
             consistent = replace(without_gate, decision=decision(without_gate))
             remark = f"{message} do not say so ({_numbers(verdict)}); it is kept as accepted without a gate"
-            return Judged(verdict=consistent, pairs=pairs, remark=remark)
+            return ImportedJudgement(verdict=consistent, pairs=pairs, remark=remark)
         consistent = replace(verdict, decision=Decision.INDECISIVE)
         if verdict.decision is Decision.INDECISIVE:
-            return Judged(verdict=consistent, pairs=pairs)
+            return ImportedJudgement(verdict=consistent, pairs=pairs)
         remark = f"{message} say otherwise ({_numbers(verdict)}); it is kept as not decided"
-        return Judged(verdict=consistent, pairs=pairs, shown=False, remark=remark)
+        return ImportedJudgement(verdict=consistent, pairs=pairs, shown=False, remark=remark)
 
     def _from_means(self, rule: GateRule, summary: EvaluationSummary) -> Verdict:
         """Return the verdict on a score without the items behind it; which of them differ is not known."""
