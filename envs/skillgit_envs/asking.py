@@ -23,7 +23,6 @@ async def until_answered(
 
     Args:
         target: The target model.
-        item_id: The item.
         prompt: The system prompt.
         question: The task.
         max_turns: Replies at most.

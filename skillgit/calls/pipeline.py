@@ -60,7 +60,6 @@ class Route:
     """Who answers a role.
 
     Attributes:
-        backend: The backend.
         backend_name: The name that it was configured by.
         model: The model's name at its provider.
         max_output_tokens: Upper limit of a reply's length in tokens.

@@ -36,7 +36,6 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 
     Args:
         choice: ``auto``, ``always`` or ``never``.
-        environ: Environment variables.
         terminal: Whether the stream is a terminal.
     """
     if choice != "auto":

@@ -50,8 +50,6 @@ async def evaluate(
 
     Args:
         session: What to measure with.
-        skill: The skill.
-        split: The split.
         sample: Which draws.
         slots: The places of rollouts in the making, where they are shared with others.
         each: Called with every rollout as soon as it is there.
@@ -96,7 +94,6 @@ async def evaluate_candidate(
     An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
     Args:
-        session: What to work with.
         skill: The candidate.
         base: The evaluation of the version that it was proposed on.
         rule: The gate's settings.

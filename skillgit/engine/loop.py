@@ -101,7 +101,6 @@ class Ahead:
         Under a cap nothing runs ahead: it would be reached at another place.
 
         Args:
-            session: What to work with.
             skill: The current version.
             step: The next step.
             slots: The places of rollouts in the making, shared with the event that is being waited for.

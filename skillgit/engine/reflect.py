@@ -70,11 +70,9 @@ class Reading:
     was paid for is lost.
 
     Args:
-        session: What to work with.
         state: The run so far.
         skill: The current version.
         batches: The items of the step, batch by batch, in the order in which they are read.
-        step: The step.
         budget: Changes that each analyst may propose at most; None is no limit.
     """
 

@@ -91,8 +91,6 @@ async def roll_out(
     of a permanent kind is kept like a score; what infrastructure spoilt is tried again by the next who asks.
 
     Args:
-        session: What to work with.
-        skill: The skill.
         items: The items; the first ones start first.
         stage: What for.
         sample: Which draw.

@@ -107,10 +107,8 @@ async def run_step(
     """Carry out one step on ``skill``, the current version, and return its event.
 
     Args:
-        session: What to work with.
         state: The run so far.
         skill: The current version.
-        step: The step.
         on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     began = session.clock()

@@ -111,7 +111,6 @@ class Point:
     """The score of one event.
 
     Attributes:
-        step: The step.
         score: The score on the selection split under the run's metric, as far as it is known.
         kind: The kind of event.
         decision: The gate's decision; empty without one.

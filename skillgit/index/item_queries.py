@@ -46,8 +46,6 @@ class OutcomeRow:
     """One item as one event measured it.
 
     Attributes:
-        event: The event.
-        item: The item.
         task_type: The group that it is reported under.
         hard: The strict score; absent if the item failed to evaluate.
         soft: The score with partial credit; absent if the item failed to evaluate.

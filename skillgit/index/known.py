@@ -15,13 +15,11 @@ class FinalRow:
     """One evaluation of a version at the end of its run.
 
     Attributes:
-        split: The split.
         item_set: Digest of the items.
         n: Number of items.
         scored: How many of them have a score.
         hard: Mean hard score.
         soft: Mean soft score.
-        seed: The seed.
         time: When the run ended, UTC.
     """
 

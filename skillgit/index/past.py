@@ -40,7 +40,6 @@ class PastRepo(Repo):
     """A repository whose refs stand where they stood then; its objects are those of today.
 
     Args:
-        repo: The repository.
         tips: The refs of skillgit as they stood.
     """
 

@@ -42,7 +42,6 @@ def insert(
 
     Args:
         connection: The index, inside a write transaction.
-        run: The run.
         records: Its events in their order; all events before them are in the index.
         seed: Returns the text of the skill that a run starts from, for searching.
 

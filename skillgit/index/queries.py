@@ -44,7 +44,6 @@ def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
     """Return all runs, the one with the newest event first.
 
     Args:
-        index: The index.
         live: Run to the process that trains it now.
     """
     rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
@@ -69,7 +68,6 @@ def log_rows(
     """Return events, newest first.
 
     Args:
-        index: The index.
         run: The run whose events to return; None for those of all runs, by time.
         with_rejected: Whether to return rejected candidates.
         kinds: Kinds of events to return; none for all.

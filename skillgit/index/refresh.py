@@ -44,7 +44,6 @@ class Index:
     """An index that is up to date with its repository.
 
     Attributes:
-        repo: The repository.
         today: The repository as it is now, where ``repo`` is one as it was.
         connection: The SQLite connection.
         on_disk: Whether it is the index on disk, not a stand-in in memory.

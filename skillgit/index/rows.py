@@ -33,7 +33,6 @@ class RunRow:
         versions: Number of versions, the seed included.
         rejected: Number of rejected candidates.
         merges: Number of merged slow updates.
-        best_version: The best version.
         best_score: Its score on the selection split under the run's metric.
         first_score: The seed's score.
         metric: The metric that the gate compares.
@@ -87,7 +86,6 @@ class EventRow:
         version: The version that it made.
         base: The version that it rests on.
         step: The step; 0 for the start of a run.
-        epoch: The epoch.
         title: What happened, in one line.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
         number: Which intervention of the run it is; 0 for everything else.
@@ -169,7 +167,6 @@ class ItemRow:
     """One item's outcome under one version or candidate.
 
     Attributes:
-        item: The item.
         task_type: The group that it is reported under.
         hard: The strict score; absent if the item failed to evaluate.
         soft: The score with partial credit; absent if the item failed to evaluate.
@@ -192,7 +189,6 @@ class SpentRow:
         kind: The kind of event.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         step: The step; 0 for the start of a run.
-        epoch: The epoch.
         version: The version that it made.
         models: Role to the model that played it, as ``backend/model``.
         cost: What it cost, with its parts as far as the history tells them.
@@ -214,7 +210,6 @@ class ProgressRow:
 
     Attributes:
         step: The last step; absent where no event of the run is recorded.
-        epoch: Its epoch.
         version: The newest version.
         slow_epoch: The last epoch with a slow update.
         meta_epoch: The last epoch that was reflected on.

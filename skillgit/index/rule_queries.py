@@ -128,8 +128,6 @@ def alike(
     """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
 
     Args:
-        index: The index.
-        run: The run.
         words: Beginnings of words.
         is_rejected: Whether to return rejected candidates; otherwise all others.
         limit: How many events at most.

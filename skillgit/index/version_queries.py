@@ -66,7 +66,6 @@ class Versions:
     """The versions that events make, taken one after the other.
 
     Attributes:
-        rows: Their rows.
         measured: Scores, run and number of versions that are in the index already and had no scores.
     """
 
@@ -132,7 +131,6 @@ class ScoreRow:
 
     Attributes:
         version: The version that was measured.
-        commit: Its commit.
         title: What it changed, in one line.
         item_set: Digest of the items; empty if nothing was measured.
         n: Number of items.

@@ -29,7 +29,6 @@ class Option:
     Attributes:
         name: The key.
         type: The type of its value.
-        default: Its default.
         help: What it means, in one sentence, with unit and limits.
         path: Whether it names a file or folder; a relative one refers to the file that it is written in. What is found
             there has to be part of the digests of items or environment, for the path itself does not identify a run.

@@ -105,7 +105,6 @@ def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
 
     Args:
-        repo: The repository.
         arguments: The command and its arguments.
         hooks: Whether it may run hooks.
 

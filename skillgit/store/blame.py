@@ -53,11 +53,7 @@ class BlamedLine:
 
 
 class Blamer:
-    """Asks git where lines come from; what the parents of a commit hold is read once.
-
-    Args:
-        repo: The repository.
-    """
+    """Asks git where lines come from; what the parents of a commit hold is read once."""
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo

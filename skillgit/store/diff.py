@@ -42,7 +42,6 @@ def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] =
     """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; without a path that of the whole tree.
 
     Args:
-        repo: The repository.
         old: A commit.
         new: A commit.
         paths: Folders or files of the repository, taken literally; empty ones are left out.
@@ -109,8 +108,6 @@ def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, .
     The bytes are those of ``git diff PARENT COMMIT -- PATH``; of a commit without a parent they show all that it holds.
 
     Args:
-        repo: The repository.
-        commits: The commits.
         path: A folder or file of the repository; empty for the whole tree.
         options: The form: ``-p``, ``--stat`` or both.
 

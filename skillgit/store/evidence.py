@@ -52,7 +52,6 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
     """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
 
     Args:
-        repo: The repository.
         tree_id: The evidence tree.
         names: The files to read, if they are there; none for all.
     """
@@ -205,8 +204,6 @@ def dropping_problems(
     """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
 
     Args:
-        repo: The repository.
-        run: The run.
         records: Its events.
         chain: The evidence trees that its hidden ref keeps.
     """
@@ -264,11 +261,9 @@ def plan_drop(
     """Return what :func:`drop` would drop.
 
     Args:
-        repo: The repository.
         records: The events of the run.
         before: Evidence of events from then on stays.
         exempt: Commits whose evidence stays whatever its age.
-        run: The run.
     """
     trees = kept_trees(repo, run)
     old = tuple(

@@ -38,7 +38,6 @@ class Link:
     """One commit of the line.
 
     Attributes:
-        commit: The commit.
         decoded: What its trailers say; absent for a commit without trailers.
     """
 
@@ -51,11 +50,9 @@ class LinePosition:
     """Where a run stands.
 
     Attributes:
-        run: The run.
         skill: Path of the skill folder.
         version: The current version; -1 before the first event.
         step: The last step.
-        epoch: Its epoch.
     """
 
     run: str

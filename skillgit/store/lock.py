@@ -70,8 +70,6 @@ class RunLock:
     """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``.
 
     Args:
-        repo: The repository.
-        run: The run.
         clock: The time now, which the lock tells those who find it held.
     """
 

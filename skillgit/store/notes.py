@@ -33,7 +33,6 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
     """Add lines to the notes of commits, all in one commit; lines that stand there already are not repeated.
 
     Args:
-        repo: The repository.
         notes: Commit to JSON objects.
         time: When they were learned.
 

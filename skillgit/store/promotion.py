@@ -41,7 +41,6 @@ class LastChange:
     """The newest commit on ``main`` that changed a skill folder.
 
     Attributes:
-        commit: The commit.
         subject: The first line of its message.
         promoted: The version that it promoted, as ``<run>/v<N>``; empty for a change by hand.
     """
@@ -67,7 +66,6 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
     """Return the newest commit on ``main`` that changed the folder ``path``; None if none of the newest ones did.
 
     Args:
-        repo: The repository.
         path: The skill folder.
         within: How many commits to look through.
     """
@@ -149,7 +147,6 @@ def promote(
     with ``git merge``: nothing that is not committed is overwritten.
 
     Args:
-        repo: The repository.
         path: The skill folder.
         version: The commit of the version.
         message: The commit message.
@@ -189,7 +186,6 @@ def move_main(
     """Let ``main`` and the work trees that have it checked out go from the commit ``old`` to ``new``.
 
     Args:
-        repo: The repository.
         old: What ``main`` points to.
         new: What it shall point to.
         reason: What is said in the reflog.

@@ -48,7 +48,6 @@ class NewCommit:
 
     Attributes:
         commit: Its id.
-        message: Its message.
         files: The files that it brings.
         hidden: Whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything.
     """
@@ -63,7 +62,6 @@ def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Ite
     """Yield the commits that ``tips`` lead to and ``old_tips`` do not, the oldest first.
 
     Args:
-        repo: The repository.
         tips: Ids of commits or annotated tags.
         old_tips: Ids of commits or tags that the other side has; those that are not here are passed over.
 
@@ -102,7 +100,6 @@ def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
     """Return what all branches and tags of this repository point to, and what those of its remotes did when last seen.
 
     Args:
-        repo: The repository.
         evidence: Whether hidden refs with evidence and folded candidates count too.
     """
     own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]

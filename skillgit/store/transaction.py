@@ -68,7 +68,6 @@ def update_refs(
     """Move all of ``updates``, or none.
 
     Args:
-        repo: The repository.
         updates: What to move.
         identity: Who is named in the reflog.
         reason: What is said in the reflog.

@@ -231,8 +231,6 @@ def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str
     """Return the skill folders of a commit by path, each with the content of its files; links are left out.
 
     Args:
-        repo: The repository.
-        commit: The commit.
         only: The one folder to return; empty for all.
 
     Raises:

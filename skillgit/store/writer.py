@@ -63,8 +63,6 @@ class RunWriter:
     next :meth:`append` fail with nothing written.
 
     Args:
-        repo: The repository.
-        run: The run.
         clock: The time of commits.
         identity: Who signs them; git's configuration says so by default.
     """

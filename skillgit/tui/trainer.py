@@ -24,7 +24,6 @@ class TrainerProcess:
 
     Args:
         words: What stands behind ``skillgit``.
-        environ: Its environment variables.
     """
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:

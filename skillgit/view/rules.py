@@ -58,7 +58,6 @@ class _Column:
 
     Attributes:
         title: What stands above it.
-        cells: Its cells.
         right: Whether they stand at the right.
         rank: Where there is little room for the text, the columns of the highest rank are left out first; 0 stays.
         mark: Whether a mark stands for a repeated cell.

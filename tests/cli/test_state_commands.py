@@ -24,7 +24,9 @@ CONFIG = SimpleNamespace(
     digest="c0ffee",
     notes=("demo.yaml:3: env.out_root has no effect",),
     entries=(
-        ConfigEntry(key="train.num_epochs", value=4, origin=ValueOrigin(kind="override", where="-o train.num_epochs=4")),
+        ConfigEntry(
+            key="train.num_epochs", value=4, origin=ValueOrigin(kind="override", where="-o train.num_epochs=4")
+        ),
         ConfigEntry(key="env.name", value="searchqa", origin=ValueOrigin(kind="file", where="demo.yaml:7")),
         ConfigEntry(key="model.prices", value={}, origin=ValueOrigin(kind="default")),
         ConfigEntry(key="budget.max_usd", value=None, origin=ValueOrigin(kind="default")),

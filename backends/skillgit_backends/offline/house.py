@@ -111,7 +111,6 @@ class Scene:
     """What is known of a house.
 
     Attributes:
-        task: The task.
         steps: Commands so far, each with what was seen then.
         places: All receptacles, in the order in which the room names them.
         here: The place before the player; empty in the middle of the room.

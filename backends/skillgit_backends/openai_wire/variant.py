@@ -44,7 +44,6 @@ class Settings:
         api: ``auto``, ``chat`` or ``responses``.
         auth_mode: How to sign in to Azure; empty to see from the environment.
         azure_endpoint: Address of an Azure resource.
-        azure_api_version: Version of Azure's API.
         azure_ad_scope: What a token is asked for.
         azure_client_id: The user-assigned managed identity.
         thinking_mode: Whether the model shall think aloud.

@@ -87,7 +87,6 @@ class Desk:
 
         Args:
             target: The target model.
-            item_id: The item.
             prompt: The system prompt.
             question: The task.
             only: The documents that it may see; None for all.
@@ -149,7 +148,6 @@ def question(item: Item, *, documents: Sequence[str] = (), pages: str = "") -> s
     """Return the task of ``item``.
 
     Args:
-        item: The item.
         documents: The documents that the target may look into, if they are to be named.
         pages: The pages on which the answer stands, if they are given away.
     """

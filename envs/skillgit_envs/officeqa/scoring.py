@@ -31,7 +31,6 @@ def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
     """Score an answer.
 
     Args:
-        answer: The answer.
         gold: The accepted one.
         scorer: One of :data:`SCORERS`; the official one knows right and wrong only.
         tolerance: The greatest relative error of a number for the official one.

@@ -26,7 +26,6 @@ class WorkbookCase:
     """One case of a task.
 
     Attributes:
-        number: Its number.
         question: The workbook that the program is given.
         answer: The workbook that it should make.
     """

@@ -32,7 +32,6 @@ class Work:
     """What the target works on.
 
     Attributes:
-        item: The item.
         system: The system prompt.
         books: Number of a case to its workbook.
         areas: The answer cells; none if the position cannot be read.

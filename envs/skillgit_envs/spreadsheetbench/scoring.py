@@ -79,7 +79,6 @@ async def faults(
     """Return for each case what is wrong, empty if it passes.
 
     Args:
-        task: The task.
         workbooks: Number of a case to the workbook that the program made.
         rule: How it is scored.
         sandbox: Where workbooks are opened.

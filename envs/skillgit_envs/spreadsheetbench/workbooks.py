@@ -30,7 +30,6 @@ class AreaContent:
     """What stands in one area.
 
     Attributes:
-        sheet: The sheet.
         cells: Cell to kind and text of its value, empty cells left out; None if there is no such sheet.
     """
 
@@ -63,7 +62,6 @@ async def contents(
 
     Args:
         books: Name to xlsx file.
-        areas: The areas.
         sandbox: Where the workbooks are opened.
         like: Name of a workbook to one before it, whose first sheet an area without a sheet means.
         formulas: Whether formulas are told as they are written, instead of the values that they were saved with.

@@ -69,12 +69,9 @@ class Ablated:
     """The rules of a skill, the most valuable first and the dead ones last.
 
     Attributes:
-        run: The run.
         name: What the skill is called.
         short: The same without its run.
-        commit: Its commit.
         is_head: Whether it is the newest version of its run.
-        split: The split.
         n: Number of its items.
         metric: The score that is compared.
         score: What the whole skill scores.

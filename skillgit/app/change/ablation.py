@@ -72,7 +72,6 @@ class Ablating:
     Attributes:
         measuring: The door to the models.
         commit: The commit of the skill, which gets the notes.
-        skill: The skill.
         split: The split to measure on.
         name: What the skill is called.
     """

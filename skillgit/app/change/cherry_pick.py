@@ -67,7 +67,6 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     """Return ``head`` with what the event of ``row`` changed.
 
     Args:
-        workspace: The repository.
         row: The event.
         head: The text to change.
         onto: What the text is called.
@@ -130,7 +129,6 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
     """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people.
 
     Args:
-        workspace: The repository.
         row: The version.
         head: The text to change.
         onto: What the text is called.

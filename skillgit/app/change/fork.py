@@ -47,7 +47,6 @@ class Fork:
         source: The version that it began at, ``<run>/v<N>``.
         hard: The hard score of that version on the selection split.
         score: Its score there under the metric of the run's gate.
-        metric: That metric.
         event: The event that started it; absent if nothing was written.
         planned: Whether the configuration of the source is here, so that the fork keeps it too.
         default: Whether it is the default run now.
@@ -67,7 +66,6 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
     """Start a run at a version; configuration, items and score are those of the run that it belongs to.
 
     Args:
-        context: Where to look.
         revision: The version.
         name: The new run's name; None makes one of the run's.
         dry_run: Whether only to say what would be done.

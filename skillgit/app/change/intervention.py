@@ -55,7 +55,6 @@ class Candidate:
     """A skill that may become the next version of a run.
 
     Attributes:
-        skill: The skill.
         origin: Which command it comes from.
         of: What it was made of, ``<run>/v7`` or ``<run>/r17``; empty for the run's own text.
         title: The commit's title.
@@ -244,7 +243,6 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
 
     Args:
         gating: The run.
-        candidate: The candidate.
         name: What the watcher is told that it is called.
 
     Raises:

@@ -59,9 +59,6 @@ class Measuring:
     """An open door to the models of a run.
 
     Attributes:
-        context: What is outside.
-        workspace: The repository.
-        run: The run.
         setup: Its configuration, items and models.
         session: What the stages of the engine work with.
         watcher: Who looks on.
@@ -177,9 +174,6 @@ def open_measuring(
     """Open the door to the models that ``run`` recorded.
 
     Args:
-        context: What is outside.
-        workspace: The repository.
-        run: The run.
         terms: The caps, and another configuration where one is named.
         watcher: Who looks on.
         overrides: What to change of the configuration, ``section.key=value``.

@@ -103,7 +103,6 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
 
     Args:
         measuring: The door to the run's models.
-        merge: The merge.
         ours: What our text is called.
 
     Raises:

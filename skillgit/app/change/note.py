@@ -98,7 +98,6 @@ def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
     """Return the notes on a run, or on one event, oldest first.
 
     Args:
-        context: Where to look.
         name: A run or a revision; None for the default run.
 
     Raises:

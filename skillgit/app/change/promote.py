@@ -34,8 +34,6 @@ class Promoted:
     """What ``main`` holds now.
 
     Attributes:
-        run: The run.
-        version: The version.
         skill: The skill folder.
         score: Its score on the selection split under the run's metric; absent if nobody has measured it.
         test: Its newest score on the test split under the same metric; absent if nobody has looked.
@@ -64,7 +62,6 @@ def promote(
     """Bring a version to ``main`` with a merge commit.
 
     Args:
-        context: Where to look.
         revision: The version.
         force: Whether to replace a text that somebody changed on ``main`` by hand.
         dry_run: Whether only to say what would be done.

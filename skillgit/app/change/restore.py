@@ -52,7 +52,6 @@ class RestoreResult:
     """What restoring did.
 
     Attributes:
-        run: The run.
         target: The version whose text was taken up again.
         base: The version before.
         version: The new version; what it would be, if nothing was written. Absent if the gate refused.

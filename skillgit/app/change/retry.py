@@ -66,7 +66,6 @@ class Retried:
 
     Attributes:
         name: What it is called.
-        commit: Its commit.
         title: What it was to achieve.
         old_score: What it scored then; absent where no more than a bound of it is known.
         old_delta: How far that was from the version that it was made on.
@@ -102,12 +101,10 @@ class RetryResult:
     """Rejected candidates, then and now.
 
     Attributes:
-        run: The run.
         base: Its newest version.
         base_score: What it scores here; absent if no candidate applies, so that nothing was measured.
         target: The model that worked on the items.
         own_model: Whether that is the run's.
-        split: The split.
         n: Number of its items.
         metric: The score that is compared.
         rows: The candidates that were tried, and those that had come as close and do not apply; closest first.

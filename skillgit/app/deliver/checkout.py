@@ -23,7 +23,6 @@ class CheckedOut:
 
     Attributes:
         row: The event that was checked out; absent for a commit that is no event.
-        commit: The commit.
         files: The files that were written, relative to the work tree.
         branch: The branch that HEAD is on now; empty if it is detached, or stayed where it was.
         back: The branch that it was on before, or last if it was detached; empty if there is none to go back to.

@@ -120,7 +120,6 @@ class InstallResult:
 
     Attributes:
         name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
-        commit: The commit.
         skill: The skill's name.
         place: The skill's folder.
         before: What stood there; absent if nothing did.
@@ -143,7 +142,6 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
     """Put the skill of a revision where an agent looks for it, at once or not at all.
 
     Args:
-        context: Where to look.
         request: What the user asks for.
         agrees: Is asked whether something that somebody changed by hand may be replaced.
 

@@ -40,7 +40,6 @@ class Layer:
         name: What it was called: ``<run>/v<N>``, or a commit.
         run: Its run; empty for a commit that is no event.
         version: Its version; absent for what is none.
-        commit: The commit.
         installed: Fingerprint of what was put there.
         found: Fingerprint of what stood there before; empty if nothing did.
         kept: Name of the copy of that; empty if nothing stood there.

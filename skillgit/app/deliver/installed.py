@@ -35,7 +35,6 @@ class Installed:
         place: Its folder.
         skill: Its name.
         name: The version that was put there, ``<run>/v<N>``, or a commit.
-        commit: The commit of that.
         time: When.
         state: ``unchanged``, ``changed by hand`` or ``gone``.
         newer: The best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date.
@@ -102,7 +101,6 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
     """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
 
     Args:
-        context: Where to look.
         request: What the user asks for.
         agrees: Is asked whether something that somebody changed by hand since may be replaced.
 

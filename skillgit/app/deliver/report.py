@@ -50,7 +50,6 @@ class DiffExcerpt:
     """A difference, as much of it as has room.
 
     Attributes:
-        files: The files.
         left_out: How many changed lines are left out.
     """
 
@@ -210,7 +209,6 @@ class VersionStanding:
     """One version on one split.
 
     Attributes:
-        version: The version.
         n: Number of items.
         scored: How many of them have a score.
         score: The score under the run's metric.
@@ -235,7 +233,6 @@ class SplitProgress:
     """The seed and the best version on one split.
 
     Attributes:
-        split: The split.
         seed: The seed; absent where it has no score.
         best: The best version; absent where it has no score.
     """

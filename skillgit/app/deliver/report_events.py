@@ -84,7 +84,6 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
     """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full.
 
     Args:
-        context: Where to look.
         rows: The events of one run, oldest first.
         room: The room for differences; the newest events take theirs first.
     """

@@ -60,7 +60,6 @@ class RunReport:
         text: The lines of the best version's ``SKILL.md`` with their origins; absent where it has none.
         rules: The rules of the best version.
         item_map: Which item is solved by which version; absent where outcomes are not known here.
-        versions: The versions.
         rejected: The candidates that were rejected.
         slow: The slow updates, merged or not.
         skipped: Steps that ended without a candidate.

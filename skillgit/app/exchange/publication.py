@@ -67,7 +67,6 @@ def scan(context: Context, word: str | None = None, *, evidence: bool = False) -
     """Look at commits of a repository.
 
     Args:
-        context: Where to look.
         word: A revision, for everything that it leads to, or a range; None for what no remote has.
         evidence: Whether evidence and folded candidates are looked at too; only without a word.
 
@@ -89,8 +88,6 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
     """Look at the commits that ``tips`` lead to and ``bases`` do not.
 
     Args:
-        context: What is outside.
-        workspace: The repository.
         tips: Ids of the commits or annotated tags that are to be published, of whatever kind of ref.
         bases: Ids of what the other side has; those that are not in this repository are passed over.
 

@@ -36,7 +36,6 @@ class FetchResult:
     """What came in.
 
     Attributes:
-        remote: The remote.
         url: Its address, without credentials.
         refs: The refs that are new there or have moved since the last time.
     """
@@ -57,7 +56,6 @@ def fetch(
     """Bring in the runs of a remote as tracking copies; nothing of this repository's own moves.
 
     Args:
-        context: Where to look.
         remote: The remote; None for ``origin``, or the only one.
         with_rejected: Whether its rejected candidates come too.
         evidence: Whether evidence comes too.
@@ -104,7 +102,6 @@ class Pulled:
     """What became of a pull.
 
     Attributes:
-        remote: The remote.
         url: Its address, without credentials.
         dry_run: Whether nothing of this repository's own moved.
         main: What became of main; absent if the remote has none.

@@ -72,7 +72,6 @@ class Pushed:
     """What became of a push.
 
     Attributes:
-        remote: The remote.
         url: Its address, without credentials.
         dry_run: Whether nothing was sent.
         refs: What became of each ref, or would.

@@ -79,7 +79,6 @@ class RemoteRow:
     """A remote.
 
     Attributes:
-        name: Its name.
         url: Where it is fetched from, without credentials.
         push_url: Where it is pushed to, likewise.
     """
@@ -114,7 +113,6 @@ class RemoteShown:
     """A remote, looked into.
 
     Attributes:
-        remote: The remote.
         branches: How many branches it has.
         notes: Whether it has notes.
         runs: Its runs, and those of this repository.

@@ -187,7 +187,6 @@ class LintedSkill:
 
     Attributes:
         place: The folder, as a path, or as ``<commit>:<path>`` in a commit.
-        name: Its name.
         faults: Where it breaks a rule.
     """
 
@@ -224,7 +223,6 @@ def lint(context: Context, words: Sequence[str] = ()) -> Linted:
     """Check skill folders.
 
     Args:
-        context: Where to look.
         words: Folders that are skills or hold some, documents, or revisions; none for the context's folder. What
             exists as a path is taken for one.
 

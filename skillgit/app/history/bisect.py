@@ -144,7 +144,6 @@ class BisectRequest:
     """What the user asks for.
 
     Attributes:
-        item: The item.
         run: The run to look at, where no ends tell; None is the default run.
         ends: Two versions to look between; None for the newest flip of all.
         measure: Whether to roll out the item where an outcome is missing.
@@ -184,8 +183,6 @@ class Bisected:
     """What was found.
 
     Attributes:
-        run: The run.
-        item: The item.
         first: The oldest version that was looked at.
         last: The newest one.
         flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.

@@ -89,7 +89,6 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     """Return ``limit`` events from ``offset`` on.
 
     Args:
-        context: Where to look.
         narrowing: Which events are meant.
         offset: How many of the newest ones to leave out.
         limit: How many to return at most.

@@ -23,13 +23,11 @@ class CostRow:
     """What one part of a run cost, or all of it; what does not tell the part apart is empty or absent.
 
     Attributes:
-        run: The run.
         role: The role that asked; empty for calls of which the history does not tell it.
         stage: The stage that it asked in.
         model: The model that was asked, as ``backend/model``.
         version: The version that all since the version before it led to; absent for what came after the last version.
         step: The step; 0 for the start of a run.
-        epoch: The epoch.
         kind: The event, by its name in trailers.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         calls: Model calls.
@@ -124,7 +122,6 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     """Return what a run cost by role and stage, or by something else; nothing where there is no run.
 
     Args:
-        context: Where to look.
         run: The run; None for the default run.
         by: What to add up by; None for role and stage.
         all_runs: Add up by run instead, for all runs.

@@ -40,7 +40,6 @@ class Attempt:
 
     Attributes:
         name: What it is called: ``v7``, ``r18``.
-        commit: Its commit.
         version: The version; absent for a candidate.
         title: What it changed, in one line.
         outcome: The item's outcome; absent if it was not measured, like behind the point where a candidate was refused.
@@ -68,9 +67,7 @@ class ItemStory:
     """One item and all that was tried on it.
 
     Attributes:
-        run: The run.
         metric: The metric of the scores.
-        item: The item.
         task_type: The group that it is reported under.
         question: What the target was asked first, in full; empty if the evidence is not here.
         first: The first version that is known to have solved it; empty if none is.
@@ -113,8 +110,6 @@ class ItemTrajectory:
     """What happened on an item under one version or candidate.
 
     Attributes:
-        run: The run.
-        item: The item.
         attempt: The version or candidate, with the outcome.
         turns: The conversation after the system prompt, which holds the skill.
     """

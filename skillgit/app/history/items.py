@@ -37,7 +37,6 @@ class Column:
 
     Attributes:
         name: What it is called: ``v7``, ``r18``.
-        commit: Its commit.
         version: The version; absent for a candidate.
         score: Its score on the selection split under the run's metric.
         measured: Whether this very text was measured.
@@ -71,7 +70,6 @@ class ItemLine:
     """One item over the versions.
 
     Attributes:
-        item: The item.
         task_type: The group that it is reported under.
         first: The first version that is known to have solved it; empty if none is.
         flips: How often it changed between solved and not solved from one known outcome to the next.
@@ -102,7 +100,6 @@ class ItemTable:
     """The items of a run under its versions.
 
     Attributes:
-        run: The run.
         metric: The metric of the scores.
         columns: The versions, and candidates behind the version that they rest on.
         rows: The items that were asked for.

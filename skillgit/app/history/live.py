@@ -30,7 +30,6 @@ class StageCount:
     """How far one stage of the step is.
 
     Attributes:
-        stage: The stage.
         done: Items or calls that are done.
         total: Items or calls in all; 0 if that is not known.
     """
@@ -45,8 +44,6 @@ class PaceOrigin:
     """Where this process took up its first step; the pace is counted from there.
 
     Attributes:
-        step: The step.
-        stage: The stage.
         done: Items or calls of the stage that were done.
         total: Items or calls of the stage in all.
         seconds: Seconds after the process began.
@@ -94,7 +91,6 @@ class Snapshot:
     """One look at a run in the making.
 
     Attributes:
-        run: The run.
         pid: The process that trains it.
         command: The command that goes on with the run if the process is gone.
         limits: The caps.
@@ -208,7 +204,6 @@ def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> Li
     """Return how a run is going.
 
     Args:
-        context: Where to look.
         run: The run; empty for that of process ``pid``, and without one for any that is trained now.
         pid: The process whose run is meant; 0 for any.
         last: The run to tell of if none is trained now.

@@ -151,7 +151,6 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
     """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing.
 
     Args:
-        context: Where to look.
         rows: The events.
         patch: Whether to tell the changed lines.
         stat: Whether to tell how much changed in which file.

@@ -77,8 +77,6 @@ class Matrix:
     """Versions by models.
 
     Attributes:
-        run: The run.
-        split: The split.
         metric: The metric of the scores.
         models: The models, the run's own first.
         rows: The versions that have a score, oldest first, then candidates that were measured later.

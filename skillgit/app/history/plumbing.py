@@ -165,7 +165,6 @@ def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) ->
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
 
     Args:
-        context: Where to look.
         words: Revisions and ranges.
         short: Whether to shorten ids as git does.
 

@@ -34,7 +34,6 @@ class Shown:
 
     Attributes:
         row: Its line in the log.
-        event: The event.
         parents: The commit's parents.
         evidence_tree: Id of the tree that holds its evidence; empty without evidence.
         message: The commit message.

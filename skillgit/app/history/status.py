@@ -176,7 +176,6 @@ class Unfinished:
     """One event in the making.
 
     Attributes:
-        run: The run.
         what: What the event is, as ``step 4``.
         cost: What the ledger holds for it; its seconds are those of the calls, added up.
     """

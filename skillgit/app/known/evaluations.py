@@ -119,13 +119,11 @@ class KnownEvaluation:
 
     Attributes:
         source: ``note`` if ``skillgit eval`` measured it, ``run-finished`` if its run did at the end.
-        split: The split.
         item_set: Digest of the items.
         n: Number of items.
         scored: How many of them have a score.
         hard: Mean hard score of the scored items.
         soft: Mean soft score of the scored items.
-        seed: The seed.
         target: The model that worked on the items; empty where the run's is meant.
         environment: Digest of the environment; empty where the run's is meant.
         judge: The model that scored; empty where none was asked, and where the note does not tell.

@@ -55,7 +55,6 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
     """Yield every gate of a run, asked again, as far as the events agree with each other.
 
     Args:
-        repo: The repository.
         records: The events of the run, in order.
         min_coverage: The share of scored items below which the run's gate is indecisive.
     """

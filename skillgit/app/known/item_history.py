@@ -100,8 +100,6 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
     """Return the items of ``run`` under its versions.
 
     Args:
-        workspace: The repository.
-        run: The run.
         with_rejected: Whether to return candidates, too.
         item: The only item to return; all without it.
     """

@@ -69,7 +69,6 @@ class TrainAttempt:
     """What the target made of one train item.
 
     Attributes:
-        item: The item.
         task_type: The group that it is reported under.
         question: The end of what the target was asked; empty if that was not kept.
         answer: What it answered.
@@ -91,7 +90,6 @@ class StepEvidence:
     """The evidence of one event, read as far as it is asked for.
 
     Args:
-        repo: The repository.
         tree: Id of the evidence tree.
     """
 

@@ -68,7 +68,6 @@ class SplitScores:
     """A skill on one split.
 
     Attributes:
-        split: The split.
         item_set: Digest of its items.
         overall: The scores of all items.
         types: The scores of each task type.
@@ -109,7 +108,6 @@ class Evaluated:
         config: The configuration that they were measured by.
         environment: The environment's name.
         target: The model that worked on the items.
-        seed: The seed.
         metric: The score that comparisons compare.
         arms: The skills; those that were asked for first.
         comparisons: Every skill that was asked for against every other named for it, split by split.

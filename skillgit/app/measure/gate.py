@@ -61,7 +61,6 @@ class GateRequest:
         head: What would replace it.
         configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
         overrides: ``section.key=value`` for all of them; later ones win.
-        split: The split.
         rule: The name of the policy that the gate compares by; None as the configuration says.
         recorded_only: Whether to measure nothing.
         note: Whether to leave notes on the commits.
@@ -92,7 +91,6 @@ def gate(
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
 
     Args:
-        context: Where to look.
         request: What to compare.
         watcher: Looks on.
 

@@ -154,7 +154,6 @@ class ItemPair:
     """An item that scores differently.
 
     Attributes:
-        item: The item.
         task_type: The group that it is reported under.
         before: Its score at the base.
         after: Its score at the head.
@@ -242,10 +241,7 @@ class GateReport:
 
     Attributes:
         base: What the user called the base.
-        base_commit: Its commit.
         head: What the user called the head.
-        head_commit: Its commit.
-        split: The split.
         recorded_only: Whether only recorded outcomes were to be used.
         skills: The skills that the head changes.
         cost: What it cost.

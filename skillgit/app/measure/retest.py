@@ -45,7 +45,6 @@ class RetestRequest:
     Attributes:
         revisions: What to measure.
         model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
-        split: The split.
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave notes on the commits.
@@ -69,7 +68,6 @@ class RetestPlan:
 
     Attributes:
         target: The model.
-        split: The split.
         items: Number of its items.
         names: The versions.
     """
@@ -88,7 +86,6 @@ class RetestRow:
         name: How it is called.
         run: Its run; empty without one.
         version: Its version; absent for what is no version.
-        commit: Its commit.
         found: What it scored.
         score: The mean of that under the metric; absent if no item has a score.
         own: What the run recorded for it under its own target; absent if that is not here.
@@ -148,7 +145,6 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
 
     Args:
-        context: Where to look.
         request: What to measure.
         watcher: Looks on.
 

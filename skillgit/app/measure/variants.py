@@ -35,7 +35,6 @@ class Arm:
             skills that are measured together have the same.
         commit: Its commit; empty for no skill.
         row: The event that the commit holds; absent for a commit that is no event, and for no skill.
-        skill: The skill.
     """
 
     name: str

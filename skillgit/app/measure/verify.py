@@ -47,7 +47,6 @@ class VerifyRequest:
         revision: The version whose score is in question.
         sample: How many items to draw; all, if there are no more.
         seed: Decides which items are drawn.
-        split: The split.
         config: A configuration; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave a note on the commit.
@@ -73,7 +72,6 @@ class VerifyPlan:
     Attributes:
         name: The version.
         target: The model.
-        split: The split.
         items: How many items were drawn.
         of: How many the split has.
     """
@@ -118,7 +116,6 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
     Nothing is measured where it could not be compared: other items, another environment or another target model.
 
     Args:
-        context: Where to look.
         request: What to measure.
         watcher: Looks on.
 

@@ -20,7 +20,6 @@ class Context:
 
     Attributes:
         directory: Where to look for the repository; relative paths refer to it.
-        environ: Environment variables.
         clock: Returns the time, in UTC.
         entropy: Returns so many random bytes.
         as_of: The revision after which history is cut off, for use cases that only read; empty for all of it.

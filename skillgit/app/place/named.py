@@ -60,7 +60,6 @@ class NamedSkill:
 
     Attributes:
         skill: Its files.
-        commit: The commit.
         row: The event that the commit holds; absent for a commit that is no event.
     """
 

@@ -22,7 +22,6 @@ class Workspace:
     """A repository and its index.
 
     Attributes:
-        repo: The repository.
         index: Its index, up to date.
         past: Whether both end with an event of the past.
     """

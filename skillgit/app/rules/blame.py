@@ -88,7 +88,6 @@ class Blame:
         version: The version of the revision; absent if it is none.
         commit: The revision.
         path: The file, as the repository calls it.
-        lines: Its lines.
         absent: Whether evidence that some columns are made of is not here, as in a clone.
     """
 
@@ -121,7 +120,6 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
     """Return where each line of a file of a skill comes from.
 
     Args:
-        context: Where to look.
         revision: The version; the newest of the default run if empty.
         path: The file, inside the skill folder or as the repository calls it; ``SKILL.md`` if empty.
         lines: The stretches to return, in the order of the file; none for all of it.

@@ -103,9 +103,6 @@ _EMPTY = RuleText(())
 class RuleHistory:
     """Follows rules through a repository; every text is read, blamed and compared once.
 
-    Args:
-        workspace: The repository and its index.
-
     Attributes:
         tracer: Finds where lines come from.
     """
@@ -171,7 +168,6 @@ class RuleHistory:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
 
         Args:
-            commit: The commit.
             path: The file, as the repository calls it.
             is_document: Whether it is a skill's ``SKILL.md``; its name tells if this is not said.
         """

@@ -45,11 +45,7 @@ class TracedLine:
 
 
 class Tracer:
-    """Finds where lines come from; each file of each commit is blamed once.
-
-    Args:
-        workspace: The repository and its index.
-    """
+    """Finds where lines come from; each file of each commit is blamed once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -151,7 +147,6 @@ class Credits:
     """Credits the lines of one skill; every event is looked up once.
 
     Args:
-        workspace: The repository and its index.
         skill: The skill folder.
         start: The commit that the run started from; what lies before it is the seed.
     """

@@ -40,7 +40,6 @@ class Hit:
     """A rule that may be meant.
 
     Attributes:
-        rule: The rule.
         path: The file that it stands in, as the repository calls it.
         commit: A commit that has it.
         likeness: How well the words fit, out of 100.
@@ -78,7 +77,6 @@ def rules_like(
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
     Args:
-        workspace: The repository and its index.
         history: The rules of its texts.
         spot: The revision to look at first, its skill and its run.
         text: The words.

@@ -94,7 +94,6 @@ class Story:
         found: The event in history whose text has it; absent if the revision has it.
         others: Other rules that may have been meant, the most likely first.
         origin: The event that gave the rule these words; absent for what is no event of a run.
-        commit: Its commit.
         author: Who made that commit, where a person did.
         restored: The version that restored the rule; absent if it always stayed.
         credit: What it rests on.
@@ -139,7 +138,6 @@ def why(context: Context, query: str, revision: str = "", path: str = "") -> Sto
     """Return the story of a rule.
 
     Args:
-        context: Where to look.
         query: A number of a line, or words of the rule; if no rule has them, one that had them once.
         revision: The version; the newest of the default run if empty.
         path: The file, inside the skill folder or as the repository calls it; if empty, ``SKILL.md`` for a number,
@@ -162,7 +160,6 @@ class Stories:
     """The stories of the rules at one revision; what several of them need is read once.
 
     Args:
-        workspace: The repository and its index.
         history: The rules of its texts.
         place: The revision.
     """
@@ -271,7 +268,6 @@ class AddedLines:
 
     Attributes:
         texts: The lines.
-        words: Their words.
     """
 
     texts: list[str]

@@ -196,7 +196,6 @@ def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     author's word for it.
 
     Args:
-        repo: The repository.
         start: The record that started the run.
         setup: What is configured now.
     """

@@ -44,7 +44,6 @@ class EvalProgress:
 
     Attributes:
         name: The skill that is being measured.
-        split: The split.
         done: Items of it that are done.
         total: Items of it.
         before: Items of all skills and splits that were done before it.
@@ -83,8 +82,6 @@ class Sample:
 
     Attributes:
         name: How it is called.
-        skill: The skill.
-        items: The items.
         split: The split that they belong to.
         draw: Which draws; every number but 0 is a set of fresh ones, which the run itself never made.
     """
@@ -213,8 +210,6 @@ def open_session(
     """Open the ledger and the door to the models of ``setup``.
 
     Args:
-        context: What is outside.
-        workspace: The repository.
         setup: The configuration, its items and the ways to its models.
         caps: What the work may cost.
         run: The run that it is done for; empty for none.

@@ -44,7 +44,6 @@ class Asks:
     """Calls of the optimizer in one stage.
 
     Attributes:
-        stage: The stage.
         calls: How many, provided that every reply can be used.
         prompt: Tokens of a prompt.
         reply: Tokens of a reply.
@@ -139,7 +138,6 @@ class Planner:
         Args:
             stage: What for.
             skill: A skill of their length.
-            items: The items.
             times: Rollouts of each.
             rounds: How often the work waits for such rollouts.
         """

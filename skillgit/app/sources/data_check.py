@@ -39,7 +39,6 @@ class ItemFacts:
     """An item as its environment tells of it.
 
     Attributes:
-        item: The item.
         split: Where it stands.
         secrets: Its answers, and its inputs with the question first.
     """
@@ -198,7 +197,6 @@ class DataCheck:
     """What was found.
 
     Attributes:
-        environment: The environment.
         splits: Its splits; none if they could not be read.
         findings: What is wrong, faults first.
         notes: What the selection split can tell, and what could not be looked for.

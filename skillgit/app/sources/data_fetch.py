@@ -275,7 +275,6 @@ class FetchedData:
     """What was written.
 
     Attributes:
-        environment: The environment.
         place: The folder.
         source: The repository.
         revision: The commit that the rows are of.
@@ -305,7 +304,6 @@ def fetch(
     """Fetch the public data of the environment ``name`` and write it to a new folder.
 
     Args:
-        context: The outside world.
         name: An environment, installed or at ``path/to/file.py:Class``.
         to: The folder, ``data/<environment>`` if it is not named.
         revision: A commit of the repository, instead of the one that the environment names.

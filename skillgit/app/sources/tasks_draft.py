@@ -56,7 +56,6 @@ class Drafted:
 
     Attributes:
         path: The file that the drafts were added to.
-        ids: Their ids.
         refused: Why others were left out.
         removed: How many control and invisible characters were removed from what the model wrote.
         model: The model that wrote them.
@@ -85,7 +84,6 @@ def draft(
     """Let the optimizer's model draft tasks for a skill and add them, as drafts, to a file.
 
     Args:
-        context: The outside world.
         skill: A skill folder, a ``SKILL.md`` or a Markdown file.
         path: The file, which is made if it is missing.
         count: How many tasks to ask for.

@@ -92,9 +92,6 @@ class RoleHealth:
     """What is known of a role's model.
 
     Attributes:
-        role: The role.
-        backend: Its backend.
-        model: Its model.
         place: Where calls go: a server or a program; empty if the backend does not tell.
         version: The program's version.
         credential: As whom calls are made; never a secret.
@@ -138,7 +135,6 @@ class Checkup:
         machine: What this machine has.
         repository: The repository; absent outside of one.
         config: The configuration; empty if none was named.
-        roles: Its roles.
         prices_of: The day of the table of prices.
         contexts_of: The day of the table of contexts.
         notes: What the user should know of the configuration.
@@ -167,7 +163,6 @@ def doctor(
     """Return what this machine has and, with a configuration, how its models are.
 
     Args:
-        context: The outside world.
         config: A configuration file, or the name of a shipped one; None looks at the machine only.
         overrides: ``section.key=value``; later ones win.
         call: Whether each model that is not on this machine is asked one tiny question.

@@ -56,7 +56,6 @@ class ReportRow:
 
     Attributes:
         label: ``first``, ``best`` or ``last``.
-        version: The version.
         selection: Its score on the selection split under the gate's metric; None if nobody has measured it.
         test: Its score on the test split under the same metric; None if it was not measured.
     """
@@ -72,7 +71,6 @@ class Trained:
     """How training ended.
 
     Attributes:
-        run: The run.
         outcome: How it ended.
         sentence: One sentence that explains it.
         exit_code: What the process exits with.

@@ -41,7 +41,6 @@ class Publisher:
     """A watcher that hands everything on to another one, and publishes it.
 
     Args:
-        repo: The repository.
         snapshot: What is known before the run begins.
         watcher: Whom to hand on to.
 
@@ -197,8 +196,6 @@ def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: s
     """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it.
 
     Args:
-        repo: The repository.
-        run: The run.
         watcher: Whom to tell, too.
         caps: What the run may cost at most.
         command: The command that goes on with it.

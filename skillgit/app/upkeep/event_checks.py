@@ -141,7 +141,6 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
 
     Args:
         state: The run before it.
-        event: The event.
         rules: Metrics, with the share of the soft score, that the run's gates compared.
     """
     if isinstance(event, SlowMerged):

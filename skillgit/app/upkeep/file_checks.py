@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class NameChecks:
-    """Looks at the names that the events of one run bring; each name is found once, at the first event that has it.
-
-    Args:
-        repo: The repository.
-    """
+    """Looks at the names that the events of one run bring; each name is found once, at the first event that has it."""
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo

@@ -91,7 +91,6 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     """Check the invariants of a run, or of all.
 
     Args:
-        context: Where to look.
         run: The run; None for all.
         deep: Whether to ask every gate again, and to compare the index with one that is built anew.
         repair: Whether to mend what follows from the rest.

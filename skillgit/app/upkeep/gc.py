@@ -27,7 +27,6 @@ class Tidied:
     """What was done to a run, or would be.
 
     Attributes:
-        run: The run.
         folded: Candidates whose branches went into the attic.
         unfolded: Candidates that got their branches back.
         attic: Candidates that are in the attic afterwards.

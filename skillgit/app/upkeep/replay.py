@@ -32,10 +32,8 @@ class Replayed:
     """One event, made again.
 
     Attributes:
-        commit: Its commit.
         kind: What kind of event it is.
         label: What it is called, as ``v7`` or ``r17``.
-        title: Its title.
         gate: Whether its gate was asked again.
         patch: Whether its patch was applied to its base again.
         differing: What came out otherwise, one sentence each.
@@ -57,7 +55,6 @@ class Replay:
     """A run, made again.
 
     Attributes:
-        run: The run.
         events: Its events, oldest first.
         differing: What differs that lies in no event.
         index: Whether the index says what one that is built anew says.

@@ -45,8 +45,6 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     """Return what is wrong with ``run``.
 
     Args:
-        repo: The repository.
-        run: The run.
         budget: Step to the edit budget that the run's configuration gives it, if that is known.
 
     Raises:

@@ -26,7 +26,6 @@ class Case:
 
     Attributes:
         cls: The backend's class.
-        settings: Its settings.
         model: The model that is asked.
         messages: A conversation that it can answer, whose last message is the user's.
         echoes: Whether a reply repeats the last user message.

@@ -58,7 +58,6 @@ class RehearsalOutcome:
     Attributes:
         trajectory: What the environment says that the target did.
         scored: The score; None if there is no trajectory to score.
-        feedback: The feedback.
         target: The target, with what it heard.
         judge: The judge, with what it heard.
         blocked: The line that kept the event loop from running; empty if none did.

@@ -44,9 +44,7 @@ def fetch(
     """Bring the refs of ``remote`` in as tracking copies and return those that moved.
 
     Args:
-        repo: The repository.
         line: The connection.
-        remote: The remote.
         with_rejected: Whether refused candidates come too, as branches and in attics.
         evidence: Whether evidence comes too.
 
@@ -129,9 +127,7 @@ def fetch_releases(
     """Bring in the tags of releases that ``remote`` has and this repository does not; return them.
 
     Args:
-        repo: The repository.
         line: The connection.
-        remote: The remote.
         main: What its ``main`` is; the releases of the skills there come.
         dry_run: Whether only to ask.
 

@@ -79,7 +79,6 @@ class Joined:
     """What became of a run of another repository here, or would.
 
     Attributes:
-        run: The run.
         state: What became of it.
         moved: How many of its refs here moved.
         reason: Why it stays as it is, where it does.

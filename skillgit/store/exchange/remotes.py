@@ -28,7 +28,6 @@ class Remote:
     """Another repository under a short name.
 
     Attributes:
-        name: The name.
         url: Where it is fetched from.
         push_url: Where it is pushed to.
     """

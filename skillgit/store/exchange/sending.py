@@ -38,7 +38,6 @@ class Parcel:
     """What is to be sent of one run.
 
     Attributes:
-        run: The run.
         refs: Branches and tags, which arrive together or not at all.
         hidden: Hidden refs, which a host may refuse.
     """
@@ -78,8 +77,6 @@ def parcel(
     """Return what is to be sent of ``run``.
 
     Args:
-        repo: The repository.
-        run: The run.
         tips: Its refs here.
         there: Its refs in the other repository.
         form: How refused candidates travel.
@@ -231,7 +228,6 @@ def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRe
     Args:
         repo: The repository that has the objects.
         line: The connection.
-        remote: The remote.
         plans: What :func:`plan` returned.
         verify: Whether the user's own ``pre-push`` hook is asked.
 
@@ -329,8 +325,6 @@ class Unpushed:
     """A run with work that a remote does not have.
 
     Attributes:
-        run: The run.
-        remote: The remote.
         commits: How many commits of its line are not there; absent if nothing of the run is.
     """
 

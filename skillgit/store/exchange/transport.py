@@ -167,7 +167,6 @@ class RemoteConnection:
     """The connection to other repositories.
 
     Attributes:
-        environ: Environment variables.
         asks: Whether somebody is there whom git may ask for a password.
         shows: Whether git shall report progress.
         tell: Is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced.

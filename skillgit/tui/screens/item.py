@@ -40,8 +40,6 @@ class ItemScreen(Screen[None]):
     """One item, every attempt at it, and the trajectories of one attempt and of the version that it rests on.
 
     Args:
-        item: The item.
-        run: The run.
         version: What to begin with, as ``v7`` or ``r18``; the newest version without it.
     """
 

@@ -36,7 +36,6 @@ class Screens(AppService):
 
     Args:
         words: The command.
-        environ: Its environment variables.
         socket: Leads to the page.
     """
 
@@ -99,7 +98,6 @@ class WebPages:
     Args:
         title: What the page is called.
         words: The command of the screens.
-        environ: Its environment variables.
     """
 
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:

@@ -108,7 +108,6 @@ def serve(
     Args:
         site: Where.
         words: The command of the screens.
-        environ: Its environment variables.
         title: What the page is called.
         entropy: Returns so many random bytes.
         ready: Gets the link, which works once, when it works.

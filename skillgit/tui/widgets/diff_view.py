@@ -52,7 +52,6 @@ class Piece(NamedTuple):
     """A part of a line that has a row, or one half of a row, to itself.
 
     Attributes:
-        line: The line.
         shown: What is shown of it.
         start: Where the part begins in that.
         end: Where it ends.
@@ -110,7 +109,6 @@ class Arranged(NamedTuple):
 
     Attributes:
         layout: How they are divided.
-        rows: The rows.
         hunks: The row at which each hunk begins.
         top: Where the line stands now that was asked for; 0 if it is not there.
     """

@@ -92,7 +92,6 @@ class ExportedSkill:
 
     Attributes:
         row: The event of the version; absent for a commit that is no event.
-        commit: The commit.
         skill: The skill's name.
         place: The folder or the archive.
         archive: Whether it is an archive.

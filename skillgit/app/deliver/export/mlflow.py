@@ -45,10 +45,8 @@ class ExportedStore:
     """What was written.
 
     Attributes:
-        run: The run.
         place: The store.
         experiment: The name of the experiment.
-        experiment_id: Its id.
         run_id: The id of the run in the store.
         metrics: How many metrics it has.
     """

@@ -31,7 +31,6 @@ class ExportedLayout:
     """What was written.
 
     Attributes:
-        run: The run.
         place: The directory.
         files: How many files it has.
         steps: How many steps the run has.

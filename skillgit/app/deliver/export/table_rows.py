@@ -22,16 +22,11 @@ class EventTableRow:
     """One event. Scores are those of the selection split; ``score``, ``current`` and ``best`` what the gate compared.
 
     Attributes:
-        run: The run.
-        commit: Its commit.
         time: When it was committed, in UTC.
         kind: What kind it is.
         origin: Where its candidate comes from.
-        epoch: Its epoch.
-        step: Its step.
         version: The version that it made.
         base: The version that it was proposed on.
-        title: Its title.
         decision: What the gate decided.
         policy: How the gate compared.
         metric: What the gate compared.
@@ -109,14 +104,10 @@ class VersionRow:
     """One version.
 
     Attributes:
-        run: The run.
         version: Its number.
-        commit: Its commit.
         time: When it was committed, in UTC.
         kind: What kind of event made it.
         epoch: The epoch of that event.
-        step: Its step.
-        title: Its title.
         hard: Mean strict score on the selection split; absent if nobody measured it.
         soft: Mean score with partial credit.
         n: Number of items.
@@ -154,9 +145,6 @@ class ItemTableRow:
     """What one version did on one item of the selection split.
 
     Attributes:
-        run: The run.
-        version: The version.
-        item: The item.
         task_type: The group that it is reported under.
         hard: The strict score; absent if it failed to evaluate.
         soft: The score with partial credit.
@@ -177,14 +165,11 @@ class EditTableRow:
     """One applied edit of a candidate.
 
     Attributes:
-        run: The run.
         commit: The commit of the candidate.
-        step: Its step.
         version: The version that it became; absent if it was refused.
         decision: What the gate decided.
         place: Its place in the patch, from 1.
         op: What it did.
-        file: The file.
         support: How many trajectories it rests on.
         source: Whose observation it is.
         anchor: Where it was done; empty if the evidence is not here.

@@ -56,7 +56,6 @@ class ExportedTables:
     """What was written.
 
     Attributes:
-        run: The run.
         place: The folder or the file.
         rows: Table to the number of its rows.
     """
@@ -138,7 +137,6 @@ class RunData:
         outcome: How it ended; empty while it has not.
         config: The recorded configuration, section by section; empty if it is not here.
         events: Its events, oldest first.
-        versions: Its versions.
         items: The outcome of every selection item under every version that was measured, as far as they are here.
         edits: The edits of its candidates.
     """

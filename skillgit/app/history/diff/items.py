@@ -43,7 +43,6 @@ class ItemChange:
     """One item under two versions.
 
     Attributes:
-        item: The item.
         task_type: The group that it is reported under.
         before: Its score under the older version; absent if there is none.
         after: Its score under the newer version; absent if there is none.
@@ -156,7 +155,6 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
     Scores are those of the selection split under the metric of the run of ``b``.
 
     Args:
-        context: Where to look.
         a: A revision.
         b: Another one; without it ``a`` is compared with the version that it rests on.
 

@@ -59,7 +59,6 @@ class Deeds:
     them. Otherwise a rule is told by the event that brought it to its side.
 
     Args:
-        workspace: The repository and its index.
         history: The rules of its texts.
         both: The sides.
     """

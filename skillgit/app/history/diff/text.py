@@ -45,7 +45,6 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
     """Return what ``a`` and ``b`` name and which files of theirs are to be compared.
 
     Args:
-        workspace: The repository and its index.
         a: A revision.
         b: Another one; without it ``a`` is compared with what it was made from.
         paths: Files or folders, in the skill folder or in the repository; none for the skill folder.
@@ -141,7 +140,6 @@ def diff(
     """Return how the skill's text differs between the revisions ``a`` and ``b``.
 
     Args:
-        context: Where to look.
         a: A revision.
         b: Another one; without it ``a`` is compared with what it was made from.
         paths: Files or folders to compare; none for the skill folder.

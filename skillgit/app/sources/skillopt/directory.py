@@ -248,7 +248,6 @@ class Import:
         settings: Its configuration.
         texts: Turns its texts into versions.
         run: The name of the run.
-        steps: Its steps.
         summary: What it says of its end; empty if the run was interrupted.
         items: The items of the selection split, as far as they are known.
         story: The events so far.
@@ -312,7 +311,6 @@ class ReferenceSettings:
         sections: The keys that both have, under the names of skillgit; what it does not say is absent.
         digest: Digest of all of it.
         environment: The name of the environment; empty if it is not told.
-        models: The models.
         seed: The seed; 0 if it is not told.
         rule: The gate.
         mode: What a proposal was.

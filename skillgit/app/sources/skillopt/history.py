@@ -27,7 +27,6 @@ class Step:
 
     Attributes:
         number: 1-based over the whole run.
-        epoch: Its epoch.
         record: What history says of it; empty for a step that history passes over.
         action: What became of it; empty for a step that history passes over.
     """

@@ -61,7 +61,6 @@ def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Ou
     """Return the outcomes in ``folders``, which hold one batch each; None if none of them holds results.
 
     Args:
-        directory: The directory.
         folders: The folders with a ``results.jsonl``.
         name: What the conversations are called after, such as ``rollout``.
     """
@@ -153,7 +152,6 @@ class RecordedScore:
 
     Attributes:
         place: Which record, for sentences.
-        split: The split.
         hard: The strict score, if it is told.
         soft: The score with partial credit, if it is told.
         unneeded: Whether items without an outcome were left out because the decision did not need them.
@@ -177,7 +175,6 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
         claim: What the record says.
         outcomes: The outcomes of items, if they are here.
         items: The items of the split, as far as they are known.
-        seed: The seed.
     """
     evaluation = None
     if outcomes is not None and outcomes.scored:

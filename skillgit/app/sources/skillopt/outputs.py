@@ -152,7 +152,6 @@ class Imported:
     """What an import did, or would do.
 
     Attributes:
-        run: The run.
         skill: Path of its skill folder.
         events: How many events it has.
         written: How many of them were written now, or would be.

@@ -28,7 +28,6 @@ class Chapter:
     """One event with all that is written of it.
 
     Attributes:
-        event: The event.
         skill: What the skill folder holds; absent where it stays, or follows from the event.
         evidence: The artefacts, path to content.
         time: When it happened, as the files tell.
