@@ -330,9 +330,9 @@ class StoppedError(SkillgitError):
 
 def behind(error: BaseException) -> Iterator[BaseException]:
     """Yield ``error`` and what led to it, each once: an error that is raised again may lead back to itself."""
-    seen: set[int] = set()
+    visits: set[int] = set()
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
+    while cause is not None and id(cause) not in visits:
+        visits.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__

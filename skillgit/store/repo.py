@@ -96,10 +96,10 @@ class Repo:
         except pygit2.GitError as error:
             hint = f"echo 'ref: refs/heads/main' > {git_dir}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
-        gone = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
-        if gone is not None:
+        absent = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
+        if absent is not None:
             raise HistoryError(
-                f"this repository shares the objects of {shown(str(gone))}, which is not there",
+                f"this repository shares the objects of {shown(str(absent))}, which is not there",
                 hint="bring it back, or write where it is now into objects/info/alternates of the repository",
             )
         return repo
@@ -318,8 +318,8 @@ def _lenders(objects: Path) -> list[Path]:
         listing = folder / "info" / "alternates"
         if listing.is_file():
             lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            shared = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
-            folders.extend(path for path in shared if path not in folders)
+            lenders = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
+            folders.extend(path for path in lenders if path not in folders)
     return folders[1:]
 
 

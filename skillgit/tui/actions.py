@@ -96,9 +96,9 @@ class VersionActions(_Base, metaclass=AbstractNode):
                 ChoiceScreen("For which agent", numbered("install", targets)), partial(self._install, row)
             )
 
-    def _install(self, row: LogRow, chosen: str | None) -> None:
-        if chosen:
-            app_of(self).command(["install", str(row.address), "--to", *chosen.split()])
+    def _install(self, row: LogRow, target: str | None) -> None:
+        if target:
+            app_of(self).command(["install", str(row.address), "--to", *target.split()])
 
     def action_version_note(self) -> None:
         """Ask for a note on it, which later steps read."""

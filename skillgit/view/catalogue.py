@@ -200,14 +200,14 @@ def current(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
         return [], ()
     name, rest, sentences = words[0], [*words[1:]], []
     options = RENAMED_OPTIONS.get(name, {})
-    for place, word in enumerate(rest):
+    for index, word in enumerate(rest):
         option, equals, value = word.partition("=")
-        if option in options and not (option == "-o" and "=" in "".join(rest[place + 1 : place + 2])):
-            rest[place] = f"{options[option]}{equals}{value}"
+        if option in options and not (option == "-o" and "=" in "".join(rest[index + 1 : index + 2])):
+            rest[index] = f"{options[option]}{equals}{value}"
             sentences.append(f"skillgit {name} {option} is now {options[option]}")
     if name == "adopt" and "--undo" in rest:
         name, rest = "adopt --undo", [word for word in rest if word not in {"--undo", "--skill"}]
-    renamed = RENAMED.get(name)
-    if renamed is None:
+    successor = RENAMED.get(name)
+    if successor is None:
         return [name, *rest], tuple(sentences)
-    return [*(renamed.words or (name,)), *rest], (f"skillgit {name} is now {renamed.now}", *sentences)
+    return [*(successor.words or (name,)), *rest], (f"skillgit {name} is now {successor.now}", *sentences)

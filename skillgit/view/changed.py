@@ -29,11 +29,11 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
         yield dot.join((stays, _judged(result, screen)))
         yield following((f"skillgit show {_refused(result)}",), screen)
         return
-    told = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result, screen)]
+    parts = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result, screen)]
     if result.event is None:
-        yield dot.join((f"would write: {told[0]}", *told[1:]))
+        yield dot.join((f"would write: {parts[0]}", *parts[1:]))
         return
-    yield dot.join((*told, words.short(result.event.commit)))
+    yield dot.join((*parts, words.short(result.event.commit)))
     yield following((f"skillgit diff {result.run}/v{result.base} {result.run}/v{result.version}",), screen)
 
 

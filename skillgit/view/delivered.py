@@ -54,25 +54,25 @@ def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
 
 def installed(result: InstallResult) -> Iterator[str]:
     """Yield what was put where."""
-    place = one_line(result.place)
+    path = one_line(result.place)
     if result.held:
-        yield f"{place} holds {_called(result.name)} already"
+        yield f"{path} holds {_called(result.name)} already"
     elif not result.written:
         instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
-        yield f"would put {_called(result.name)} at {place}{instead}"
+        yield f"would put {_called(result.name)} at {path}{instead}"
     else:
         instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
-        yield f"{place} holds {_called(result.name)}{instead}; back: skillgit uninstall --to {quote(result.place)}"
+        yield f"{path} holds {_called(result.name)}{instead}; back: skillgit uninstall --to {quote(result.place)}"
 
 
 def uninstalled(result: UninstallResult) -> Iterator[str]:
     """Yield what is there again."""
     again = "nothing" if result.restored is None else _standing(result.restored)
-    place = one_line(result.place)
+    path = one_line(result.place)
     if result.written:
-        yield f"{place} holds {again} again"
+        yield f"{path} holds {again} again"
     else:
-        yield f"would leave nothing at {place}" if result.restored is None else f"would bring back {again} to {place}"
+        yield f"would leave nothing at {path}" if result.restored is None else f"would bring back {again} to {path}"
 
 
 def listed(rows: Sequence[Installed]) -> Iterator[str]:

@@ -145,8 +145,8 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
         over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
         yield "test", f"{run.metric} {test_score}, v{run.best_version}{over}"
     if status.detectable is not None:
-        detected = f"gains of {status.detectable * 100:.1f} points or more over the seed"
-        yield "detects", f"{detected}, four times out of five (paired test at {LEVEL:g})"
+        gains = f"gains of {status.detectable * 100:.1f} points or more over the seed"
+        yield "detects", f"{gains}, four times out of five (paired test at {LEVEL:g})"
     yield "spent", _spent(run, screen)
     for line in unfinished(status.unfinished, screen, with_run=False):
         yield "", line

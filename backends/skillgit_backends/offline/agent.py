@@ -31,8 +31,8 @@ def complete(messages: Sequence[Message]) -> str:
     scene = played((message.role, message.text) for message in messages)
     if scene is None:
         return f"<action>{_IDLE}</action>"
-    listed = _COMMANDS.findall(messages[-1].text)
-    possible = [line.strip() for line in listed[-1].splitlines()] if listed else []
+    commands = _COMMANDS.findall(messages[-1].text)
+    possible = [line.strip() for line in commands[-1].splitlines()] if commands else []
     player = _Player(scene=scene, orders=read_skill(skill_text(messages)), possible=possible)
     return f"<action>{player.command()}</action>"
 
@@ -87,47 +87,47 @@ class _Player:
 
     def _treat(self, chore: Chore) -> str:
         scene = self.scene
-        place = next((place for place in scene.places if kind(place) == APPLIANCES[chore]), "")
-        if not place:
+        spot = next((spot for spot in scene.places if kind(spot) == APPLIANCES[chore]), "")
+        if not spot:
             return self._search(APPLIANCES[chore])
-        return f"{chore} {scene.holding} with {place}" if scene.here == place else f"go to {place}"
+        return f"{chore} {scene.holding} with {spot}" if scene.here == spot else f"go to {spot}"
 
     def _to_lamp(self) -> str:
         scene = self.scene
-        for lamp, place in scene.where(scene.task.target):
-            return f"use {lamp}" if scene.here == place else f"go to {place}"
+        for lamp, spot in scene.where(scene.task.target):
+            return f"use {lamp}" if scene.here == spot else f"go to {spot}"
         return self._search(scene.task.target)
 
     def _put_down(self) -> str:
         scene = self.scene
-        before = [place for _, place in scene.dropped]
-        place = next((place for place in [*before, *scene.places] if kind(place) == scene.task.target), "")
-        if not place:
+        before = [spot for _, spot in scene.dropped]
+        spot = next((spot for spot in [*before, *scene.places] if kind(spot) == scene.task.target), "")
+        if not spot:
             return _IDLE
-        if scene.here != place:
-            return f"go to {place}"
-        if place in scene.closed and self.opens:
-            return f"open {place}"
-        ends = (f"{scene.holding} to {place}", f"{scene.holding} in/on {place}")
-        default = f"put {scene.holding} in/on {place}"
+        if scene.here != spot:
+            return f"go to {spot}"
+        if spot in scene.closed and self.opens:
+            return f"open {spot}"
+        ends = (f"{scene.holding} to {spot}", f"{scene.holding} in/on {spot}")
+        default = f"put {scene.holding} in/on {spot}"
         return next((command for command in self.possible if command.endswith(ends)), default)
 
     def _fetch(self) -> str:
         scene, task = self.scene, self.scene.task
-        delivered = {name for name, place in scene.dropped if kind(place) == task.target}
-        if len(delivered) >= (2 if task.chore is Chore.BOTH and self.orders.on(Chore.BOTH) else 1):
+        names_there = {name for name, spot in scene.dropped if kind(spot) == task.target}
+        if len(names_there) >= (2 if task.chore is Chore.BOTH and self.orders.on(Chore.BOTH) else 1):
             return _IDLE
         if self.orders.on(Chore.TAKE_ANY) and scene.contents.get(scene.here):
             take = next((command for command in self.possible if command.startswith("take ")), "")
             if take:
                 return take
         within_reach = [
-            (name, place)
-            for name, place in scene.where(task.thing)
-            if name not in delivered and place not in scene.closed
+            (name, spot)
+            for name, spot in scene.where(task.thing)
+            if name not in names_there and spot not in scene.closed
         ]
-        for name, place in sorted(within_reach, key=lambda entry: entry[1] != scene.here):
-            return f"take {name} from {place}" if place == scene.here else f"go to {place}"
+        for name, spot in sorted(within_reach, key=lambda entry: entry[1] != scene.here):
+            return f"take {name} from {spot}" if spot == scene.here else f"go to {spot}"
         return self._search(task.thing)
 
     def _search(self, thing: str) -> str:
@@ -138,8 +138,8 @@ class _Player:
             return f"close {scene.here}"
         order = scene.places
         if self.orders.on(Chore.LIKELY):
-            order = sorted(order, key=lambda place: rank(thing, kind(place)))
-        fresh = next((place for place in order if place not in scene.visited), "")
+            order = sorted(order, key=lambda spot: rank(thing, kind(spot)))
+        fresh = next((spot for spot in order if spot not in scene.visited), "")
         if fresh or not order:
             return f"go to {fresh}" if fresh else _IDLE
         # Every place was visited: go round once more.

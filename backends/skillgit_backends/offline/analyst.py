@@ -71,29 +71,29 @@ def complete(messages: Sequence[Message]) -> str:
 def analyse_failures(briefing: Briefing) -> Answer:
     """Group the failures by cause and propose rules against the commonest."""
     document, seed, avoid = briefing.document, briefing.text, briefing.rejected_lines
-    stated = rules_in(document)
-    items = by_cause(briefing.attempts, stated)
+    rules_present = rules_in(document)
+    items = by_cause(briefing.attempts, rules_present)
     edits = list[Answer]()
-    taken, covered = set[str](), list[StrEnum]()
+    anchors, causes = set[str](), list[StrEnum]()
     for rule in (rule for rule in items if rule in HARMFUL):
-        change = _undo(document, rule, stated, seed)
-        if change and change["anchor"] not in taken:
+        change = _undo(document, rule, rules_present, seed)
+        if change and change["anchor"] not in anchors:
             edits.append(change | {"items": items[rule], "support": len(items[rule])})
-            taken.add(change["anchor"])
-            covered.append(RULES[rule].remedy or rule)
+            anchors.add(change["anchor"])
+            causes.append(RULES[rule].remedy or rule)
     unsayable = frozenset(rule for rule in RULES if not wording(rule, "", avoid))
-    for rule in _choose(briefing, items, stated | unsayable):
+    for rule in _choose(briefing, items, rules_present | unsayable):
         text = wording(rule, seed, avoid)
-        if text and rule not in covered:
-            change = added_rule(document, text, support=len(items.get(rule, ())) or 1, taken=taken)
+        if text and rule not in causes:
+            change = added_rule(document, text, support=len(items.get(rule, ())) or 1, anchors=anchors)
             edits.append(change | {"items": items.get(rule, [])})
-            covered.append(rule)
+            causes.append(rule)
     edits = edits or _reword(briefing, items) or _advise(briefing)
-    edits, covered = edits[: briefing.budget], covered[: briefing.budget]
+    edits, causes = edits[: briefing.budget], causes[: briefing.budget]
     return {
         "findings": [{"pattern": RULES[rule].symptom, "count": len(ids), "items": ids} for rule, ids in items.items()],
         "title": title_of_edits(edits, "no change"),
-        "reasoning": _reasoning(items, covered, len(briefing.attempts)),
+        "reasoning": _reasoning(items, causes, len(briefing.attempts)),
         "edits": edits,
     }
 
@@ -106,33 +106,33 @@ def _subject(briefing: Briefing) -> Subject:
 def _tried(briefing: Briefing) -> frozenset[StrEnum]:
     """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
     memory = briefing.section("memory")
-    remembered = {rule for rule in HARMFUL if RULES[rule].label in memory}
-    rejected = [line for step in briefing.steps() if not step.accepted for line in step.added]
-    return frozenset(remembered.union(*(rules_in(line) for line in rejected)))
+    from_memory = {rule for rule in HARMFUL if RULES[rule].label in memory}
+    lines = [line for step in briefing.steps() if not step.accepted for line in step.added]
+    return frozenset(from_memory.union(*(rules_in(line) for line in lines)))
 
 
-def _choose(briefing: Briefing, items: Mapping[StrEnum, list[str]], stated: frozenset[StrEnum]) -> list[StrEnum]:
+def _choose(briefing: Briefing, items: Mapping[StrEnum, list[str]], rules_present: frozenset[StrEnum]) -> list[StrEnum]:
     """Return the rules to propose: those that several failures ask for, and now and then one that overshoots."""
-    seed, tried = briefing.text, _tried(briefing)
-    missing = [rule for rule in items if rule not in HARMFUL | stated]
-    missing.sort(key=lambda rule: rule in tried)
+    seed, attempts = briefing.text, _tried(briefing)
+    missing = [rule for rule in items if rule not in HARMFUL | rules_present]
+    missing.sort(key=lambda rule: rule in attempts)
     common = [rule for rule in missing if len(items[rule]) >= _FEW]
     rare = [rule for rule in missing if len(items[rule]) < _FEW]
-    chosen = common[: 1 if draw(seed, "how many", 3) else _RULES_AT_ONCE]
+    choice = common[: 1 if draw(seed, "how many", 3) else _RULES_AT_ONCE]
     tempting = [RULES[rule].overshoot for rule in (*rare, *reversed(missing)) or items]
     tempting += [] if missing else _subject(briefing).guesses
-    hasty = [rule for rule in tempting if rule is not None and rule not in tried | stated]
+    hasty = [rule for rule in tempting if rule is not None and rule not in attempts | rules_present]
     if hasty and draw(seed, "hasty", 100) < (_HASTY_IF_RARE if rare else _HASTY):
-        return [hasty[0]] if draw(seed, "alone", 3) == 0 or not chosen else [*chosen[:1], hasty[0]]
-    return chosen or missing[:1]
+        return [hasty[0]] if draw(seed, "alone", 3) == 0 or not choice else [*choice[:1], hasty[0]]
+    return choice or missing[:1]
 
 
-def _undo(document: str, rule: StrEnum, stated: frozenset[StrEnum], seed: str) -> Answer | None:
+def _undo(document: str, rule: StrEnum, rules_present: frozenset[StrEnum], seed: str) -> Answer | None:
     """Return an edit that takes a harmful rule out, putting the rule that was meant in its place if it is missing."""
     line, remedy = line_asking(document, rule), RULES[rule].remedy
     if not line:
         return None
-    if remedy is None or remedy in stated:
+    if remedy is None or remedy in rules_present:
         return edit("delete", anchor=line)
     return edit("replace", anchor=line, content=f"- {wording(remedy, seed)}")
 
@@ -161,18 +161,18 @@ def _advise(briefing: Briefing) -> list[Answer]:
     )
     if not text or not briefing.attempts or draw(seed, "advise", 5) == 0:
         return []
-    return [added_rule(briefing.document, text, support=len(briefing.attempts), taken=set())]
+    return [added_rule(briefing.document, text, support=len(briefing.attempts), anchors=set())]
 
 
-def _reasoning(items: Mapping[StrEnum, list[str]], covered: list[StrEnum], size: int) -> str:
+def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: int) -> str:
     if not items:
         return f"None of the {size} failures shows a cause that a rule would mend."
     rule, ids = next(iter(items.items()))
     sentence = f"In {len(ids)} of {size} failures {RULES[rule].symptom}."
-    hasty = next((rule for rule in covered if rule in HARMFUL), None)
+    hasty = next((rule for rule in causes if rule in HARMFUL), None)
     if hasty is not None:
         return f"{sentence} A simple rule should cover the rest: {RULES[hasty].label}."
-    return sentence if covered else f"{sentence} The skill says so already; closer reading may help."
+    return sentence if causes else f"{sentence} The skill says so already; closer reading may help."
 
 
 def analyse_successes(briefing: Briefing) -> Answer:
@@ -183,8 +183,8 @@ def analyse_successes(briefing: Briefing) -> Answer:
     symptom, text = subject.strengths[draw(seed, "habit", len(subject.strengths))]
     if subject.lure and chance < _LURED and subject.lure[1] not in _tried(briefing) | rules_in(briefing.document):
         symptom, text = subject.lure[0], wording(subject.lure[1], seed)
-    stated = normalised(text) in briefing.rejected_lines or normalised(text) in normalised(briefing.document)
-    if len(items) < _FEW or chance >= _ADVISES or stated:
+    is_present = normalised(text) in briefing.rejected_lines or normalised(text) in normalised(briefing.document)
+    if len(items) < _FEW or chance >= _ADVISES or is_present:
         return {"findings": [], "title": "no change", "reasoning": "The skill says what matters.", "edits": []}
     edits = [edit("append", content=f"- {text}", support=len(items)) | {"items": items}]
     return {

@@ -98,19 +98,19 @@ class AnswerCandidate:
 
 def candidates(sentence: str) -> list[AnswerCandidate]:
     """Return the candidates of ``sentence`` in order of appearance."""
-    found: list[AnswerCandidate] = []
-    masked = sentence
+    options: list[AnswerCandidate] = []
+    rest = sentence
     for match in _QUOTE.finditer(sentence):
-        found.append(AnswerCandidate(core=match.group("inner").strip(" ,."), shape=Shape.QUOTE, start=match.start()))
-        masked = _blank(masked, match.start(), match.end())
-    for match in _DATE.finditer(masked):
-        found.append(AnswerCandidate(core=match.group(), shape=Shape.DATE, start=match.start()))
-        masked = _blank(masked, match.start(), match.end())
-    for start, end in _name_spans(masked):
-        found.append(_name(sentence, start, end))
-        masked = _blank(masked, start, end)
-    found.extend(_number(match) for match in _NUMBER.finditer(masked))
-    return sorted(found, key=lambda candidate: candidate.start)
+        options.append(AnswerCandidate(core=match.group("inner").strip(" ,."), shape=Shape.QUOTE, start=match.start()))
+        rest = _blank(rest, match.start(), match.end())
+    for match in _DATE.finditer(rest):
+        options.append(AnswerCandidate(core=match.group(), shape=Shape.DATE, start=match.start()))
+        rest = _blank(rest, match.start(), match.end())
+    for start, end in _name_spans(rest):
+        options.append(_name(sentence, start, end))
+        rest = _blank(rest, start, end)
+    options.extend(_number(match) for match in _NUMBER.finditer(rest))
+    return sorted(options, key=lambda candidate: candidate.start)
 
 
 def title_candidate(title: str) -> AnswerCandidate:
@@ -122,12 +122,12 @@ def title_candidate(title: str) -> AnswerCandidate:
 
 def lower_mentions(sentence: str, titles: frozenset[str]) -> list[AnswerCandidate]:
     """Return mentions, in lower case, of things that a document is titled after ("tungsten")."""
-    found = []
+    mentions = []
     for title in sorted(titles):
         match = re.search(rf"(?<![\w-]){re.escape(title)}(?![\w-])", sentence)
         if match:
-            found.append(_name(sentence, match.start(), match.end()))
-    return found
+            mentions.append(_name(sentence, match.start(), match.end()))
+    return mentions
 
 
 def _blank(text: str, start: int, end: int) -> str:

@@ -50,12 +50,12 @@ def causes(attempt: TaskAttempt) -> Sequence[StrEnum]:
     return _causes_in_game(scene) if scene else _causes_in_answer(attempt)
 
 
-def by_cause(attempts: Iterable[TaskAttempt], stated: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
+def by_cause(attempts: Iterable[TaskAttempt], rules_present: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
     """Return the ids of the failures by cause, the commonest first; a harmful rule counts only where it is stated."""
     items: dict[StrEnum, list[str]] = {}
     for attempt in attempts:
         for rule in causes(attempt):
-            if rule not in HARMFUL or rule in stated:
+            if rule not in HARMFUL or rule in rules_present:
                 items.setdefault(rule, []).append(attempt.item)
     order = list(RULES)
     return dict(sorted(items.items(), key=lambda entry: (-len(entry[1]), order.index(entry[0]))))
@@ -111,9 +111,9 @@ def _causes_in_answer(attempt: TaskAttempt) -> list[Habit]:
 
 def _surplus(case: _Case) -> list[Habit]:
     """Say what the answer has too much of, around the expected answer."""
-    answer, expected = _tokens(case.answer), _tokens(case.expected)
-    start = _find(expected, answer)
-    before, after = answer[:start], answer[start + len(expected) :]
+    answer, expectation = _tokens(case.answer), _tokens(case.expected)
+    start = _find(expectation, answer)
+    before, after = answer[:start], answer[start + len(expectation) :]
     is_sentence = any(_tokens(sentence) == answer for sentence in case.sentences)
     if re.fullmatch(r"\d{4}", case.expected) and any(candidate.year for candidate in candidates(case.answer)):
         return [Habit.SENTENCE, Habit.SPAN] if is_sentence else [Habit.YEAR]
@@ -127,45 +127,48 @@ def _surplus(case: _Case) -> list[Habit]:
     ]
     habits = [habit for habit, shows in signs if shows]
     outside = _tokens(re.sub(r"\([^)]*\)", "", case.answer))
-    is_long = not habits or len(outside) - len(expected) > len(before) + 1
+    is_long = not habits or len(outside) - len(expectation) > len(before) + 1
     return [*habits, Habit.SPAN] if is_long else habits
 
 
 def _elsewhere(case: _Case) -> list[Habit]:
     """Say why the expected answer was passed over for another one, harmful rules first."""
-    answer, expected = case.answer, case.expected
-    is_year = any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", expected)
-    is_other_page = case.naming(expected)[:1] not in ([], [0]) and 0 in case.naming(answer)
+    answer, expectation = case.answer, case.expected
+    is_year = any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", expectation)
+    is_other_page = case.naming(expectation)[:1] not in ([], [0]) and 0 in case.naming(answer)
     signs = [
         (Habit.ANY_YEAR, is_year),
         (Habit.ANY_TITLE, any(_tokens(document.title) == _tokens(answer) for document in case.documents)),
         (Habit.FIRST_DOCUMENT, is_other_page),
-        (Habit.ONE_WORD, len(_tokens(answer)) == 1 < len(_tokens(expected))),
-        (Habit.THIS_TITLE, case.question.is_clue and any(_is_title(expected, page.title) for page in case.documents)),
-        (Habit.HEDGE, is_hedged(case.sentence_of(answer)) and not is_hedged(case.sentence_of(expected))),
+        (Habit.ONE_WORD, len(_tokens(answer)) == 1 < len(_tokens(expectation))),
+        (
+            Habit.THIS_TITLE,
+            case.question.is_clue and any(_is_title(expectation, page.title) for page in case.documents),
+        ),
+        (Habit.HEDGE, is_hedged(case.sentence_of(answer)) and not is_hedged(case.sentence_of(expectation))),
         (Habit.ECHO, bool(topics(answer)) and topics(answer) <= case.question.words),
-        (Habit.TYPE, _fits(case, answer) <= _MISFIT < _fits(case, expected)),
-        (Habit.REPEAT, len(case.naming(expected)) > max(1, len(case.naming(answer)))),
+        (Habit.TYPE, _fits(case, answer) <= _MISFIT < _fits(case, expectation)),
+        (Habit.REPEAT, len(case.naming(expectation)) > max(1, len(case.naming(answer)))),
     ]
     return [habit for habit, shows in signs if shows]
 
 
-def _is_title(expected: str, title: str) -> bool:
+def _is_title(expectation: str, title: str) -> bool:
     bare = _tokens(re.sub(r"\([^)]*\)", "", title))
-    return bare == _tokens(expected) or [word for word in bare if word not in CATEGORY_NOUNS] == _tokens(expected)
+    return bare == _tokens(expectation) or [word for word in bare if word not in CATEGORY_NOUNS] == _tokens(expectation)
 
 
 def _fits(case: _Case, text: str) -> float:
     sentence = case.sentence_of(text)
-    wanted = _tokens(text)
+    tokens = _tokens(text)
     scores = [
         fit(candidate, sentence, case.question.wanted)
         for candidate in candidates(sentence)
-        if _find(_tokens(candidate.core), wanted) >= 0 or _find(wanted, _tokens(candidate.core)) >= 0
+        if _find(_tokens(candidate.core), tokens) >= 0 or _find(tokens, _tokens(candidate.core)) >= 0
     ]
     if scores:
         return max(scores)
-    is_figure = any(found.shape in (Shape.DATE, Shape.NUMBER) for found in candidates(text))
+    is_figure = any(option.shape in (Shape.DATE, Shape.NUMBER) for option in candidates(text))
     return _MISFIT if is_figure else 0.0
 
 
@@ -185,32 +188,34 @@ def _causes_in_game(scene: Scene) -> list[Chore]:
 
 def _missing(scene: Scene) -> list[Chore]:
     task = scene.task
-    delivered = [name for name, place in scene.dropped if kind(name) == task.thing and kind(place) == task.target]
-    held = kind(scene.holding) == task.thing
-    if task.chore is Chore.LAMP and held:
+    names_there = [name for name, spot in scene.dropped if kind(name) == task.thing and kind(spot) == task.target]
+    is_in_hand = kind(scene.holding) == task.thing
+    if task.chore is Chore.LAMP and is_in_hand:
         return [Chore.LAMP if not scene.lit and scene.count("examine ") else Chore.LIKELY]
-    if delivered and task.chore in APPLIANCES:
-        return [] if any((name, task.chore) in scene.treated for name in delivered) else [task.chore]
-    if delivered and task.chore is Chore.BOTH:
+    if names_there and task.chore in APPLIANCES:
+        return [] if any((name, task.chore) in scene.treated for name in names_there) else [task.chore]
+    if names_there and task.chore is Chore.BOTH:
         return _failed_search(scene) if _went_on(scene) else [Chore.BOTH]
-    if held and scene.here in scene.closed and _refusals(scene) >= _TWO:
+    if is_in_hand and scene.here in scene.closed and _refusals(scene) >= _TWO:
         return [Chore.OPEN]
-    return [] if held or delivered else _failed_search(scene)
+    return [] if is_in_hand or names_there else _failed_search(scene)
 
 
 def _failed_search(scene: Scene) -> list[Chore]:
-    unopened = [place for place in scene.visited if place in scene.closed - scene.opened]
-    return [Chore.OPEN if len(unopened) >= _TWO else Chore.LIKELY]
+    shut = [spot for spot in scene.visited if spot in scene.closed - scene.opened]
+    return [Chore.OPEN if len(shut) >= _TWO else Chore.LIKELY]
 
 
 def _went_on(scene: Scene) -> bool:
     """Say whether the search went on after the first object was put down."""
-    put = next((at for at, (_, seen) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", seen)), 0)
+    put = next(
+        (at for at, (_, observation) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", observation)), 0
+    )
     return sum(command.startswith("go to ") for command, _ in scene.steps[put + 1 :]) >= _TWO
 
 
 def _refusals(scene: Scene) -> int:
-    return sum(seen.startswith(NOTHING) for _, seen in scene.steps[-_SEVERAL:])
+    return sum(observation.startswith(NOTHING) for _, observation in scene.steps[-_SEVERAL:])
 
 
 def _harmful(scene: Scene) -> list[Chore]:
@@ -218,7 +223,7 @@ def _harmful(scene: Scene) -> list[Chore]:
     signs = (
         (Chore.TAKE_ANY, bool(scene.holding) and kind(scene.holding) != scene.task.thing),
         *((chore, scene.count(verb) >= _SEVERAL) for chore, verb in verbs),
-        (Chore.SURFACES, any(place in scene.closed - scene.opened for place in scene.visited)),
+        (Chore.SURFACES, any(spot in scene.closed - scene.opened for spot in scene.visited)),
         (
             Chore.CLEAN_ALL,
             scene.task.chore is not Chore.CLEAN and any(chore is Chore.CLEAN for _, chore in scene.treated),

@@ -41,35 +41,35 @@ def slow_update(briefing: Briefing) -> Answer:
     """Write guidance against what fails with both versions, or fails anew, and that no rule addresses yet."""
     seed, failing = briefing.text, _failing(briefing, most=2)
     standing = [bare(line) for line in briefing.section("guidance").splitlines() if line.strip()]
-    stated = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))
-    missing = [rule for rule in failing if rule not in HARMFUL | stated][:_MOST_NEW]
-    added = [wording(rule, seed) for rule in missing]
-    if not added and not standing and draw(seed, "quiet", 3):
-        added = [GENERAL_GUIDANCE[draw(seed, "general", len(GENERAL_GUIDANCE))]]
-    guidance = [*(line for line in standing if not rules_in(line) & HARMFUL), *added][:_MOST_BULLETS]
+    rules_present = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))
+    missing = [rule for rule in failing if rule not in HARMFUL | rules_present][:_MOST_NEW]
+    lines = [wording(rule, seed) for rule in missing]
+    if not lines and not standing and draw(seed, "quiet", 3):
+        lines = [GENERAL_GUIDANCE[draw(seed, "general", len(GENERAL_GUIDANCE))]]
+    guidance = [*(line for line in standing if not rules_in(line) & HARMFUL), *lines][:_MOST_BULLETS]
     counts = Counter(attempt.category.replace("_", " ") for attempt in briefing.pairs)
-    compared = ", ".join(f"{count} {category}" for category, count in sorted(counts.items())) or "none"
+    counts_text = ", ".join(f"{count} {category}" for category, count in sorted(counts.items())) or "none"
     cause = f"What fails most has to do with: {RULES[failing[0]].label}." if failing else "Nothing in particular fails."
     return {
         "title": title((RULES[rule].label for rule in missing), "keep what holds") if guidance else "no guidance",
-        "reasoning": f"Compared tasks: {compared}. {cause}",
+        "reasoning": f"Compared tasks: {counts_text}. {cause}",
         "guidance": "\n".join(f"- {line}" for line in guidance),
     }
 
 
 def memory(briefing: Briefing) -> Answer:
     """Write down which kinds of edit passed the gate and which did not, adding to the memory that there is."""
-    accepted, rejected = (_remembered(briefing.section("memory"), word) for word in ("accepted", "rejected"))
+    acceptances, rejections = (_remembered(briefing.section("memory"), word) for word in ("accepted", "rejected"))
     for step in briefing.steps():
         rules = frozenset[StrEnum]().union(*(rules_in(line) for line in step.added))
         if step.accepted:
-            accepted |= rules - HARMFUL
+            acceptances |= rules - HARMFUL
         else:
-            rejected |= rules & HARMFUL or (rules if len(rules) == 1 else frozenset())
+            rejections |= rules & HARMFUL or (rules if len(rules) == 1 else frozenset())
     failing = [rule for rule in _failing(briefing) if rule not in HARMFUL][:3]
     facts = (
-        ("Kinds of edit that the gate accepted", accepted),
-        ("Kinds of edit that it rejected, as they overshoot or change nothing", rejected - accepted),
+        ("Kinds of edit that the gate accepted", acceptances),
+        ("Kinds of edit that it rejected, as they overshoot or change nothing", rejections - acceptances),
         ("Still failing", failing),
     )
     lines = [f"- {fact}: {'; '.join(labels(rules))}." for fact, rules in facts if rules]
@@ -100,42 +100,42 @@ def reflect(briefing: Briefing) -> Answer:
     """Take back rules that overshoot or repeat another one, and try the good half of what was rejected whole."""
     steps = briefing.steps("record")
     edits = [*_removals(briefing.document), *_halves(briefing.document, steps)][: briefing.budget]
-    accepted = sum(step.accepted for step in steps)
+    acceptances = sum(step.accepted for step in steps)
     conclusion = (
         "What they left to do follows from the record." if edits else "Nothing in the record asks for a change."
     )
     return {
         "title": title_of_edits(edits, "no change"),
-        "reasoning": f"{accepted} of {len(steps)} steps of the epoch were accepted. {conclusion}",
+        "reasoning": f"{acceptances} of {len(steps)} steps of the epoch were accepted. {conclusion}",
         "edits": edits,
     }
 
 
 def _removals(document: str) -> list[Answer]:
     """Return edits that delete rules which overshoot, and rules that an earlier line asks for as well."""
-    stated: set[StrEnum] = set()
+    rules_present: set[StrEnum] = set()
     edits: list[Answer] = []
     for line in body_lines(document):
         rules = rules_in(line)
-        if rules and (rules <= HARMFUL or rules <= stated) and BULLET.match(line):
+        if rules and (rules <= HARMFUL or rules <= rules_present) and BULLET.match(line):
             edits.append(edit("delete", anchor=line))
-        stated |= rules
+        rules_present |= rules
     return edits
 
 
 def _halves(document: str, steps: Iterable[EarlierStep]) -> list[Answer]:
     """Return edits that add the rules of rejected steps whose company was what broke them."""
-    rejected = [step.added for step in steps if not step.accepted]
-    alone = frozenset(normalised(line) for added in rejected if len(added) == 1 for line in added)
-    stated, edits, taken = rules_in(document), list[Answer](), set[str]()
-    for added in rejected:
-        if len(added) == 1 or not any(rules_in(line) & HARMFUL for line in added):
+    rejections = [step.added for step in steps if not step.accepted]
+    alone = frozenset(normalised(line) for lines in rejections if len(lines) == 1 for line in lines)
+    rules_present, edits, anchors = rules_in(document), list[Answer](), set[str]()
+    for lines in rejections:
+        if len(lines) == 1 or not any(rules_in(line) & HARMFUL for line in lines):
             continue
-        for line in added:
+        for line in lines:
             rules = rules_in(line)
-            if rules and not rules & (HARMFUL | stated) and normalised(line) not in alone:
-                edits.append(added_rule(document, bare(line), support=1, taken=taken))
-                stated |= rules
+            if rules and not rules & (HARMFUL | rules_present) and normalised(line) not in alone:
+                edits.append(added_rule(document, bare(line), support=1, anchors=anchors))
+                rules_present |= rules
     return edits
 
 
@@ -158,9 +158,9 @@ def wants_reminders(system: str) -> bool:
 def with_reminders(answer: Answer, briefing: Briefing) -> Answer:
     """Return ``answer`` with reminders of rules that were not followed, in place of new wordings of them."""
     document = briefing.document
-    reminded = frozenset[StrEnum]().union(*(rules_in(note) for note in appendix_notes(document)))
+    in_notes = frozenset[StrEnum]().union(*(rules_in(note) for note in appendix_notes(document)))
     failing = by_cause(briefing.attempts, frozenset())
-    lapses = [rule for rule in RULES if rule in failing and rule in rules_in(document) - HARMFUL - reminded]
+    lapses = [rule for rule in RULES if rule in failing and rule in rules_in(document) - HARMFUL - in_notes]
     avoid = frozenset(normalised(line) for line in document.splitlines())
     notes = [text for rule in lapses if (text := wording(rule, briefing.text, avoid))][:_MOST_REMINDERS]
     edits = [change for change in answer.get("edits", ()) if not notes or not _rewords(change)]

@@ -100,10 +100,10 @@ def kind(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def rank(thing: str, place: str) -> int:
-    """Return how early ``place`` is to be searched for ``thing``; unlikely places come after all likely ones."""
+def rank(thing: str, spot: str) -> int:
+    """Return how early ``spot`` is to be searched for ``thing``; unlikely places come after all likely ones."""
     homes = HOMES.get(thing, [])
-    return homes.index(place) if place in homes else len(homes)
+    return homes.index(spot) if spot in homes else len(homes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class Scene:
 
     def where(self, thing: str) -> list[tuple[str, str]]:
         """Return the objects of the kind ``thing`` that were seen and still lie there, with their places."""
-        return [(name, place) for place, names in self.contents.items() for name in names if kind(name) == thing]
+        return [(name, spot) for spot, names in self.contents.items() for name in names if kind(name) == thing]
 
 
 def scene_of(opening: str, steps: Iterable[tuple[str, str]]) -> Scene | None:
@@ -155,39 +155,39 @@ def scene_of(opening: str, steps: Iterable[tuple[str, str]]) -> Scene | None:
         return None
     around = _AROUND.search(opening)
     scene = Scene(task=task, places=_ENTITY.findall(around["list"].lower()) if around else [])
-    for command, seen in steps:
-        scene.steps.append((command, seen))
-        if command.startswith("examine ") and not seen.startswith(NOTHING):
+    for command, observation in steps:
+        scene.steps.append((command, observation))
+        if command.startswith("examine ") and not observation.startswith(NOTHING):
             scene.examined.add(command.removeprefix("examine "))
-        _look(scene, seen)
-        _act(scene, seen)
+        _look(scene, observation)
+        _act(scene, observation)
     return scene
 
 
-def _look(scene: Scene, seen: str) -> None:
-    for match in _ARRIVE.finditer(seen):
+def _look(scene: Scene, observation: str) -> None:
+    for match in _ARRIVE.finditer(observation):
         # Older games name a location, "loc 4", and then the place.
         scene.here = match["named"] or match["place"]
         scene.visited.append(scene.here)
     for pattern in (_LIES, _INSIDE):
-        for match in pattern.finditer(seen):
+        for match in pattern.finditer(observation):
             scene.contents[match["place"]] = _ENTITY.findall(match["list"])
             scene.closed.discard(match["place"])
             if pattern is _INSIDE:
                 scene.opened.add(match["place"])
-    scene.closed |= {match["place"] or match["shut"] for match in _CLOSED.finditer(seen)}
+    scene.closed |= {match["place"] or match["shut"] for match in _CLOSED.finditer(observation)}
 
 
-def _act(scene: Scene, seen: str) -> None:
-    if match := _TAKE.search(seen):
+def _act(scene: Scene, observation: str) -> None:
+    if match := _TAKE.search(observation):
         scene.holding = match["thing"]
         remaining = scene.contents.get(match["place"], [])
         scene.contents[match["place"]] = [name for name in remaining if name != scene.holding]
-    elif match := _DROP.search(seen):
+    elif match := _DROP.search(observation):
         scene.holding = ""
         scene.dropped.append((match["thing"], match["place"]))
         scene.contents.setdefault(match["place"], []).append(match["thing"])
-    elif match := _TREATED.search(seen):
+    elif match := _TREATED.search(observation):
         scene.treated.add((match["thing"], Chore(match["verb"])))
-    elif "You turn on the " in seen:
+    elif "You turn on the " in observation:
         scene.lit = True

@@ -75,16 +75,16 @@ def line_asking(document: str, rule: StrEnum) -> str:
     return next((line for line in body_lines(document) if rule in rules_in(line)), "")
 
 
-def added_rule(document: str, text: str, *, support: int, taken: set[str]) -> Answer:
+def added_rule(document: str, text: str, *, support: int, anchors: set[str]) -> Answer:
     """Return an edit that adds ``text`` as a bullet: after the list's last bullet if there is one, else at the end.
 
-    ``taken`` holds the anchors that other edits of the patch use; the one chosen here is added to it.
+    ``anchors`` holds the anchors that other edits of the patch use; the one chosen here is added to it.
     """
     bullets = [line for line in body_lines(document) if BULLET.match(line)]
-    free = [line for line in bullets if line not in taken]
+    free = [line for line in bullets if line not in anchors]
     if len(bullets) < _MANY or not free:
         return edit("append", content=f"- {text}", support=support)
-    taken.add(free[-1])
+    anchors.add(free[-1])
     return edit("insert_after", anchor=free[-1], content=f"- {text}", support=support)
 
 
@@ -122,11 +122,11 @@ def ranked(form: ProposalForm) -> Callable[[Briefing], Answer]:
 
     def task(briefing: Briefing) -> Answer:
         entries = form.read({form.tag: briefing.proposals(form.tag)}, briefing.document)
-        numbered = [{"number": position} | change for position, change in enumerate(entries)]
-        best = _chosen(briefing, numbered)
+        rows = [{"number": position} | change for position, change in enumerate(entries)]
+        best = _chosen(briefing, rows)
         return {
             "title": title_of_edits(best, "the best supported changes"),
-            "reasoning": f"{len(best)} of {len(numbered)} proposals, those that most failures support.",
+            "reasoning": f"{len(best)} of {len(rows)} proposals, those that most failures support.",
             "selected": [change["number"] for change in best],
         }
 
@@ -175,25 +175,25 @@ def _joined(groups: list[tuple[str, list[Answer]]], document: str) -> list[Answe
     for source, changes in groups:
         for change in changes:
             _join(edits, change, str(change.get("source") or source or "failure"))
-    stated = rules_in(document)
+    rules_present = rules_in(document)
     useful = [
         change
         for change in edits.values()
-        if change.get("op") != "append" or not (_rules(change) and _rules(change) <= stated)
+        if change.get("op") != "append" or not (_rules(change) and _rules(change) <= rules_present)
     ]
-    taken = {str(change.get("anchor", "")) for change in useful if change.get("op") in ("delete", "replace")}
-    kept, present = list[Answer](), frozenset[Any]()
+    anchors = {str(change.get("anchor", "")) for change in useful if change.get("op") in ("delete", "replace")}
+    answers, present = list[Answer](), frozenset[Any]()
     for change in sorted(useful, key=_weight):
         if any(pair & _rules(change) and pair <= present | _rules(change) for pair in _CONTRADICTIONS):
             continue
         present |= _rules(change)
         anchor = str(change.get("anchor", ""))
-        if change.get("op") == "insert_after" and anchor in taken:
-            kept.append({**change, "op": "append", "anchor": ""})
+        if change.get("op") == "insert_after" and anchor in anchors:
+            answers.append({**change, "op": "append", "anchor": ""})
         else:
-            kept.append(change)
-        taken.add(anchor)
-    return kept
+            answers.append(change)
+        anchors.add(anchor)
+    return answers
 
 
 def _join(edits: dict[object, Answer], change: Answer, source: str) -> None:
@@ -217,11 +217,11 @@ def _key(change: Answer) -> object:
 
 
 def _chosen(briefing: Briefing, edits: list[Answer]) -> list[Answer]:
-    rejected = briefing.rejected_lines
-    ordered = sorted(
-        edits, key=lambda change: (normalised(str(change.get("content", ""))) in rejected, *_weight(change))
+    rejections = briefing.rejected_lines
+    ranking = sorted(
+        edits, key=lambda change: (normalised(str(change.get("content", ""))) in rejections, *_weight(change))
     )
-    return ordered[: briefing.budget]
+    return ranking[: briefing.budget]
 
 
 def _rules(change: Answer) -> frozenset[StrEnum]:
@@ -256,7 +256,7 @@ def _suggested_edit(suggestion: Answer, document: str) -> Answer | None:
         line = _line(document, match["old"])
         return edit("delete", anchor=line, support=support) if line else None
     if match := _ADD.fullmatch(instruction):
-        return added_rule(document, match["new"], support=support, taken=set())
+        return added_rule(document, match["new"], support=support, anchors=set())
     return None
 
 
@@ -275,8 +275,8 @@ def bare(line: object) -> str:
 
 def _suggestion(change: Answer, motivation: str) -> Answer:
     if "suggestion" in change:
-        kept = {name: value for name, value in change["suggestion"].items() if name != "number"}
-        return {**kept, "joins": change["joins"], "support": change["support"]}
+        fields = {name: value for name, value in change["suggestion"].items() if name != "number"}
+        return {**fields, "joins": change["joins"], "support": change["support"]}
     new, old = bare(change["content"]), bare(change["anchor"])
     kind, instruction = {
         "delete": ("remove_rule", f'Remove the rule: "{old}"'),
@@ -310,10 +310,10 @@ def _changes(draft: Answer, document: str) -> Iterator[Answer]:
 
 def _replaced(before: list[str], after: list[str], anchor: str) -> Iterator[Answer]:
     old, new = ([line for line in lines if line.strip()] for lines in (before, after))
-    for gone, come in zip(old, new, strict=False):
-        yield edit("replace", anchor=gone, content=come)
-    for gone in old[len(new) :]:
-        yield edit("delete", anchor=gone)
+    for old_line, come in zip(old, new, strict=False):
+        yield edit("replace", anchor=old_line, content=come)
+    for old_line in old[len(new) :]:
+        yield edit("delete", anchor=old_line)
     for come in new[len(old) :]:
         # A placeholder stands for text that the document has in another form.
         at_end = not anchor or _PLACEHOLDER in anchor

@@ -151,7 +151,7 @@ class Briefing:
                 steps.append((match["decision"].lower().startswith(("accept", "merge")), []))
             elif steps and re.match(r"\s+\+ ", line):
                 steps[-1][1].append(line.strip()[2:].strip())
-        return [EarlierStep(accepted=accepted, added=tuple(added)) for accepted, added in steps]
+        return [EarlierStep(accepted=is_accepted, added=tuple(lines)) for is_accepted, lines in steps]
 
     @property
     def rejected_lines(self) -> frozenset[str]:
@@ -181,12 +181,12 @@ def _assembled(skill: str) -> str:
 
 def _attempt(attributes: dict[str, str], body: str) -> TaskAttempt:
     rest = re.sub(r"^<turn\b.*?^</turn>[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE)
-    expected = _EXPECTED.search("\n".join(text for _, text in sections(rest, "feedback")))
+    match = _EXPECTED.search("\n".join(text for _, text in sections(rest, "feedback")))
     return TaskAttempt(
         item=attributes.get("id", ""),
         turns=tuple((turn.get("role", ""), text) for turn, text in sections(body, "turn")),
         answer=" ".join(next((text for _, text in sections(rest, "answer")), "").split()),
-        expected=tuple(_entries(f"[{expected['list']}]")) if expected else (),
+        expected=tuple(_entries(f"[{match['list']}]")) if match else (),
         category=attributes.get("category", ""),
     )
 

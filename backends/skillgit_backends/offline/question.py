@@ -63,40 +63,40 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Read ``text``."""
-    lowered = text.lower()
-    category = _category(lowered)
-    clue = re.search(r"\b(?:this|these)\b", lowered) or re.match(r"(?:he|she|it|its|they|his|her)\b", lowered)
+    question = text.lower()
+    category = _category(question)
+    clue = re.search(r"\b(?:this|these)\b", question) or re.match(r"(?:he|she|it|its|they|his|her)\b", question)
     return Question(
         words=topics(text),
-        wanted=_wanted(lowered, category),
+        wanted=_wanted(question, category),
         category=category,
         is_clue=clue is not None,
     )
 
 
-def _wanted(lowered: str, category: str) -> AnswerKind:
-    if re.search(r"\bhow (?:many|much|tall|high|long|far|deep|old|fast|large|big|heavy|wide)\b", lowered):
+def _wanted(question: str, category: str) -> AnswerKind:
+    if re.search(r"\bhow (?:many|much|tall|high|long|far|deep|old|fast|large|big|heavy|wide)\b", question):
         return AnswerKind.NUMBER
-    if re.search(r"\b(?:number|percentage) of\b", lowered) and re.match(r"(?:what|which|the|this)\b", lowered):
+    if re.search(r"\b(?:number|percentage) of\b", question) and re.match(r"(?:what|which|the|this)\b", question):
         return AnswerKind.NUMBER
-    if re.search(r"\b(?:when|(?:what|which|this) (?:year|date|day|century|month))\b|^the (?:year|date)\b", lowered):
+    if re.search(r"\b(?:when|(?:what|which|this) (?:year|date|day|century|month))\b|^the (?:year|date)\b", question):
         return AnswerKind.DATE
     if category:
         return _kind_of(category)
-    if re.search(r"\b(?:who|whom|whose)\b", lowered) and not re.match(r"(?:what|which|where)\b", lowered):
+    if re.search(r"\b(?:who|whom|whose)\b", question) and not re.match(r"(?:what|which|where)\b", question):
         return AnswerKind.PERSON
-    if re.search(r"\bwhere\b", lowered):
+    if re.search(r"\bwhere\b", question):
         return AnswerKind.PLACE
-    return AnswerKind.PERSON if re.match(r"(?:he|she|his|her)\b", lowered) else AnswerKind.THING
+    return AnswerKind.PERSON if re.match(r"(?:he|she|his|her)\b", question) else AnswerKind.THING
 
 
-def _category(lowered: str) -> str:
+def _category(question: str) -> str:
     """Return the head noun after "this", "which", "what", or after the article that opens a clue."""
-    if re.match(r"(?:who|whose|whom|he|she|his|her|where|when|how)\b", lowered):
+    if re.match(r"(?:who|whose|whom|he|she|his|her|where|when|how)\b", question):
         return ""
     for opener in (r"\b(?:this|these)\s+", r"\b(?:which|what)\s+", r"^(?:the|a|an|one)\s+"):
-        for match in re.finditer(opener, lowered):
-            head = _head(lowered[match.end() :])
+        for match in re.finditer(opener, question):
+            head = _head(question[match.end() :])
             if head:
                 return head
     return ""
@@ -104,11 +104,11 @@ def _category(lowered: str) -> str:
 
 def _head(rest: str) -> str:
     stop = _STOP.search(rest)
-    found = re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", rest[: stop.start()] if stop else rest)[:_REACH]
-    known = [word for word in found if _singular(word) in _ALL_NOUNS]
-    if known:
-        return _singular(known[-1])
-    return _singular(found[-1]) if found and (stop is None or len(found) < _REACH) else ""
+    words = re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", rest[: stop.start()] if stop else rest)[:_REACH]
+    nouns = [word for word in words if _singular(word) in _ALL_NOUNS]
+    if nouns:
+        return _singular(nouns[-1])
+    return _singular(words[-1]) if words and (stop is None or len(words) < _REACH) else ""
 
 
 def _singular(word: str) -> str:
@@ -128,26 +128,26 @@ def _kind_of(noun: str) -> AnswerKind:
 
 def names_kind(word: str, question: Question) -> bool:
     """Say whether ``word`` is the kind of thing that the question already names."""
-    lowered = word.strip().lower()
-    noun = {"mount": "mountain", "mt": "mountain"}.get(lowered, lowered)
+    noun_text = word.strip().lower()
+    noun = {"mount": "mountain", "mt": "mountain"}.get(noun_text, noun_text)
     return (noun in CATEGORY_NOUNS or noun == question.category) and stem(noun) in question.words
 
 
-def fit(candidate: AnswerCandidate, sentence: str, wanted: AnswerKind) -> float:
+def fit(candidate: AnswerCandidate, sentence: str, kind: AnswerKind) -> float:
     """Return how well ``candidate`` fits, from -1 (another kind) over 0 (no telling) to 1."""
-    if wanted is AnswerKind.DATE:
+    if kind is AnswerKind.DATE:
         return -1.0 if candidate.shape is not Shape.DATE else 1.0 if candidate.year else -0.3
-    if wanted is AnswerKind.NUMBER:
+    if kind is AnswerKind.NUMBER:
         return {Shape.NUMBER: 1.0, Shape.DATE: -0.6}.get(candidate.shape, -1.0)
     if candidate.shape in (Shape.DATE, Shape.NUMBER):
         return -1.0
-    person, place, work = (likeness(candidate, sentence) for likeness in (_person, _place, _work))
+    person, place_score, work = (likeness(candidate, sentence) for likeness in (_person, _place, _work))
     score = {
-        AnswerKind.PERSON: person - place,
-        AnswerKind.PLACE: place - person,
-        AnswerKind.WORK: work - max(person, place, 0.0),
+        AnswerKind.PERSON: person - place_score,
+        AnswerKind.PLACE: place_score - person,
+        AnswerKind.WORK: work - max(person, place_score, 0.0),
     }
-    return max(-1.0, min(1.0, score.get(wanted, -0.5 if person >= 1 or place >= 1 else 0.2)))
+    return max(-1.0, min(1.0, score.get(kind, -0.5 if person >= 1 or place_score >= 1 else 0.2)))
 
 
 def _person(candidate: AnswerCandidate, sentence: str) -> float:

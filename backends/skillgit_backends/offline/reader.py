@@ -85,29 +85,29 @@ def answer(task: SearchTask, orders: Orders) -> str:
         return extract.sentences[best].text
     if extract.follows(Habit.ANY_TITLE) and extract.documents[extract.sentences[best].document].title:
         return extract.documents[extract.sentences[best].document].title
-    ranked = _rank(extract)
-    chosen = max(ranked, key=lambda scored: scored.score) if ranked else None
-    text = render(chosen.candidate, extract) if chosen else extract.sentences[best].text
+    ranking = _rank(extract)
+    choice = max(ranking, key=lambda entry: entry.score) if ranking else None
+    text = render(choice.candidate, extract) if choice else extract.sentences[best].text
     return text.split()[0].strip(" ,;:") if extract.follows(Habit.ONE_WORD) and text.split() else text
 
 
 def _open(task: SearchTask, orders: Orders) -> Extract:
     question = read_question(task.question)
-    found = documents(task.context)
+    pages = documents(task.context)
     if orders.on(Habit.FIRST_DOCUMENT, question.wanted):
-        found = found[:1]
-    kept = all_sentences(found)
+        pages = pages[:1]
+    sentences = all_sentences(pages)
     if orders.on(Habit.HEDGE, question.wanted):
-        kept = [sentence for sentence in kept if not is_hedged(sentence.text)] or kept
-    scores = overlap(question.words, kept)
+        sentences = [sentence for sentence in sentences if not is_hedged(sentence.text)] or sentences
+    scores = overlap(question.words, sentences)
     highest = max(scores, default=0.0) or 1.0
     return Extract(
         question=question,
         orders=orders,
-        documents=tuple(found),
-        sentences=tuple(kept),
+        documents=tuple(pages),
+        sentences=tuple(sentences),
         relevance=tuple(score / highest for score in scores),
-        options=_options(found, kept),
+        options=_options(pages, sentences),
     )
 
 
@@ -116,9 +116,9 @@ def is_hedged(sentence: str) -> bool:
     return _HEDGED.search(sentence) is not None
 
 
-def _options(found: list[Document], kept: list[Sentence]) -> tuple[tuple[AnswerCandidate, ...], ...]:
-    titles = frozenset(document.title.lower() for document in found if re.fullmatch(r"[^\W\d_]{3,}", document.title))
-    return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in kept)
+def _options(pages: list[Document], sentences: list[Sentence]) -> tuple[tuple[AnswerCandidate, ...], ...]:
+    titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
+    return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in sentences)
 
 
 def _is_unsure(extract: Extract, best: Sentence) -> bool:
@@ -127,23 +127,23 @@ def _is_unsure(extract: Extract, best: Sentence) -> bool:
 
 def _rank(extract: Extract) -> list[RankedCandidate]:
     spread = _spread(extract)
-    found = _titles(extract)
+    entries = _titles(extract)
     for sentence, relevance, options in zip(extract.sentences, extract.relevance, extract.options, strict=True):
         for order, candidate in enumerate(options):
             score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, extract, spread)
-            found.append(RankedCandidate(candidate=candidate, score=score))
-    return found
+            entries.append(RankedCandidate(candidate=candidate, score=score))
+    return entries
 
 
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     merit = _figure_merit(candidate, extract)
-    echoed = _is_echo(candidate, extract)
+    is_echo = _is_echo(candidate, extract)
     if extract.follows(Habit.TYPE):
         merit += 1.2 * fit(candidate, sentence.text, extract.question.wanted)
-    if extract.follows(Habit.ECHO) and echoed:
+    if extract.follows(Habit.ECHO) and is_echo:
         merit -= 4.0
-    if extract.follows(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
+    if extract.follows(Habit.REPEAT) and not is_echo and spread[candidate.identity] > 1:
         merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
     if extract.follows(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
         merit -= 4.0
@@ -171,24 +171,24 @@ def _is_inside_parentheses(candidate: AnswerCandidate, sentence: str) -> bool:
 
 def _spread(extract: Extract) -> Counter[str]:
     """Count the documents that name each candidate."""
-    named = {
+    identities = {
         (sentence.document, candidate.identity)
         for sentence, options in zip(extract.sentences, extract.options, strict=True)
         for candidate in options
     }
-    return Counter(identity for _, identity in named)
+    return Counter(identity for _, identity in identities)
 
 
 def _titles(extract: Extract) -> list[RankedCandidate]:
     """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
     if not extract.follows(Habit.THIS_TITLE) or not extract.question.is_clue:
         return []
-    found = []
+    entries = []
     for sentence, relevance in zip(extract.sentences, extract.relevance, strict=True):
         title = extract.documents[sentence.document].title
         if title and _speaks_of_title(sentence.text, title):
-            found.append(RankedCandidate(candidate=title_candidate(title), score=2 * relevance + 0.5))
-    return found
+            entries.append(RankedCandidate(candidate=title_candidate(title), score=2 * relevance + 0.5))
+    return entries
 
 
 def _speaks_of_title(sentence: str, title: str) -> bool:
@@ -225,10 +225,10 @@ def _full_name(candidate: AnswerCandidate, extract: Extract) -> AnswerCandidate:
     if not surname or len(candidate.core.split()) > 1:
         return candidate
     forms = Counter(
-        (other.core, other.before)
+        (option.core, option.before)
         for options in extract.options
-        for other in options
-        if other.shape is Shape.NAME and len(other.core.split()) > 1 and other.core.split()[-1:] == surname
+        for option in options
+        if option.shape is Shape.NAME and len(option.core.split()) > 1 and option.core.split()[-1:] == surname
     )
     forms.update((document.title, "") for document in extract.documents if document.title.split()[1:][-1:] == surname)
     if not forms:

@@ -27,7 +27,7 @@ _SUMMARY_LENGTH = 50
 def compress(briefing: Briefing) -> Answer:
     """Leave out bullets that ask for nothing, and all but one of those that say the same; word that one shortly."""
     template = Template.of(briefing.document)
-    protected = {
+    regions = {
         meaning for region in template.regions for line in region.text.splitlines() if (meaning := _meaning(line))
     }
     lines: list[str] = []
@@ -39,7 +39,7 @@ def compress(briefing: Briefing) -> Answer:
             lines.append(line)
             continue
         rule, meaning = bullet["rule"], _meaning(line)
-        if normalised(line) in _IDLE or (meaning and meaning in protected):
+        if normalised(line) in _IDLE or (meaning and meaning in regions):
             summary.append(f"left out: {rule}")
             continue
         shortest = min((rule, *_synonyms(meaning)), key=len)
@@ -62,12 +62,16 @@ def _answer(lines: list[str], summary: list[str]) -> Answer:
             "summary": [],
             "body": "",
         }
-    reworded = sum(line.startswith("shorter") for line in summary)
-    gone = len(summary) - reworded
-    parts = [f"drop {gone} idle or repeated" if gone else "", f"shorten {reworded}" if reworded else ""]
+    shorter = sum(line.startswith("shorter") for line in summary)
+    removals = len(summary) - shorter
+    parts = [
+        f"drop {removals} idle or repeated" if removals else "",
+        f"shorten {shorter}" if shorter else "",
+    ]
     return {
         "title": f"{', '.join(filter(None, parts))} rule{'s' if len(summary) > 1 else ''}",
-        "reasoning": f"{gone} bullets are said elsewhere or ask for nothing; {reworded} say the same in fewer words.",
+        "reasoning": f"{removals} bullets are said elsewhere or ask for nothing;"
+        f" {shorter} say the same in fewer words.",
         "summary": [line[:_SUMMARY_LENGTH] for line in summary],
         "body": "\n".join(lines),
     }

@@ -63,10 +63,10 @@ class Orders:
 
     limits: Mapping[StrEnum, frozenset[AnswerKind]] = field(default_factory=dict)
 
-    def on(self, rule: StrEnum, wanted: AnswerKind = AnswerKind.THING) -> bool:
-        """Say whether ``rule`` holds for a question that wants ``wanted``."""
+    def on(self, rule: StrEnum, kind: AnswerKind = AnswerKind.THING) -> bool:
+        """Say whether ``rule`` holds for a question that wants ``kind``."""
         limit = self.limits.get(rule)
-        return limit is not None and (not limit or wanted in limit)
+        return limit is not None and (not limit or kind in limit)
 
 
 @lru_cache(maxsize=64)
@@ -126,13 +126,13 @@ def _compared(sentence: str) -> Phrase:
     return Phrase(words, denies=len(_DENIAL.findall(sentence)) % 2 == 1)
 
 
-def _likeness(phrase: Phrase, other: Phrase) -> float:
+def _likeness(phrase: Phrase, phrase_too: Phrase) -> float:
     weights = _weights()
-    shared, first, second = (
+    common, first, second = (
         sum(weights.get(word, weights[""]) for word in words)
-        for words in (phrase.words & other.words, phrase.words, other.words)
+        for words in (phrase.words & phrase_too.words, phrase.words, phrase_too.words)
     )
-    return 2 * shared / (first + second) if shared else 0.0
+    return 2 * common / (first + second) if common else 0.0
 
 
 @cache
@@ -164,8 +164,8 @@ def wording(rule: StrEnum, seed: str, avoid: frozenset[str] = frozenset()) -> st
     """Return a wording of ``rule`` whose normalised text is not in ``avoid``; empty if all are."""
     options = RULES[rule].wordings
     first = draw(seed, rule, len(options))
-    ordered = (*options[first:], *options[:first])
-    return next((text for text in ordered if normalised(text) not in avoid), "")
+    sequence = (*options[first:], *options[:first])
+    return next((text for text in sequence if normalised(text) not in avoid), "")
 
 
 def labels(rules: Iterable[StrEnum]) -> list[str]:
@@ -176,13 +176,13 @@ def labels(rules: Iterable[StrEnum]) -> list[str]:
 
 def title(phrases: Iterable[str], otherwise: str = "small changes") -> str:
     """Return as many of ``phrases`` as fit into a title, and ``otherwise`` if none does."""
-    joined = ""
+    text = ""
     for phrase in dict.fromkeys(phrases):
-        longer = f"{joined}, {phrase}" if joined else phrase
+        longer = f"{text}, {phrase}" if text else phrase
         if len(longer) > TITLE_LENGTH:
             break
-        joined = longer
-    return joined or otherwise
+        text = longer
+    return text or otherwise
 
 
 def title_of_edits(edits: Iterable[Mapping[str, object]], otherwise: str = "small changes") -> str:
@@ -195,5 +195,5 @@ def _phrases(edit: Mapping[str, object]) -> list[str]:
     if edit.get("op") not in ("delete", "replace"):
         return new or ["general advice"]
     old = labels(rules_in(str(edit.get("anchor", ""))))
-    gone = [f"no longer {label}" for label in old if label not in new]
-    return [*gone, *(f"reword: {label}" if label in old else label for label in new)]
+    removals = [f"no longer {label}" for label in old if label not in new]
+    return [*removals, *(f"reword: {label}" if label in old else label for label in new)]

@@ -182,34 +182,34 @@ def topics(text: str) -> frozenset[str]:
 
 def documents(context: str) -> list[Document]:
     """Divide ``context`` at its ``[DOC]`` marks; a context without marks is one document without a title."""
-    found = []
+    pages = []
     for part in _DOCUMENT.split(context):
         match = _TITLE.search(part)
         title = " ".join(match.group("title").split()) if match else ""
         body = " ".join(_MARK.sub(" ", part[match.end() :] if match else part).split())
         if title or body:
-            found.append(Document(title=title, body=body))
-    return found
+            pages.append(Document(title=title, body=body))
+    return pages
 
 
 def sentences(text: str) -> list[str]:
     """Divide ``text`` into sentences; initials and common abbreviations end none."""
-    found: list[str] = []
+    parts: list[str] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
         if _ABBREVIATION.search(text[start : match.start()]):
             continue
-        found.append(text[start : match.end()].strip())
+        parts.append(text[start : match.end()].strip())
         start = match.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    parts.append(text[start:].strip())
+    return [sentence for sentence in parts if sentence]
 
 
-def all_sentences(found: Sequence[Document]) -> list[Sentence]:
+def all_sentences(pages: Sequence[Document]) -> list[Sentence]:
     """Return the sentences of all documents in order."""
     return [
         Sentence(document=number, text=text, words=topics(text))
-        for number, document in enumerate(found)
+        for number, document in enumerate(pages)
         for text in sentences(document.body)
     ]
 

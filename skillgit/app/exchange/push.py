@@ -88,16 +88,16 @@ class Pushed:
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first ref which was not taken and should have been."""
         refusals = [ref for ref in self.refs if ref.state is RefState.REJECTED and not ref.optional]
-        diverged = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
-        if diverged is not None:
-            name = f"run {diverged.run}" if diverged.run else refs.short(diverged.ref)
-            if refs.is_release(diverged.ref):
+        ref_that_moved = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
+        if ref_that_moved is not None:
+            name = f"run {ref_that_moved.run}" if ref_that_moved.run else refs.short(ref_that_moved.ref)
+            if refs.is_release(ref_that_moved.ref):
                 return ConflictError(
-                    f"{name} was not pushed: {diverged.reason}",
+                    f"{name} was not pushed: {ref_that_moved.reason}",
                     hint=f"release yours under another version; git fetch -f {self.remote} tag {name} takes theirs",
                 )
             return ConflictError(
-                f"{name} was not pushed: {diverged.reason}", hint=f"skillgit pull {self.remote}, then push again"
+                f"{name} was not pushed: {ref_that_moved.reason}", hint=f"skillgit pull {self.remote}, then push again"
             )
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:

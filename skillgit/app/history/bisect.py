@@ -131,8 +131,8 @@ def _next(line: Line, outcomes: dict[str, bool | None], *, newest: bool) -> Meas
     rows = [row for row, _ in line]
     older, newer = flips[-1]
     between = rows[rows.index(older) + 1 : rows.index(newer)]
-    unmeasured = [row for row in between if row.commit not in outcomes]
-    return unmeasured[len(unmeasured) // 2] if unmeasured else None
+    open_rows = [row for row in between if row.commit not in outcomes]
+    return open_rows[len(open_rows) // 2] if open_rows else None
 
 
 Line = list[tuple["MeasuredRow", "Cell | None"]]

@@ -105,8 +105,8 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
     def evaluation(items: Mapping[str, Outcome]) -> Evaluation:
         return Evaluation(split=summary.split, item_set=summary.item_set, outcomes=dict(items), seed=summary.seed)
 
-    unmeasured = tuple(item for item in before if item not in candidate) if summary.unneeded else ()
-    after, current = replace(evaluation(candidate), unneeded=unmeasured), evaluation(before)
+    without_outcome = tuple(item for item in before if item not in candidate) if summary.unneeded else ()
+    after, current = replace(evaluation(candidate), unneeded=without_outcome), evaluation(before)
     best: Evaluation | float | None = None
     if state.best != outcomes.base:
         best_outcomes = outcomes.of(state.best)
@@ -126,14 +126,18 @@ def _differences(verdict: Verdict, again: Verdict) -> Iterator[str]:
     # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
     older = verdict.compared is None and verdict.metric is not Metric.HARD
     for name in _COMPARED:
-        listed, items = getattr(verdict, name), getattr(again, name)
-        same = isclose(listed, items, rel_tol=1e-9, abs_tol=1e-12) if isinstance(listed, float) else listed == items
+        items_said, items = getattr(verdict, name), getattr(again, name)
+        same = (
+            isclose(items_said, items, rel_tol=1e-9, abs_tol=1e-12)
+            if isinstance(items_said, float)
+            else items_said == items
+        )
         if not same and not (older and name == "p"):
-            yield f"the gate says {name}={listed}, and its items give {name}={items}"
+            yield f"the gate says {name}={items_said}, and its items give {name}={items}"
 
 
 def _flip_differences(event: Gated, pairs: Flips) -> Iterator[str]:
     for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
-        listed, items = ({*getattr(source, name)} for source in (event, pairs))
-        if listed != items:
-            yield f"the message lists other items as {name}: {', '.join(sorted(listed ^ items))}"
+        items_said, items = ({*getattr(source, name)} for source in (event, pairs))
+        if items_said != items:
+            yield f"the message lists other items as {name}: {', '.join(sorted(items_said ^ items))}"

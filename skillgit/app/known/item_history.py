@@ -121,7 +121,7 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
         if column.event is not None:
             indexes.setdefault(column.event, []).append(index)
     # Most outcomes are one of two: they are made once, for a long history has hundreds of thousands.
-    interned: dict[tuple[object, ...], Cell] = {}
+    cell_pool: dict[tuple[object, ...], Cell] = {}
     for row in item_queries.outcomes(workspace.index, indexes, item):
         if row.item not in items.cells:
             items.cells[row.item] = [None] * len(columns)
@@ -130,9 +130,9 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
         for index in indexes[row.event]:
             is_measured = columns[index].measured
             key = (row.hard, row.soft, row.failed, is_measured)
-            if key not in interned:
-                interned[key] = _cell(items.gauge, row.hard, row.soft, row.failed, is_measured=is_measured)
-            cells[index] = interned[key]
+            if key not in cell_pool:
+                cell_pool[key] = _cell(items.gauge, row.hard, row.soft, row.failed, is_measured=is_measured)
+            cells[index] = cell_pool[key]
     _add_notes(workspace, items, item)
     by_name = {name: items.cells[name] for name in sorted(items.cells)}
     items.cells.clear()

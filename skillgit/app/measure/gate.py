@@ -298,7 +298,7 @@ class _Judging:
             return []
         items = self._setup.task.items[self._split]
         pairs = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
-        return [(side, unmeasured) for side, unmeasured in pairs if unmeasured]
+        return [(side, open_items) for side, open_items in pairs if open_items]
 
     def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
         """Measure what is missing, and judge."""

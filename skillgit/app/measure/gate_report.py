@@ -52,10 +52,10 @@ class KnownOutcomes:
 
     def of(self, path: str, tree: str) -> dict[str, Scored]:
         """Return item to outcome of the skill ``path`` with the text ``tree``; events go before notes."""
-        collected: dict[str, Scored] = {}
+        by_item: dict[str, Scored] = {}
         for outcomes in (*self._told(path, tree), *self._noted(path, tree)):
-            collected = {**outcomes, **collected}
-        return collected
+            by_item = {**outcomes, **by_item}
+        return by_item
 
     def _told(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
         for run in queries.run_names(self._workspace.index):

@@ -136,14 +136,14 @@ def default_run(workspace: Workspace) -> str | None:
         RevisionNotFoundError: The configured run does not exist.
         HistoryError: No run can be read.
     """
-    configured = workspace.repo.config(DEFAULT_RUN)
+    setting = workspace.repo.config(DEFAULT_RUN)
     names = queries.run_names(workspace.index)
     unreadable = workspace.index.broken
-    if configured and configured not in names and configured not in unreadable:
+    if setting and setting not in names and setting not in unreadable:
         raise RevisionNotFoundError(
-            f"the default run '{configured}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
+            f"the default run '{setting}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
         )
-    default = configured or next(iter(names), None) or next(iter(unreadable), None)
+    default = setting or next(iter(names), None) or next(iter(unreadable), None)
     if default in unreadable:
         raise unreadable[default]
     return default

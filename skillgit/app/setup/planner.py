@@ -238,9 +238,9 @@ class Planner:
     def _bounds(self, item: Item) -> tuple[CallBounds, bool]:
         """Return the calls that a rollout of ``item`` takes, and whether the environment says so."""
         environment = self.session.task.environment
-        stated = call_bounds(environment, item)
-        if stated is not None:
-            return stated, True
+        own_bounds = call_bounds(environment, item)
+        if own_bounds is not None:
+            return own_bounds, True
         return CallBounds(judge=(1, 1) if asks_judge(environment) else (0, 0)), False
 
     def _length(self, item: Item) -> int:

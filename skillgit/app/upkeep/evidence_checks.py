@@ -242,24 +242,24 @@ def evidence_problems(
     A clone has none, rightly, or only that of what was written in it since.
     """
     ref = refs.evidence_ref(run)
-    linked, drops = {link.tree for link in chain}, dropped_trees(repo, run)
-    whole = ref in tips and bool(records) and records[0].evidence in linked
+    tree_ids, drops = {link.tree for link in chain}, dropped_trees(repo, run)
+    whole = ref in tips and bool(records) and records[0].evidence in tree_ids
     is_wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
     elsewhere = evidence_elsewhere(repo, run)
     trees: set[str] = set()
     for record in records:
-        if not record.evidence or (record.evidence not in linked and record.evidence in drops):
+        if not record.evidence or (record.evidence not in tree_ids and record.evidence in drops):
             continue
         here = repo.has_object(record.evidence)
         missing = list(missing_files(repo, record.evidence, trees)) if here else []
         if missing:
             yield IntegrityProblem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
-        elif here and is_wanted and record.evidence not in linked:
+        elif here and is_wanted and record.evidence not in tree_ids:
             sentence = f"its evidence is not kept by {refs.short(ref)}, so that git gc will drop it"
             yield IntegrityProblem(commit=record.commit, sentence=sentence, repairable=True)
         elif not here and is_wanted and record.commit not in elsewhere:
             yield IntegrityProblem(commit=record.commit, sentence="its evidence is lost")
-    yield from dropping_problems(repo, run, records, linked)
+    yield from dropping_problems(repo, run, records, tree_ids)
     yield from _stray_links(repo, run, records, chain, tips)
 
 

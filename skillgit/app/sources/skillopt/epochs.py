@@ -337,8 +337,8 @@ def check_end(source: Import) -> None:
     last, stands = len(source.steps), state_file.get("last_completed_step")
     if isinstance(stands, int) and stands != last:
         story.remark(f"runtime_state.json stands at step {stands}, and the steps end with {last}; the steps are taken")
-    unfinished = [number for number in source.directory.numbered("steps", "step_") if number > last]
-    for number_ in unfinished:
+    steps_after = [number for number in source.directory.numbered("steps", "step_") if number > last]
+    for number_ in steps_after:
         story.remark(f"step {number_} was begun and not finished; it is left out")
     if source.settings.density:
         story.remark("the gate's scores had a bonus for emphatic words; the scores here are without it")

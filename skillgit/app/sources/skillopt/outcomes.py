@@ -178,14 +178,14 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
     """
     evaluation = None
     if outcomes is not None and outcomes.scored:
-        unmeasured = tuple(item for item in items if item not in outcomes.scored) if claim.unneeded else ()
+        without_outcome = tuple(item for item in items if item not in outcomes.scored) if claim.unneeded else ()
         evaluation = Evaluation(
             split=claim.split,
-            item_set=set_digest((*outcomes.scored, *unmeasured)),
+            item_set=set_digest((*outcomes.scored, *without_outcome)),
             outcomes=outcomes.scored,
             seed=seed,
-            unneeded=unmeasured,
-            spare=min(claim.spare, len(unmeasured)),
+            unneeded=without_outcome,
+            spare=min(claim.spare, len(without_outcome)),
         )
     if evaluation is not None:
         summary = evaluation.summary()
