@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 
 
+class ProposalKind(StrEnum):
+    """What analysts write."""
+
+    EDITS = "edits"
+    SUGGESTIONS = "suggestions"
+    DOCUMENTS = "documents"
+
+
 class UpdateMode(StrEnum):
     """What analysts propose, and how a candidate comes of it."""
 
@@ -35,6 +43,17 @@ class UpdateMode(StrEnum):
     """Suggestions, which a writer carries out in one rewrite."""
     FULL = "full_rewrite_minibatch"
     """Whole documents, which are merged into one."""
+
+    @property
+    def proposals(self) -> ProposalKind:
+        """What analysts write under it; all else that depends on a mode follows from this."""
+        match self:
+            case UpdateMode.PATCH:
+                return ProposalKind.EDITS
+            case UpdateMode.SUGGESTIONS:
+                return ProposalKind.SUGGESTIONS
+            case UpdateMode.FULL:
+                return ProposalKind.DOCUMENTS
 
 
 class SuggestionType(StrEnum):

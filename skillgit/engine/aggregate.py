@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rapidfuzz import fuzz
 
 from skillgit.domain.edit import Edit, EditSource, Op, normalised
-from skillgit.domain.rewrite import Rewrite, Suggestion, UpdateMode
+from skillgit.domain.rewrite import ProposalKind, Rewrite, Suggestion
 from skillgit.engine.batches import chunks
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.dialect import dialect
@@ -112,7 +112,7 @@ async def _merge(
 ) -> Draft:
     """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used."""
     words = dialect(session)
-    whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
+    whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     sections = (
         template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),

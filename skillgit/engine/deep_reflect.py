@@ -13,7 +13,7 @@ from pydantic import field_validator
 
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind
 from skillgit.domain.skill import DOCUMENT, has_marker
 from skillgit.engine import artifacts
 from skillgit.engine.appendix import aware, extended, listens
@@ -167,7 +167,7 @@ async def _analysed(
     session: Session, state: RunState, skill: Skill, experiment: Experiment, *, step: int, budget: int | None
 ) -> Analysis | None:
     words, settings = dialect(session), session.settings
-    whole = settings.optimizer.skill_update_mode is UpdateMode.FULL
+    whole = settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     sections = (
         template_section(skill) if whole else skill_section(skill, settings.optimizer),
         memory_section(state.optimizer_memory),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditSource, normalised
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind
 from skillgit.engine.appendix import aware, notes_of
 from skillgit.engine.batches import Cutter
 from skillgit.engine.concurrency import ended
@@ -191,7 +191,7 @@ async def _analyse(
     session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None, feedback: str
 ) -> Analysis | None:
     words = dialect(session)
-    whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
+    whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     messages = conversation(
         words.failures if group.source is EditSource.FAILURE else words.successes,
         session.task.environment.taxonomy(),

@@ -10,7 +10,7 @@ from skillgit.domain.edit import Application, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import EditRecord, Rejected
 from skillgit.domain.gate import Decision
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind, UpdateMode
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.guards import refusal
@@ -57,7 +57,7 @@ def worth_salvaging(session: Session, event: Event) -> bool:
         and isinstance(event, Rejected)
         and event.verdict.decision is Decision.REJECT
         and event.patch.applied >= FEWEST_EDITS
-        and event.patch.mode is UpdateMode.PATCH
+        and event.patch.mode.proposals is ProposalKind.EDITS
         and event.appendix is None
     )
 
@@ -104,7 +104,7 @@ def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tup
     Of several edits that were measured together, nobody knows which did what, and nothing is guessed.
     """
     records = tuple(EditRecord.of(edit) for edit in edits)
-    if len(records) != 1 or mode is not UpdateMode.PATCH or not verdict.decision.accepted:
+    if len(records) != 1 or mode.proposals is not ProposalKind.EDITS or not verdict.decision.accepted:
         return records
     return (replace(records[0], fixed=verdict.fixed, broken=verdict.broken),)
 

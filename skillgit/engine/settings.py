@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import GateRule, NoRegression
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind, UpdateMode
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.trainable import TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
@@ -184,7 +184,7 @@ class OptimizerSettings(_Section):
     @property
     def control(self) -> ControlMode:
         """Who sets the edit budget: whole documents know none, and the schedule ``autonomous`` is the optimizer."""
-        if self.skill_update_mode is UpdateMode.FULL:
+        if self.skill_update_mode.proposals is ProposalKind.DOCUMENTS:
             return ControlMode.NONE
         if self.lr_scheduler == "autonomous" and self.lr_control_mode is ControlMode.FIXED:
             return ControlMode.AUTONOMOUS
@@ -203,7 +203,7 @@ class OptimizerSettings(_Section):
     @property
     def merges_in_one_call(self) -> bool:
         """Whether a single call merges and ranks; of whole documents there is nothing to rank."""
-        return self.aggregate == "one_call" and self.skill_update_mode is not UpdateMode.FULL
+        return self.aggregate == "one_call" and self.skill_update_mode.proposals is not ProposalKind.DOCUMENTS
 
     @model_validator(mode="after")
     def _floor_below_ceiling(self) -> OptimizerSettings:
@@ -218,7 +218,7 @@ class OptimizerSettings(_Section):
         for pattern in self.files:
             if problem := pattern_problem(pattern):
                 raise ValueError(f"files has '{pattern}', which {problem}")
-        if self.trainable.beyond_document and self.skill_update_mode is not UpdateMode.PATCH:
+        if self.trainable.beyond_document and self.skill_update_mode.proposals is not ProposalKind.EDITS:
             raise ValueError(
                 f"files names others than {DOCUMENT}, and a rewrite changes no other; set skill_update_mode to patch"
             )

@@ -24,7 +24,7 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.gate import NoRegression
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind
 from skillgit.view import event as cells
 from skillgit.view import words
 from skillgit.view.diff import coloured, plain
@@ -307,7 +307,7 @@ def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
         f"{patch.ranked} ranked",
         f"{patch.merged} merged",
         _budget(patch),
-        *([] if patch.mode is UpdateMode.PATCH else [patch.mode.value]),
+        *([] if patch.mode.proposals is ProposalKind.EDITS else [patch.mode.value]),
     )
     return f" {screen.glyphs.dot} ".join(counts)
 

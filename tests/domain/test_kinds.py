@@ -1,4 +1,4 @@
-"""Every table over kinds of events has a row for each of them."""
+"""Every table over an enumeration has a row for each of its members."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import get_args
 from skillgit.domain import address
 from skillgit.domain.event import KIND_OF, Event
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.rewrite import ProposalKind, UpdateMode
+from skillgit.engine.dialect import DIALECTS
 from skillgit.view.event import LOOKS
 
 
@@ -14,3 +16,8 @@ def test_each_kind_has_a_class_an_address_and_a_look():
     assert set(KIND_OF) == set(get_args(Event))
     assert list(KIND_OF.values()) == list(EventKind)
     assert set(address._KINDS) == set(LOOKS) == set(EventKind)
+
+
+def test_each_update_mode_has_a_dialect_and_proposes_something():
+    assert set(DIALECTS) == set(UpdateMode)
+    assert {mode.proposals for mode in UpdateMode} == set(ProposalKind)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, tokens_of
 from skillgit.domain.evaluation import Split
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.dialect import DIALECTS
@@ -71,7 +71,9 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
     planner.may_roll_out("rollout", skill, train, epochs, rounds=steps)
     planner.may_roll_out("selection", skill, selection, steps, rounds=steps)
-    parts = MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode is UpdateMode.PATCH else 0
+    parts = (
+        MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode.proposals is ProposalKind.EDITS else 0
+    )
     planner.may_roll_out("salvage", skill, selection, parts, rounds=parts)
     # Changed pairs may be topped up until all train items have been rolled out with both versions.
     only_changes = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
@@ -124,7 +126,7 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     gradient, optimizer, steps = settings.gradient, settings.optimizer, steps_of(settings, task)
     words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
     document = tokens_of(skill.document) + _other_files(optimizer, skill)
-    reply = REPLY_TOKENS + (document if optimizer.skill_update_mode is UpdateMode.FULL else 0)
+    reply = REPLY_TOKENS + (document if optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS else 0)
     trajectory = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
     analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
     prompt_tokens = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * trajectory
@@ -144,7 +146,7 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     ranks = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
     calls = steps if ranks else 0
     yield Asks(stage="rank", calls=calls, prompt=rank_tokens, reply=REPLY_TOKENS, in_a_row=calls)
-    calls = steps if optimizer.skill_update_mode is UpdateMode.SUGGESTIONS else 0
+    calls = steps if optimizer.skill_update_mode.proposals is ProposalKind.SUGGESTIONS else 0
     prompt_tokens = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
     yield Asks(stage="rewrite", calls=calls, prompt=prompt_tokens, reply=document + REPLY_TOKENS, in_a_row=calls)
     yield from _stages_of_epochs(settings, task, document, trajectory)

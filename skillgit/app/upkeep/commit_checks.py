@@ -24,7 +24,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import verbatim
@@ -182,7 +182,7 @@ def _patch_problems(
         yield "the appendix in the evidence is not that of the commit"
         return
     # Reminders alone are no rewrite.
-    if body is not None if event.patch.mode is UpdateMode.PATCH else body is None and edits:
+    if body is not None if event.patch.mode.proposals is ProposalKind.EDITS else body is None and edits:
         yield f"the evidence is not that of the update mode {event.patch.mode}"
         return
     if body is not None:

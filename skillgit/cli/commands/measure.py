@@ -25,6 +25,7 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
+from skillgit.domain.policies import POLICIES
 from skillgit.errors import ExitCode
 from skillgit.view.measured import eval_lines, retest_lines, verify_lines
 
@@ -195,9 +196,6 @@ def verify_command(
     return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO
 
 
-_RULES = ("strict", "paired", "margin", "not-worse")
-
-
 @verb("gate")
 @click.option(
     "--base", metavar="REV", required=True, shell_complete=complete_revisions, help="What the head would replace"
@@ -215,7 +213,7 @@ _RULES = ("strict", "paired", "margin", "not-worse")
 )
 @override_option
 @split_option(("selection", "test"))
-@click.option("--rule", type=click.Choice(_RULES), help="How to compare; without it as the configuration says")
+@click.option("--rule", type=click.Choice(tuple(POLICIES)), help="How to compare; without it as the configuration says")
 @click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
 @note_option()
 @spending_options()

@@ -23,7 +23,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import Decision, NoRegression
 from skillgit.domain.policies import STRICT
-from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.rewrite import ProposalKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,7 +136,7 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
 
 def _skipped(layout: Layout, event: Skipped, evidence: Mapping[str, bytes]) -> None:
     record = _record(layout, event, evidence)
-    record["action"] = "skip_no_patches" if event.patch.mode is UpdateMode.PATCH else "skip_no_rewrite"
+    record["action"] = "skip_no_patches" if event.patch.mode.proposals is ProposalKind.EDITS else "skip_no_rewrite"
     _keep(layout, f"steps/step_{event.step:04d}", record, None, None)
 
 
@@ -247,9 +247,9 @@ def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, 
     """Add what a step applied; return its edits."""
     rows = patch.get("edits")
     entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    if event.patch.mode is not UpdateMode.PATCH:
+    if event.patch.mode.proposals is not ProposalKind.EDITS:
         result: Row = {"reasoning": patch.get("reasoning") or "", "change_summary": [event.title], "new_skill": text}
-        full = event.patch.mode is UpdateMode.FULL
+        full = event.patch.mode.proposals is ProposalKind.DOCUMENTS
         layout.add_json(f"{folder}/{'full_rewrite_result' if full else 'rewrite_result'}.json", result)
         return []
     edits: list[Row] = [

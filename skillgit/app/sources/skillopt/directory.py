@@ -295,11 +295,10 @@ SECTIONED = {
     "env": ("name", "split_mode", "split_ratio", "split_seed", "split_dir", "data_path", "exec_timeout"),
 }
 """The keys that both have, by section."""
-_MODES = {
-    **dict.fromkeys(("rewrite", "suggestions", "rewrite_suggestions", UpdateMode.SUGGESTIONS), UpdateMode.SUGGESTIONS),
-    **dict.fromkeys(
-        ("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch", UpdateMode.FULL), UpdateMode.FULL
-    ),
+_MODES: dict[str, UpdateMode] = {
+    **dict.fromkeys(("rewrite", "suggestions", "rewrite_suggestions"), UpdateMode.SUGGESTIONS),
+    **dict.fromkeys(("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch"), UpdateMode.FULL),
+    **{mode.value: mode for mode in UpdateMode},
 }
 
 

@@ -25,7 +25,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
 from skillgit.domain.gate import NoRegression
 from skillgit.domain.policies import POLICIES
-from skillgit.domain.rewrite import RewriteError, Template, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.text import EMPTY, clean, verbatim
 from skillgit.engine.artifacts import json_file, patch_file
@@ -296,7 +296,7 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
     reasoning = str(step.own.get("why") or reason or "")
     evidence: Mapping[str, bytes] = {}
     records = tuple(EditRecord.of(edit) for edit in edits)
-    if candidate is not None and mode is UpdateMode.PATCH:
+    if candidate is not None and mode.proposals is ProposalKind.EDITS:
         application = apply(base, edits)
         if len(application.applied) == len(edits) and application.skill.digest == candidate.digest:
             evidence = patch_file(Patch(edits=edits, reasoning=reasoning, title=title), application.reports)
@@ -370,7 +370,7 @@ def _counts(step: Step, mode: UpdateMode, effective: int) -> tuple[PatchCounts, 
         by=BudgetSource.OPTIMIZER if control in _AUTONOMOUS else BudgetSource.SCHEDULE,
         mode=mode,
     )
-    is_unlimited = control in _UNLIMITED and mode is UpdateMode.FULL
+    is_unlimited = control in _UNLIMITED and mode.proposals is ProposalKind.DOCUMENTS
     over = counts.budget is not None and rank_count > counts.budget and not is_unlimited
     if counts.budget is None or is_unlimited or over:
         without = replace(counts, budget=None, by=BudgetSource.NONE)
