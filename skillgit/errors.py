@@ -12,7 +12,7 @@ SkillgitError                        1
 ├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
 │   ├── RepositoryNotFoundError
 │   └── RevisionNotFoundError
-├── ConflictError                    4   somebody else writes this run, or a ref moved
+├── ConflictError                    4   someone else writes this run, or a ref moved
 │   ├── RunLockedError
 │   └── ConcurrentWriteError
 ├── ServiceError                     5   an environment or a backend failed
@@ -62,7 +62,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 3
     """Not a skillgit repository, or no such run, version, item or plug-in."""
     CONFLICT = 4
-    """Somebody else writes this run, or a ref moved."""
+    """Someone else writes this run, or a ref moved."""
     SERVICE = 5
     """An environment, a model backend or another repository failed (network, authentication, quota)."""
     HISTORY = 6
@@ -128,7 +128,7 @@ class SkillError(UsageError):
 
 
 class UnsafeNameError(UsageError):
-    """A name that somebody else gave would be another place, another file or no file on some system."""
+    """A name that someone else gave would be another place, another file or no file on some system."""
 
 
 class DataError(UsageError):
@@ -317,7 +317,7 @@ class BudgetError(SkillgitError):
 
 
 class HandoffError(SkillgitError):
-    """Questions were handed to somebody outside; no model failed, and nothing can go on without the answers."""
+    """Questions were handed to someone outside; no model failed, and nothing can go on without the answers."""
 
     exit_code = ExitCode.HANDOFF
 

@@ -1,4 +1,4 @@
-"""Files that matter or that somebody else has made: read without waiting, within a limit; written whole and durably.
+"""Files that matter or that someone else has made: read without waiting, within a limit; written whole and durably.
 
 Contents are on the disk before a name leads to them, and names before refs.
 """

@@ -1,4 +1,4 @@
-"""The ``handoff`` backend: somebody else answers, from file to file; no key, no network.
+"""The ``handoff`` backend: someone else answers, from file to file; no key, no network.
 
 | setting | default | meaning |
 |---|---|---|
@@ -130,7 +130,7 @@ class Folder:
         path: Where it is.
         in_use: Whether this process has read or written something in it.
         pending: Name of a prompt to its request, of those that are not answered yet.
-        last_call: When somebody asked last, in seconds of the event loop.
+        last_call: When someone asked last, in seconds of the event loop.
     """
 
     def __init__(self, path: Path) -> None:
@@ -270,7 +270,7 @@ def images_of(request: Request) -> list[Image]:
 
 
 def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
-    """Return the reply that stands in an answer.
+    """Return the reply that is in an answer.
 
     Raises:
         HandoffError: It ends with calls of tools that cannot be read.

@@ -12,7 +12,7 @@ come in the order of their recording, and from the first again after the last.
 A line of a JSON lines file is ``{"request": DIGEST, "reply": TEXT}``, or in the place of the text an object with the
 keys ``text``, ``finish_reason``, ``tool_calls`` (lists of id, name and arguments) and ``usage`` (``tokens_in``,
 ``tokens_out``, ``cached``, ``cache_written``, ``reasoning``; estimated at four characters a token where there is none).
-A relative path refers to the folder of the configuration that it stands in, as all paths do. Nothing is written to the
+A relative path refers to the folder of the configuration that it is in, as all paths do. Nothing is written to the
 record; what was recorded while it is replayed is not seen.
 """
 

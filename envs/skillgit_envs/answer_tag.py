@@ -1,4 +1,4 @@
-"""The final answer in a reply: what stands in the last pair of tags, else the last line that is not blank."""
+"""The final answer in a reply: what is in the last pair of tags, else the last line that is not blank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def extract(reply: str, tag: str = "answer") -> str:
 
 
 def in_tag(reply: str, tag: str = "answer") -> str | None:
-    """Return what stands in the last pair of tags; None if there is no pair."""
+    """Return what is in the last pair of tags; None if there is no pair."""
     close = _last(_pattern(f"</{tag}>"), reply, len(reply))
     opening = _last(_pattern(f"<{tag}>"), reply, close.start()) if close else None
     return reply[opening.end() : close.start()].strip() if close and opening else None

@@ -26,7 +26,7 @@ async def until_answered(
         prompt: The system prompt.
         question: The task.
         max_turns: Replies at most.
-        images: Pictures that stand behind the question.
+        images: Pictures that are behind the question.
 
     Raises:
         BackendError: A call failed for good.

@@ -1,4 +1,4 @@
-"""What the environments of this package share; a plug-in of somebody else needs the contract alone, not this."""
+"""What the environments of this package share; a plug-in of someone else needs the contract alone, not this."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PackagedEnvironment(ABC):
-    """An environment whose data, prompts and seed skill stand in the folder of its name in this package.
+    """An environment whose data, prompts and seed skill are in the folder of its name in this package.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
     and says in ``_load`` where its items come from.

@@ -30,7 +30,7 @@ class Budget:
 
     Args:
         caps: The limits.
-        spent: Returns what the run has cost so far, the event in the making included.
+        spent: Returns what the run has cost so far, the event in progress included.
         stop: The wish to stop; after it no further call passes, and those in flight go on.
     """
 
@@ -143,7 +143,7 @@ class Charge:
 
 
 class Meter:
-    """The cost of one event in the making.
+    """The cost of one event in progress.
 
     Sums are exact, so that a resumed run, which meets its calls in another order, writes the same cost as an unbroken
     one.
@@ -182,7 +182,7 @@ class Tab:
     """The charges of the calls that were made while one item outcome was produced.
 
     Attributes:
-        scope: The event in the making when production began; calls that another event paid for are not on the tab.
+        scope: The event in progress when production began; calls that another event paid for are not on the tab.
     """
 
     def __init__(self, scope: str) -> None:

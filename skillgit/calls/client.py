@@ -2,7 +2,7 @@
 
 What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
 one. What will never be answered is recorded too (``skillgit.calls.failures``). What a call costs is charged to the
-event in the making that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
+event in progress that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Calls:
 
     Attributes:
         ledger: Where replies and outcomes are recorded.
-        meter: What the event in the making has cost, by role and stage.
+        meter: What the event in progress has cost, by role and stage.
         caps: What the run may cost at most.
 
     Raises:
@@ -141,7 +141,7 @@ class Calls:
         """Begin an event: the meter starts at what attempts at it have cost that failed.
 
         Args:
-            scope: The event in the making; the same name every time that it is tried.
+            scope: The event in progress; the same name every time that it is tried.
             spending: What the run has cost before it.
         """
         if not self._scope:  # an earlier process may have had answers for the same run
@@ -161,11 +161,11 @@ class Calls:
 
     @property
     def unanswered(self) -> tuple[Unanswered, ...]:
-        """The calls of the event in the making that will never be answered, in an order that is always the same."""
+        """The calls of the event in progress that will never be answered, in an order that is always the same."""
         return tuple(sorted(self._unanswered))
 
     def retract(self) -> None:
-        """Let what was found to be unanswerable for the event in the making be asked again, for it says too little.
+        """Let what was found to be unanswerable for the event in progress be asked again, for it says too little.
 
         Where nothing at all is answered, the cause is not in the questions.
         """
@@ -186,7 +186,7 @@ class Calls:
             _SCOPE.reset(token)
 
     def spent(self) -> Cost:
-        """Return what the run has cost so far, the event in the making included."""
+        """Return what the run has cost so far, the event in progress included."""
         return self._before + self.meter.total()
 
     def model_name(self, role: str) -> str:
@@ -266,7 +266,7 @@ class Calls:
         return outcome
 
     def ask_anew(self, role: str) -> None:
-        """Have the next who produces the item outcome in the making ask ``role`` again.
+        """Have the next who produces the item outcome in progress ask ``role`` again.
 
         A model whose answer was of no use for an outcome may give a better one once it is mended.
         """

@@ -121,7 +121,7 @@ class Stop:
 
     @contextmanager
     def watch(self) -> Iterator[asyncio.Future[bool]]:
-        """Give a future to wait for, which somebody may set to true; a stop sets it to false."""
+        """Give a future to wait for, which someone may set to true; a stop sets it to false."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._watchers.add(future)
         try:

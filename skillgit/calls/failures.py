@@ -231,7 +231,7 @@ class FailedAttempt:
 
     Attributes:
         call: The key of the call.
-        scope: The event in the making that pays.
+        scope: The event in progress that pays.
         kind: What kind of failure it is.
         reason: Why, as one sentence.
         hint: What helps.

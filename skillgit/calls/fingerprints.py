@@ -71,7 +71,7 @@ def checked(reply: object, backend: str) -> Reply:
 
 
 def asked_pause(seconds: object) -> float | None:
-    """Return ``seconds`` if a provider can want somebody to wait for them: a finite number that is not negative."""
+    """Return ``seconds`` if a provider can want someone to wait for them: a finite number that is not negative."""
     if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         return None
     return float(min(seconds, 1e9))

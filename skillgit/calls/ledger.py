@@ -194,7 +194,7 @@ class Ledger:
         return tuple(role for (role,) in rows)
 
     def spent(self, scope: str) -> Cost:
-        """Return what all calls cost that the event in the making ``scope`` paid for, those that failed included."""
+        """Return what all calls cost that the event in progress ``scope`` paid for, those that failed included."""
         columns = ("usd", "seconds", "unpriced", *COUNTS)
         query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
         total = CostSum()
@@ -231,7 +231,7 @@ class Ledger:
         return self._failures("call = ? ORDER BY number", call)
 
     def failures_of(self, scope: str) -> list[FailedAttempt]:
-        """Return the attempts that failed on the account of an event in the making."""
+        """Return the attempts that failed on the account of an event in progress."""
         return self._failures("scope = ? ORDER BY call, number", scope)
 
     def record_failure(self, attempt: FailedAttempt) -> FailedAttempt:
@@ -250,7 +250,7 @@ class Ledger:
         return replace(attempt, charge=replace(charge, key=f"{attempt.call}#{number}"))
 
     def retract(self, scope: str) -> None:
-        """Let what an event in the making found to be unanswerable be asked again; what was paid stays on record."""
+        """Let what an event in progress found to be unanswerable be asked again; what was paid stays on record."""
         with _explained(self._name):
             update = "UPDATE failure SET final = 0, kind = ? WHERE scope = ?"
             self._connection.execute(update, (FailureKind.PROVIDER.value, scope))

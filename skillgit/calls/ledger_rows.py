@@ -40,7 +40,7 @@ class PaidReply:
 
     Attributes:
         reply: What the model said, redacted.
-        scope: The event in the making that paid for it.
+        scope: The event in progress that paid for it.
         charge: What it paid: one call with the tokens of the reply.
         request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
     """
@@ -57,7 +57,7 @@ class KnownRollout:
 
     Attributes:
         value: The outcome as JSON text, redacted.
-        scope: The event in the making that paid for it.
+        scope: The event in progress that paid for it.
         charges: What it paid, call by call.
     """
 

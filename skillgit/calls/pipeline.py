@@ -38,7 +38,7 @@ class CallOrder:
         asked: The digest of the question; empty where no replay may take the answer for one.
         role: Who asks.
         stage: What for.
-        scope: The event in the making that pays.
+        scope: The event in progress that pays.
     """
 
     key: str

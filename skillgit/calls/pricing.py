@@ -82,7 +82,7 @@ def dollars(usage: Usage, price: Price | None) -> float | None:
     """Return what a call costs: fresh, cached and written tokens in, and tokens out, each at its own price.
 
     None if the price is not known, or no call can have cost what it comes to. Tokens that a provider keeps for longer
-    than its shortest time may cost more to write; providers do not tell which they are, so that all count at the price
+    than its shortest time may cost more to write; providers do not say which they are, so that all count at the price
     of the shortest.
     """
     if price is None:

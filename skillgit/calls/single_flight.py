@@ -52,13 +52,13 @@ class _Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """Work in the making by key."""
+    """Work in progress by key."""
 
     def __init__(self) -> None:
         self._flights: dict[str, _Flight[T]] = {}
 
     async def share(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> T:
-        """Return the result of the work ``key``: of the one in the making, or else of ``start()``.
+        """Return the result of the work ``key``: of the one in progress, or else of ``start()``.
 
         The work runs in its own task, with a copy of the context of the caller that started it. If it fails, all
         waiters get its error.

@@ -1,4 +1,4 @@
-"""The entry point: the top-level command, its global options, and what becomes of errors."""
+"""The entry point: the top-level command, its global options, and what happens to errors."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _PER_SECOND = 8
 
 
 class SilentEvalWatcher:
-    """Tells nothing."""
+    """Says nothing."""
 
     def progress(self, progress: EvalProgress) -> None:
         """Ignore it."""
@@ -58,7 +58,7 @@ class LineEvalWatcher:
         """Ignore it: lines are for results."""
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Tell what was measured."""
+        """Say what was measured."""
         self.remark(measured_line(name, split, scores, self._diagnostics.screen))
 
     def remark(self, text: str) -> None:
@@ -162,7 +162,7 @@ class Onlooker:
         self.progress = watcher.progress
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Tell what was measured."""
+        """Say what was measured."""
         self._watcher.measured(name, split, scores)
 
     def remark(self, text: str) -> None:
@@ -170,7 +170,7 @@ class Onlooker:
         self._watcher.remark(text)
 
     def spent(self, cost: Cost) -> None:
-        """Tell what was spent where an error takes the place of a result."""
+        """Say what was spent where an error takes the place of a result."""
         from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which tells it
 
         screen = self._session.diagnostics.screen

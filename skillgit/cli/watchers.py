@@ -42,7 +42,7 @@ def _entry(event: Event) -> Entry:
 
 
 class SilentWatcher:
-    """Tells nothing."""
+    """Says nothing."""
 
     def progress(self, progress: Glance) -> None:
         """Ignore it."""

@@ -108,7 +108,7 @@ def address_of(
         epoch: Its epoch.
         origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
         number: Which intervention of the run it is; 0 for everything else.
-        at: The version that the run stands at with it.
+        at: The version that the run is at with it.
     """
     counts = _kind_of(kind, origin, number)
     match counts:

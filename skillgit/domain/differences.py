@@ -61,7 +61,7 @@ def _roughly(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
 
 
 def _anchors(old: Sequence[str], positions: Mapping[str, Sequence[int]]) -> list[tuple[int, int]]:
-    """Return the most elements that occur once in each sequence and stand in the same order, by patience sorting."""
+    """Return the most elements that occur once in each sequence and are in the same order, by patience sorting."""
     once = Counter(old)
     ends: list[int] = []
     tops: list[tuple[int, int, int]] = []

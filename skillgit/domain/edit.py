@@ -83,7 +83,7 @@ class Patch:
 
 
 class EditStatus(StrEnum):
-    """What became of an edit."""
+    """What happened to an edit."""
 
     APPLIED = "applied"
     ANCHOR_MISSING = "anchor-missing"
@@ -97,7 +97,7 @@ class EditStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditReport:
-    """What became of one edit, with the reason where it was not applied."""
+    """What happened to one edit, with the reason where it was not applied."""
 
     edit: Edit
     status: EditStatus
@@ -259,7 +259,7 @@ def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, 
 
 
 def _separator(line: str, content: str, *, prose: bool) -> str:
-    """Return what stands between ``line`` and ``content``: a blank line in prose, but none inside a list."""
+    """Return what is between ``line`` and ``content``: a blank line in prose, but none inside a list."""
     return "\n\n" if prose and not (_is_list_item(line) and _is_list_item(content)) else "\n"
 
 
@@ -308,7 +308,7 @@ class LeftOut:
 
     Attributes:
         edit: What it would have done, in a few words.
-        status: What became of it: an :class:`~skillgit.domain.edit.EditStatus`.
+        status: What happened to it: an :class:`~skillgit.domain.edit.EditStatus`.
         reason: Why.
     """
 

@@ -135,10 +135,10 @@ class _Proposed(_Event):
         changes: Their text, line by line.
         patch: How many edits there were.
         origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an
-            intervention that of the step that the run stands at.
+            intervention that of the step that the run is at.
         number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
         of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
-        appendix: What became of the appendix; absent where it stayed as it was.
+        appendix: What happened to the appendix; absent where it stayed as it was.
         evaluation: The candidate's score on the selection split.
         verdict: The gate's decision and its numbers.
         fixed: Items that score higher than under the base.
@@ -357,7 +357,7 @@ KIND_OF: dict[type[Event], EventKind] = {
     Measured: EventKind.MEASURED,
     RunFinished: EventKind.RUN_FINISHED,
 }
-"""Every class of events and its kind; all but that of an edit stand in trailers."""
+"""Every class of events and its kind; all but that of an edit are in trailers."""
 
 
 def event_kind(event: Event) -> EventKind:

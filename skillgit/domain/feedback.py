@@ -40,7 +40,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A candidate that the gate of another run, or of somebody else's part of it, rejected.
+    """A candidate that the gate of another run, or of someone else's part of it, rejected.
 
     Attributes:
         run: That run.

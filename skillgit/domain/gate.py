@@ -154,7 +154,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """Items by what became of their score, in the order of the items; those that a side did not score are left out."""
+    """Items by what happened to their score, in the order of the items, but for those that one side did not score."""
 
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
@@ -169,7 +169,7 @@ def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weigh
 
 
 def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
-    """Return what became of the items of ``pairs`` that ``candidate`` was evaluated on."""
+    """Return what happened to the items of ``pairs`` that ``candidate`` was evaluated on."""
     outcomes = candidate.scored
     return Flips(
         fixed=tuple(item for item in pairs.fixed if item in outcomes),
@@ -336,7 +336,7 @@ def _told(verdict: Verdict, gain: Fraction) -> Comparison:
 
 
 def decision(verdict: Verdict) -> Decision:
-    """Return the decision that follows from the numbers of ``verdict`` as they stand there.
+    """Return the decision that follows from the numbers of ``verdict`` as they are there.
 
     Raises:
         KeyError: Its policy does not come with skillgit.

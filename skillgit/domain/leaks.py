@@ -98,7 +98,7 @@ class SecretIndex:
         body: The secret long texts as folded words, joined by blanks, each between line ends.
         starts: Where in ``body`` each text begins.
         sources: Item and kind of each text.
-        common: Words that stand in the inputs of many items.
+        common: Words that are in the inputs of many items.
     """
 
     answers: tuple[_Answer, ...]
@@ -165,8 +165,8 @@ def _tells(word: str, allowed_words: frozenset[str]) -> bool:
 def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first secret that ``text`` quotes.
 
-    A long secret text is quoted by eight of its words in a row. An answer is quoted if its words stand in a row in
-    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and does not stand in
+    A long secret text is quoted by eight of its words in a row. An answer is quoted if its words are in a row in
+    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and does not be in
     ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
     counts only next to three telling words of the item's own question, or all of them if it has but two.
 
@@ -230,7 +230,7 @@ def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words:
 
 
 def _stands_as_name(name: str, text: str) -> bool:
-    """Say whether a single word is a name, and stands in ``text`` where only a name has a capital."""
+    """Say whether a single word is a name, and is in ``text`` where only a name has a capital."""
     if not name[:1].isupper():
         return False
     matches = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)

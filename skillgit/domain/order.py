@@ -1,7 +1,7 @@
 """The order of a run's events: one key for each, whatever branch its commit stands on.
 
 First comes the version that the run stood at, then the step, then the kind. So everything that happened between two
-versions stands between them, and the events of a history have the same order however often it is read.
+versions is between them, and the events of a history have the same order however often it is read.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from skillgit.domain.event import (
 )
 
 OrderKey = tuple[int, int, int, int]
-"""The version that the run stands at, the step, the rank of the kind, the number of an intervention."""
+"""The version that the run is at, the step, the rank of the kind, the number of an intervention."""
 
 MADE, _MEASURED, REJECTED, SKIPPED, _META, SLOW, _FINISHED, _INTERVENED = range(8)
 
 
 def event_at(event: Event) -> int | None:
-    """Return the version that a run stands at with ``event``: the one that it made, or that it was proposed on.
+    """Return the version that a run is at with ``event``: the one that it made, or that it was proposed on.
 
     It is None for events that do not say it; the place of their commit on the run's line does.
     """
@@ -68,6 +68,6 @@ def event_rank(event: Event) -> int:
 
 
 def event_order(event: Event, at: int) -> OrderKey:
-    """Return the key that sorts the events of a run; ``at`` is the version that it stands at with ``event``."""
+    """Return the key that sorts the events of a run; ``at`` is the version that it is at with ``event``."""
     number = event.number if isinstance(event, Accepted | Rejected) else 0
     return at, event_step(event), event_rank(event), number

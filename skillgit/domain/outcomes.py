@@ -185,7 +185,7 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 
 
 def outcome_row(outcome: Outcome) -> dict[str, object]:
-    """Return an outcome as it stands in evidence, beside the id of its item."""
+    """Return an outcome as it is in evidence, beside the id of its item."""
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
         return {"hard": outcome.hard, "soft": outcome.soft, **parts}

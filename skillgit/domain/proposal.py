@@ -1,4 +1,4 @@
-"""What an event tells of a candidate: where it comes from, its changed lines, its edits, what became of proposals."""
+"""What an event tells of a candidate: where it comes from, its changed lines, its edits, what happened to proposals."""
 
 from __future__ import annotations
 

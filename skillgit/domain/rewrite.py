@@ -139,7 +139,7 @@ class Template:
     """A document as a writer sees it.
 
     Attributes:
-        frontmatter: What stands before the editable text.
+        frontmatter: What is before the editable text.
         body: The editable text with placeholders, without the blank lines around it.
         regions: What the placeholders stand for, in order.
         lead: The line breaks before ``body``.

@@ -33,7 +33,7 @@ _Words = tuple[str, str]
 
 
 class Region(StrEnum):
-    """Which part of a skill a rule stands in."""
+    """Which part of a skill a rule is in."""
 
     BODY = "body"
     SLOW = "slow"
@@ -69,10 +69,10 @@ class Pair:
     """One rule in two texts.
 
     Attributes:
-        old: As it stands in the older text.
-        new: As it stands in the newer text.
+        old: As it is in the older text.
+        new: As it is in the newer text.
         similarity: How much of its words is common, from 0 to 1.
-        moved: Whether it stands in another order among the others, under another heading or in another region.
+        moved: Whether it is in another order among the others, under another heading or in another region.
     """
 
     old: Rule
@@ -133,7 +133,7 @@ class _Reader:
 
     Args:
         line: The file's line that the block begins on.
-        heading: The heading that it stands under.
+        heading: The heading that it is under.
         region: Whose block it is.
     """
 
@@ -364,7 +364,7 @@ def _crossed(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: set[str]) -> bool:
-    """Say whether a rule stands in another part of the text; a part that was only renamed is no other one."""
+    """Say whether a rule is in another part of the text; a part that was only renamed is no other one."""
     if old.region is not new.region:
         return True
     return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)

@@ -26,7 +26,7 @@ class Score:
     at_most: bool = False
 
     def compares(self, sign: Sign, number: float) -> bool | None:
-        """Say whether the score stands in this relation to ``number``; None where the bound leaves that open."""
+        """Say whether the score is in this relation to ``number``; None where the bound leaves that open."""
         match sign:
             case "<":
                 return self._below(number, with_it=False)

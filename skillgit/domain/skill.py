@@ -136,7 +136,7 @@ def _with_region(text: str, owner: Owner, content: str) -> str:
 
 
 def slow_guidance(text: str) -> SkillText:
-    """Return what stands between the slow markers, trimmed; empty if there is no slow region."""
+    """Return what is between the slow markers, trimmed; empty if there is no slow region."""
     region = _region(text, Owner.SLOW)
     return verbatim(region.group("slow").strip() if region is not None else "")
 
@@ -275,7 +275,7 @@ class AppendixCounts:
 
     Attributes:
         added: Reminders that are new.
-        total: Reminders that stand in the candidate.
+        total: Reminders that are in the candidate.
         consolidated: How many there were before they were put together; 0 if they were not.
     """
 

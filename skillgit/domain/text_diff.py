@@ -40,7 +40,7 @@ Span = tuple[int, int]
 
 
 class Sign(StrEnum):
-    """What became of a line."""
+    """What happened to a line."""
 
     SAME = " "
     REMOVED = "-"
@@ -66,7 +66,7 @@ class Line:
         new: Its number in the newer text; absent for a removed line.
         partner: The number of the line of the other text that it was changed from or to; absent without one.
         spans: What its partner does not have, by words.
-        moved: Where an equal line stands in the other texts, if it has no partner.
+        moved: Where an equal line is in the other texts, if it has no partner.
         ended: Whether a line end follows; only the last line of a file may lack it.
     """
 

@@ -1,7 +1,7 @@
 """Which files of a skill may be trained, and where a new one may stand.
 
 Patterns are relative to the skill folder. They are compared folder by folder, so that ``references/*.md`` means the
-files that stand in ``references`` and none below. ``*``, ``?`` and ``[…]`` are as in a shell.
+files that are in ``references`` and none below. ``*``, ``?`` and ``[…]`` are as in a shell.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def pattern_problem(pattern: str) -> str:
-    """Return why ``pattern`` cannot name trainable files, to stand after it in a sentence; empty if it can."""
+    """Return why ``pattern`` cannot name trainable files, to be after it in a sentence; empty if it can."""
     parts = pattern.split("/")
     if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern or ":" in parts[0]:
         return "does not stay inside the skill folder"

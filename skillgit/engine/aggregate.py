@@ -44,7 +44,7 @@ Group = tuple[EditSource, list[Draft]]
 def pooled(reflection: Reflection) -> tuple[list[Draft], list[Draft]]:
     """Return the drafts from failures and from successes with duplicates joined and those without proposals left out.
 
-    A proposal that both made stands among the failures.
+    A proposal that both made is among the failures.
     """
     drafts = without_duplicates([*reflection.failure, *reflection.success])
     failure, success = drafts[: len(reflection.failure)], drafts[len(reflection.failure) :]

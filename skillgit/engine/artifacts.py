@@ -28,7 +28,7 @@ def json_file(value: object) -> bytes:
 
 
 def _lines(value: object) -> str:
-    # Line ends stand between rows and fields only: indenting all of it takes five times as long.
+    # Line ends are between rows and fields only: indenting all of it takes five times as long.
     if isinstance(value, list):
         return _block("[", map(_compact, value), "]")
     if isinstance(value, dict):
@@ -80,11 +80,11 @@ def patch_file(
     *,
     lines: bool = False,
 ) -> Evidence:
-    """Return ``patch.json``: the selected edits in the order of their application, with what became of each.
+    """Return ``patch.json``: the selected edits in the order of their application, with what happened to each.
 
     Of a rewrite it holds the suggestions that it was to carry out and the new editable text; its edits are the
-    stretches of lines that changed. With new reminders it holds all that stand in the
-    appendix. With ``lines`` the edits only tell which stretches of lines changed, and applying them gives another text.
+    stretches of lines that changed. With new reminders it holds all that are in the
+    appendix. With ``lines`` the edits only say which stretches of lines changed, and applying them gives another text.
     """
     edits = [
         edit_fields(report.edit)

@@ -40,7 +40,7 @@ def epoch_of(step: int, per_epoch: int) -> int:
 def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
     """Return the items of a step: the epoch's shuffle of all items, cut into consecutive stretches.
 
-    No item stands in an epoch twice, however many batches a step has.
+    No item is in an epoch twice, however many batches a step has.
     """
     per_epoch = steps_per_epoch(len(items), step_size)
     epoch = epoch_of(step, per_epoch)
@@ -84,7 +84,7 @@ class Minibatch:
 
     @property
     def place(self) -> tuple[bool, int, int]:
-        """Where it stands among those of its step: failures first, then batch by batch."""
+        """Where it is among those of its step: failures first, then batch by batch."""
         return self.source is not EditSource.FAILURE, self.batch, self.number
 
 

@@ -20,14 +20,14 @@ async def ordered(
     limit: int | asyncio.Semaphore,
     each: Callable[[Out], None] = lambda _: None,
 ) -> list[Out]:
-    """Apply ``work`` to all values, at most ``limit`` at once; results stand in the order of ``values``.
+    """Apply ``work`` to all values, at most ``limit`` at once; results are in the order of ``values``.
 
     The first failure cancels what is still running and is raised as it is, not in a group.
 
     Args:
         work: What to do with one value.
         values: The inputs.
-        limit: How many may be in the making at once, or the slots that are shared with others.
+        limit: How many may be in progress at once, or the slots that are shared with others.
         each: Called with every result as soon as it is there, in the order in which they come.
     """
     slots = asyncio.Semaphore(limit) if isinstance(limit, int) else limit

@@ -1,6 +1,6 @@
 """Deep reflect: a few items are rolled out again with a probe, and what they show then is analysed too.
 
-The probe is an instruction that the optimizer writes for the experiment. It stands behind the skill during these
+The probe is an instruction that the optimizer writes for the experiment. It is behind the skill during these
 rollouts only and is never part of a candidate; since the text differs, so do the keys of its rollouts.
 """
 

@@ -51,7 +51,7 @@ async def evaluate(
     Args:
         session: What to measure with.
         sample: Which draws.
-        slots: The places of rollouts in the making, where they are shared with others.
+        slots: The places of rollouts in progress, where they are shared with others.
         each: Called with every rollout as soon as it is there.
     """
     stage = "test" if split is Split.TEST else "selection"

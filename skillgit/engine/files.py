@@ -82,7 +82,7 @@ TAG = "companion"
 def delivered(skill: Skill, settings: TargetSettings) -> Skill:
     """Return ``skill`` as a target gets it: with the texts that its ``SKILL.md`` names at the end of that.
 
-    A file counts as named if its path inside the skill folder stands in the text: in a link, in code or in a sentence.
+    A file counts as named if its path inside the skill folder is in the text: in a link, in code or in a sentence.
     What those files name in turn is not followed. They share ``max_companion_tokens`` in the order in which they
     are named; what is cut says so, and those that have no room are listed.
     """
@@ -117,5 +117,5 @@ def named_texts(skill: Skill) -> list[tuple[str, str]]:
 
 
 def _mention(path: str) -> re.Pattern[str]:
-    """Return what finds ``path`` where it is no part of another path; a folder's placeholder may stand before it."""
+    """Return what finds ``path`` where it is no part of another path; a folder's placeholder may be before it."""
     return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")

@@ -103,18 +103,18 @@ class Ahead:
         Args:
             skill: The current version.
             step: The next step.
-            slots: The places of rollouts in the making, shared with the event that is being waited for.
+            slots: The places of rollouts in progress, shared with the event that is being waited for.
         """
         if (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
             self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))
 
     def give_way(self) -> None:
-        """Begin no further rollout, for the step begins now; it waits for those in the making as for its own."""
+        """Begin no further rollout, for the step begins now; it waits for those in progress as for its own."""
         self._over = True
 
     async def settled(self) -> None:
-        """Begin no further rollout, and wait for those in the making; whoever stops the calls before waits briefly."""
+        """Begin no further rollout, and wait for those in progress; whoever stops the calls before waits briefly."""
         self.give_way()
         if self._task is not None:
             await asyncio.wait((self._task,))
@@ -150,7 +150,7 @@ class Trainer:
         start: What the run starts from.
         history: Where skills of earlier versions are read.
         prepare: What has to succeed before a run begins; its calls are charged to the first event.
-        ahead: Rollouts of the step after the transition in the making.
+        ahead: Rollouts of the step after the transition in progress.
     """
 
     session: Session

@@ -44,7 +44,7 @@ class Revision:
 
     Attributes:
         draft: Its edits; None if it gave no usable reply.
-        application: The candidate, and what became of each edit.
+        application: The candidate, and what happened to each edit.
         counts: How many edits there were.
     """
 

@@ -34,7 +34,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One look at a run in the making.
+    """One look at a run in progress.
 
     Attributes:
         epoch: The current epoch.
@@ -127,7 +127,7 @@ _ORDER = {stage: place for place, stage in enumerate(Stage)}
 
 @dataclass(slots=True)
 class Overlap:
-    """Shows, of several stages in the making, the first one that is not done; work never waits for it.
+    """Shows, of several stages in progress, the first one that is not done; work never waits for it.
 
     Attributes:
         monitor: Whom to tell.

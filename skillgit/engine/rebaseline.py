@@ -1,6 +1,6 @@
 """A version that no stage of the method made gets a score, so that the run can go on from it.
 
-Somebody may have edited the skill by hand, or taken up a text that was. Nothing is decided: the version stays whatever
+Someone may have edited the skill by hand, or taken up a text that was. Nothing is decided: the version stays whatever
 it scores.
 """
 

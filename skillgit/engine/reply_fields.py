@@ -50,7 +50,7 @@ def _as_clean(value: object, text: Callable[[object], str]) -> SkillText:
 
 
 Cleaned = Annotated[SkillText, GetPydanticSchema(lambda *_: no_info_wrap_validator_function(_as_clean, str_schema()))]
-"""A text that may stand in a skill."""
+"""A text that may be in a skill."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
 Notes = Annotated[tuple[Cleaned, ...], BeforeValidator(_noted)]
 Numbers = Annotated[tuple[int, ...], BeforeValidator(_numbers)]

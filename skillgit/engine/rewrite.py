@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteResult:
-    """What became of the chosen proposals.
+    """What happened to the chosen proposals.
 
     Attributes:
-        application: The new skill, and what became of each edit; of a rewrite, the stretches of lines that changed.
+        application: The new skill, and what happened to each edit; of a rewrite, the stretches of lines that changed.
         rewrite: The new editable text; absent where edits were applied.
         failure: Why there is no new text though one was wanted.
         title: What a rewrite achieves, in the writer's words.

@@ -84,7 +84,7 @@ async def roll_out(
     slots: asyncio.Semaphore | None = None,
     each: Callable[[Rollout], None] = lambda _: None,
 ) -> list[Rollout]:
-    """Roll out ``items`` with ``skill``; results stand in the order of the items.
+    """Roll out ``items`` with ``skill``; results are in the order of the items.
 
     An item that was rolled out before with the same skill, environment, model, seed and sample is not rolled out again;
     each ``sample`` is a draw of its own. An item that could not be evaluated has the outcome ``FailedToEvaluate``. One
@@ -94,7 +94,7 @@ async def roll_out(
         items: The items; the first ones start first.
         stage: What for.
         sample: Which draw.
-        slots: The places of rollouts in the making, where they are shared with others; each call has its own otherwise.
+        slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
         each: Called with every rollout as soon as it is there.
 
     Raises:

@@ -42,7 +42,7 @@ class PatchPart:
     """Some edits of a patch on their own.
 
     Attributes:
-        application: The skill with these edits, and what became of every edit of the patch.
+        application: The skill with these edits, and what happened to every edit of the patch.
         breaks: Of the items that the whole patch broke, those that the part breaks too.
     """
 

@@ -1,4 +1,4 @@
-"""The events in the making, by the names under which the ledger charges calls to them.
+"""The events in progress, by the names under which the ledger charges calls to them.
 
 A name is the same every time that its event is tried, so that a run that was killed and goes on costs what
 it would have.
@@ -62,7 +62,7 @@ def intervention_scope(run: str, origin: Origin, number: int) -> str:
 
 
 def event_scope(event: Event) -> str:
-    """Return the name that ``event`` had while it was in the making; empty for one that cost nothing of its own."""
+    """Return the name that ``event`` had while it was in progress; empty for one that cost nothing of its own."""
     match event:
         case RunStarted():
             return start_scope(event.run)

@@ -74,7 +74,7 @@ class Session:
         task: The environment and its items.
         settings: The method's settings.
         calls: The door to the models.
-        workers: Rollouts in the making at once.
+        workers: Rollouts in progress at once.
         clock: Returns the time.
         monitor: Whom to tell.
         leaks: What no skill may quote.
@@ -136,7 +136,7 @@ class Session:
         return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)
 
     def cost_since(self, began: datetime) -> Cost:
-        """Return what the event in the making has cost, with the wall time since ``began``."""
+        """Return what the event in progress has cost, with the wall time since ``began``."""
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
 
     def score(self, state: RunState, version: int) -> float:

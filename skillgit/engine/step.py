@@ -81,7 +81,7 @@ class Proposal:
 
     @property
     def application(self) -> Application:
-        """The candidate's skill, new reminders included, and what became of each edit."""
+        """The candidate's skill, new reminders included, and what happened to each edit."""
         result = self.candidate.application
         return result if self.appendix is None else replace(result, skill=self.appendix.joined(result.skill))
 
@@ -135,7 +135,7 @@ async def run_step(
 
 
 def _of_part(whole: Sequence[EditReport], part: Sequence[EditReport]) -> tuple[EditReport, ...]:
-    """Return what became of every edit of a patch in a part of it, which only knows those that had been applied."""
+    """Return what happened to every edit of a patch in a part of it, which only knows those that had been applied."""
     reports = iter(part)
     return tuple(next(reports) if report.status is EditStatus.APPLIED else report for report in whole)
 
@@ -190,7 +190,7 @@ async def _studied(
     """Roll out the items of a step and let analysts read them.
 
     Analysts begin while later items still run; the experiment needs all rollouts, but no analysis. What comes of it
-    stands in the order of the step's items.
+    is in the order of the step's items.
     """
     overlap, budget = Overlap(session.monitor), analyst_budget(session, step)
     rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))

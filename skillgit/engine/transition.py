@@ -44,7 +44,7 @@ class SkillHistory(Protocol):
 def unanswered(session: Session, *stages: str) -> str:
     """Return a sentence that says how many calls of ``stages`` will never be answered and why; empty if there are none.
 
-    It speaks of the event in the making.
+    It speaks of the event in progress.
     """
     calls = [call for call in _calls(session) if call.stage in stages]
     if not calls:
@@ -54,7 +54,7 @@ def unanswered(session: Session, *stages: str) -> str:
 
 
 def unanswered_file(session: Session) -> artifacts.Evidence:
-    """Return ``unanswered.json`` with a row for each such call of the event in the making; nothing without any."""
+    """Return ``unanswered.json`` with a row for each such call of the event in progress; nothing without any."""
     rows = [{"stage": call.stage, "kind": call.kind.value, "reason": call.reason} for call in _calls(session)]
     return {"unanswered.json": artifacts.json_file(rows)} if rows else {}
 

@@ -1,4 +1,4 @@
-"""Events as a list that is read page by page: what narrows it, how long it is, and where an event stands in it."""
+"""Events as a list that is read page by page: what narrows it, how long it is, and where an event is in it."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of a whole run, oldest first, at ``most`` of its steps if it has more, evenly apart.
 
-    The best version is always among them. The second value says that there is every how manieth step, 1 for all.
+    The best version is always among them. The second value says that there is every which step, 1 for all.
     """
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]

@@ -112,7 +112,7 @@ def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> Iterator[Rows | None]:
             try:
                 yield waiting.popleft().result()
             except BrokenExecutor:
-                # somebody killed a process; what it had to read is read here
+                # someone killed a process; what it had to read is read here
                 yield None
     finally:
         pool.shutdown(cancel_futures=True)

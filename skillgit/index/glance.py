@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PATIENCE = 0.2
-"""Seconds: somebody waits at a prompt."""
+"""Seconds: someone waits at a prompt."""
 
 
 def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]] | None:

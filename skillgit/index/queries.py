@@ -123,7 +123,7 @@ _ADDRESSED = {
 
 def row_of_address(index: Index, run: str, address: Address) -> LogRow | None:
     """Return the event of ``run`` that is called ``address``, whichever run that names."""
-    query = f"SELECT id FROM event WHERE run = :run AND {_ADDRESSED[address.kind]}"  # noqa: S608 - both stand above
+    query = f"SELECT id FROM event WHERE run = :run AND {_ADDRESSED[address.kind]}"  # noqa: S608 - both are above
     ids = index.select(query, {"run": run, "number": address.number})
     return _first(_log(index, " WHERE l.id = ?", list(ids[0]))) if ids else None
 
@@ -166,7 +166,7 @@ def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     else:
         events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
     rows = index.select(
-        "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries stand above
+        "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries are above
         f" WHERE event IN ({events}) ORDER BY item",
         values,
     )

@@ -89,7 +89,7 @@ class EventRow:
         title: What happened, in one line.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
         number: Which intervention of the run it is; 0 for everything else.
-        at: The version that the run stands at with it; 0 where the row does not tell.
+        at: The version that the run is at with it; 0 where the row does not tell.
     """
 
     run: str
@@ -206,7 +206,7 @@ class SpentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressRow:
-    """How far a run is, as far as it tells which events may be in the making.
+    """How far a run is, as far as it says which events may be in progress.
 
     Attributes:
         step: The last step; absent where no event of the run is recorded.

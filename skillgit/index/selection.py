@@ -162,7 +162,7 @@ def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, d
 
 
 def untold(index: Index, selection: Selection) -> tuple[str, ...]:
-    """Return the commits of those events of which nothing here tells whether they fixed or broke an item."""
+    """Return the commits of those events of which nothing here says whether they fixed or broke an item."""
     where, values = condition(replace(selection, items=()))
     rows = index.select(
         f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours

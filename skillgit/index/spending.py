@@ -30,7 +30,7 @@ _PACES = """
         WHERE s.calls > 0 AND s.stage NOT IN ('preflight', 'canary') ORDER BY s.event DESC LIMIT ?
     ) GROUP BY role, model"""
 _NEWEST = 2000
-"""Parts of costs that tell how long calls take; older ones tell of other days."""
+"""Parts of costs that say how long calls take; older ones tell of other days."""
 _PROGRESS = """
     SELECT MAX(step), MAX(epoch), MAX(version), MAX(CASE kind WHEN 'slow-proposed' THEN epoch END),
            MAX(CASE origin WHEN 'meta' THEN epoch END), MAX(CASE kind WHEN 'measured' THEN version END), MAX(number),

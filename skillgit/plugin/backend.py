@@ -233,7 +233,7 @@ class Backend(Protocol):
             UnanswerableError: The question will never be answered, which says nothing of other calls; see its
                 subclasses, and what they say of usage.
             FatalBackendError: It will not, and other calls would meet the same.
-            HandoffError: Somebody outside has to answer first; the run stops, and nothing has failed.
+            HandoffError: Someone outside has to answer first; the run stops, and nothing has failed.
         """
         ...
 
@@ -274,7 +274,7 @@ class Probes(Protocol):
 
 @runtime_checkable
 class TellsContext(Protocol):
-    """What a backend adds whose server tells how long a prompt and its reply may be."""
+    """What a backend adds whose server says how long a prompt and its reply may be."""
 
     async def context(self, model: str) -> int | None:
         """Return the tokens that ``model`` takes, prompt and reply together; None if the server does not tell."""

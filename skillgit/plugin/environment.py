@@ -47,7 +47,7 @@ class SourceKind(StrEnum):
     HUGGINGFACE = "huggingface"
     """``skillgit data fetch`` reads a dataset repository of the Hugging Face hub."""
     MANUAL = "manual"
-    """Somebody puts them where ``layout`` says: they are given out on request, or by a program of their own."""
+    """Someone puts them where ``layout`` says: they are given out on request, or by a program of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

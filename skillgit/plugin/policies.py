@@ -1,4 +1,4 @@
-"""Gate policies from elsewhere: looked at when they are loaded, and asked so that a fault of theirs is told as one."""
+"""Gate policies from elsewhere: checked when they are loaded, and asked so that a fault of theirs is named as one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ForeignPolicy(Policy):
     def _ask(self, method: Callable[..., object], *args: object, **options: object) -> object:
         try:
             return method(*args, **options)
-        except (Exception, SystemExit) as error:  # the code is somebody else's and may fail in any way
+        except (Exception, SystemExit) as error:  # the code is someone else's and may fail in any way
             message = " ".join(f"{type(error).__name__}: {error}".split())
             raise UsageError(f"gate policy {self._origin} broke down: {message}", hint="mend the policy") from error
 

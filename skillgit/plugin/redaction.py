@@ -50,7 +50,7 @@ _BEGIN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))"
 _SECRET = re.compile(_PRIVATE_KEY + "|" + _BEGIN + r"(?:" + "|".join(_TOKENS.values()) + ")")
 _MARKS = ("-----BEGIN ", *_TOKENS)
 _BEARER = re.compile(r"(?i)\b(bearer\s+)(?=[A-Z._~+/-]*[0-9])[A-Z0-9._~+/-]{20,}=*")
-# What stands behind the name of a credential, such as the header api-key; a digit and a letter tell it from a word.
+# What is behind the name of a credential, such as the header api-key; a digit and a letter tell it from a word.
 _LABELS = (
     *("api_key", "api-key", "apikey", "access_key", "access-key", "accesskey", "secret_key", "secret-key", "secretkey"),
     *("client_secret", "clientsecret", "access_token", "accesstoken", "auth_token", "authtoken", "password"),
@@ -72,7 +72,7 @@ class Redactor:
     """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text.
 
     Attributes:
-        values: What variables named like credentials hold, as it stands in texts; longest first.
+        values: What variables named like credentials hold, as it is in texts; longest first.
     """
 
     values: tuple[str, ...]

@@ -39,7 +39,7 @@ class Row:
 
     Attributes:
         where: File and place, for messages.
-        value: What stands there, as JSON values; a CSV row is a mapping of column to text.
+        value: What is there, as JSON values; a CSV row is a mapping of column to text.
         name: The key that an object gives it, or the file's name for a file of one row; else empty.
 
     Raises:
@@ -103,7 +103,7 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
 
     Args:
         files: Data files.
-        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError, which
+        things_of: Makes items of a row and the file that it is in; a row that it cannot use is a DataError, which
             is given the place of the row where it does not say it.
 
     Raises:

@@ -2,7 +2,7 @@
 
 An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
 divided yet, takes those that a manifest names, and refuses what would spoil a measurement: ids that occur twice,
-content that stands in two splits, and splits without items.
+content that is in two splits, and splits without items.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     """Return ``splits`` if a measurement on them can be trusted.
 
     Raises:
-        DataError: A split is empty, an id occurs twice, or content stands in two splits; it names all of these.
+        DataError: A split is empty, an id occurs twice, or content is in two splits; it names all of these.
     """
     faults = [
         DataError(f"the {split} split has no items", hint="every split needs at least one item")

@@ -227,7 +227,7 @@ class _Plot:
 
 
 def _places(rows: Sequence[LogRow]) -> dict[str, float]:
-    """Return where each event stands among the steps; those of one step stand side by side."""
+    """Return where each event is among the steps; those of one step stand side by side."""
     positions: dict[str, float] = {}
     for step, group in groupby(rows, key=lambda row: row.step):
         same = list(group)

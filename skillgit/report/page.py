@@ -123,7 +123,7 @@ _METRICS = {
 
 
 def verdict_of(entry: EventStory) -> Verdict | None:
-    """Return the gate's decision on an event; None if it passed no gate, or is not told in full."""
+    """Return the gate's decision on an event; None if it passed no gate, or is not reported in full."""
     return None if entry.telling is None else getattr(entry.telling.event, "verdict", None)
 
 
@@ -203,7 +203,7 @@ def tone(row: LogRow) -> str:
 
 
 def decision(row: LogRow) -> str:
-    """Return in words what became of an event."""
+    """Return in words what happened to an event."""
     return cells.decision(Entry.of_row(row))
 
 

@@ -81,7 +81,7 @@ def fold(repo: Repo, run: str) -> list[Folded]:
     same, and the next call goes on.
 
     Raises:
-        ConcurrentWriteError: Somebody else moved a branch; what it points to now is not folded.
+        ConcurrentWriteError: Someone else moved a branch; what it points to now is not folded.
     """
     tips = repo.tips()
     attic = refs.attic_ref(run)

@@ -57,7 +57,7 @@ def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
                     words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
                     yield int(process.name), [word.rpartition("/")[2] for word in words]
         except OSError:
-            # it has ended, or is somebody else's
+            # it has ended, or is someone else's
             continue
 
 

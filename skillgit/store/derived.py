@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:
-    """Return version to commit: of a version that stands there twice, as after ``git cherry-pick``, the first one."""
+    """Return version to commit: of a version that is there twice, as after ``git cherry-pick``, the first one."""
     commits: dict[int, str] = {}
     for record in records:
         version = version_of(record.event)
@@ -45,7 +45,7 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
 
 
 def _is_new_best(event: Event) -> bool:
-    """Say whether the version that a run stands at with ``event`` is its best from then on."""
+    """Say whether the version that a run is at with ``event`` is its best from then on."""
     if isinstance(event, RunStarted):
         return True
     verdict = event.verdict if isinstance(event, Accepted | SlowMerged | Reverted | Measured) else None
@@ -55,7 +55,7 @@ def _is_new_best(event: Event) -> bool:
 def derived_moves(
     run: str, records: Iterable[Recorded], commits: Mapping[int, str], tips: Mapping[str, str]
 ) -> list[RefUpdate]:
-    """Return the moves that ``records`` ask for where the derived refs of ``run`` stand at ``tips``."""
+    """Return the moves that ``records`` ask for where the derived refs of ``run`` are at ``tips``."""
     targets = derived_refs(run, records, commits)
     return [
         RefUpdate(name=name, new=commit, derived=True) for name, commit in targets.items() if tips.get(name) != commit

@@ -35,7 +35,7 @@ _FEW = 1 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowText:
-    """The texts of a slow update as they stand in the tree of its commit."""
+    """The texts of a slow update as they are in the tree of its commit."""
 
     guidance: str
     memory: str
@@ -187,7 +187,7 @@ _BODY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An event as it stands in git.
+    """An event as it is in git.
 
     Attributes:
         event: The fact, as decoded from the commit.
@@ -197,7 +197,7 @@ class Recorded:
         evidence: Id of the evidence tree; empty if the event has none.
         tree: Id of the commit's tree.
         branch: Full name of the branch that it belongs to in the repository of its writer.
-        at: The version that the run stands at with it.
+        at: The version that the run is at with it.
     """
 
     event: Event

@@ -283,7 +283,7 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
     Hold the lock of the run.
 
     Raises:
-        ConcurrentWriteError: Somebody else moved the chain; nothing was changed.
+        ConcurrentWriteError: Someone else moved the chain; nothing was changed.
     """
     tips = repo.tips()
     commits = {record.commit for record in plan.records}

@@ -4,7 +4,7 @@ A run that was trained here has branches. In a fresh clone it has only remote-tr
 history. A local branch always comes before a tracking branch of the same name, and a branch before the attic, which
 keeps candidates whose branches were folded.
 
-Somebody else may have gone on with a run from where this repository has it too. What they refused after that place is
+Someone else may have gone on with a run from where this repository has it too. What they refused after that place is
 no part of the history here, or the run would have two outcomes of one step as soon as their branches are fetched.
 """
 
@@ -51,7 +51,7 @@ def run_names(tips: Iterable[str]) -> list[str]:
 def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     """Return the branches that hold the history of ``run``, its accepted line first; empty if there is none.
 
-    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: somebody
+    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: someone
     may have checked out the accepted line of a clone, and git then makes that one branch local.
     """
     by_remote = _by_remote(repo, run, tips)

@@ -1,4 +1,4 @@
-"""The accepted line of a run: its commits, the version that each stands at, and the edits that persons made on it.
+"""The accepted line of a run: its commits, the version that each is at, and the edits that persons made on it.
 
 A commit without trailers that changes the skill folder is a version; one that leaves it alone is no event. A commit
 whose trailers are broken or out of place is an error, for it may be a forged event.
@@ -196,7 +196,7 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
 
 
 def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
-    """Return the edit that a person made with ``commit``, after which the run stands at ``position``."""
+    """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
     body = message.read_free_body(message_of(commit))
     before = tree.read_texts(commit.parents[0].tree, position.skill)
     event = Edited(
@@ -215,7 +215,7 @@ def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
 
 
 def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
-    """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run stands at."""
+    """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run is at."""
     return Recorded(
         event=content.event,
         commit=str(commit.id),

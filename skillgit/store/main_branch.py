@@ -60,7 +60,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
     """Bring ``skill`` to the folder ``path`` on ``main`` with a commit, unless there is something already.
 
     A ``main`` that is missing begins where HEAD stands; a repository without commits gets ``.gitattributes`` too. Where
-    the work tree is on ``main``, the new files appear in it and in git's index; a file that stands there already is
+    the work tree is on ``main``, the new files appear in it and in git's index; a file that is there already is
     left as it is.
 
     Raises:

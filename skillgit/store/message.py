@@ -74,7 +74,7 @@ _ENCODED = re.compile(r"%([0-9a-f]{2,6});")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """The parts of an event that stand above the trailers."""
+    """The parts of an event that are above the trailers."""
 
     title: str = ""
     why: str = ""
@@ -154,7 +154,7 @@ def _flips(name: str, items: Iterable[str]) -> str:
 
 
 class Prose(NamedTuple):
-    """What stands above the trailers, as it stands there.
+    """What is above the trailers, as it is there.
 
     Attributes:
         title: The commit's title without prefix and score.
@@ -170,7 +170,7 @@ class Prose(NamedTuple):
 
 
 def read_body(message: str) -> Body:
-    """Return what stands above the trailers of ``message``.
+    """Return what is above the trailers of ``message``.
 
     Raises:
         TrailerError: The first line is not a subject of ours.
@@ -192,7 +192,7 @@ def read_prose(message: str) -> Prose:
 
 
 def read_head(head: str) -> Prose:
-    """Return what ``head`` says, which is all of a message that stands above its last paragraph."""
+    """Return what ``head`` says, which is all of a message that is above its last paragraph."""
     first, *paragraphs = head.rstrip("\n").split("\n\n")
     match = _SUBJECT.fullmatch(first)
     if match is None:

@@ -30,7 +30,7 @@ _DEEPEST = 2 * _OID_LENGTH
 
 
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
-    """Add lines to the notes of commits, all in one commit; lines that stand there already are not repeated.
+    """Add lines to the notes of commits, all in one commit; lines that are there already are not repeated.
 
     Args:
         notes: Commit to JSON objects.

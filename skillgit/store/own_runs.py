@@ -55,7 +55,7 @@ def local_settings(repo: Repo, start: str) -> dict[str, object]:
 
 
 def _read(repo: Repo, start: str) -> dict[str, object] | None:
-    """Return what is noted of the run that begins with ``start``; None where nothing is, or by somebody else."""
+    """Return what is noted of the run that begins with ``start``; None where nothing is, or by someone else."""
     try:
         mark = loads(read_plain(_mark(repo, start)))
         local, digest = mark["local"], seal(start, mark["local"])

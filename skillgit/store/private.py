@@ -33,7 +33,7 @@ def private_folder(git_dir: Path) -> Path:
     Where the user has no folder for a key, nobody can tell whose it is, and it is taken as it is.
 
     Raises:
-        OSError: It cannot be made, or one of somebody else cannot be moved out of the way.
+        OSError: It cannot be made, or one of someone else cannot be moved out of the way.
     """
     folder = git_dir / _NAME
     digest = seal(_NAME, make=True)

@@ -155,7 +155,7 @@ def promote(
         release: What makes it a release: the tag appears together with the commit, or neither does.
 
     Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or somebody made the tag.
+        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
         ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
     """
     tip = main_tip(repo)
@@ -217,7 +217,7 @@ def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) ->
     """Tag ``main`` as it is.
 
     Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or somebody made the tag.
+        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
     """
     tip, identity = main_tip(repo), repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)

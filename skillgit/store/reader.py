@@ -1,7 +1,7 @@
 """History is read here: runs, their events, the skills of their versions.
 
 A run is one walk along its accepted line and its slow line, back to the event that started it, plus one look at each
-rejected candidate. What lies before the start is somebody else's history and is not touched.
+rejected candidate. What lies before the start is someone else's history and is not touched.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     chain, stop = line.links(repo, branches[0], boundary, slow_text)
     on_line = {str(link.commit.id) for link in chain}
     records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
-    # A branch that somebody moved may lead to an event that another one has already.
+    # A branch that someone moved may lead to an event that another one has already.
     sides = [record for commit, record in records.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
     if stop is not None and any(

@@ -224,7 +224,7 @@ class Repo:
             self._still = None
 
     def look(self) -> RefSnapshot:
-        """Return what the refs look like now, so that a later look can tell whether any moved."""
+        """Return what the refs look like now, so that a later look can say whether any moved."""
         return self._ref_files.look()
 
     def commit(self, oid: str) -> pygit2.Commit:

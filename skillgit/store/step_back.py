@@ -1,6 +1,6 @@
 """Stepping a run back to its last whole event, where a disk lost what was written last.
 
-The events that are lost can be made again, as they were in the making once: what was paid for is in the ledger. So only
+The events that are lost can be made again, as they were in progress once: what was paid for is in the ledger. So only
 events at the end go, and none whose objects are all here.
 """
 
@@ -90,7 +90,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
     Hold the lock of the run.
 
     Raises:
-        ConcurrentWriteError: Somebody else moved the run; nothing was changed but ref files that held no commit.
+        ConcurrentWriteError: Someone else moved the run; nothing was changed but ref files that held no commit.
     """
     with repo_lock(repo):
         for name in set(repo.damaged_refs(run)) & {*plan.unreadable, *_derived_names(repo, run)}:

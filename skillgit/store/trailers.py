@@ -32,7 +32,7 @@ _OURS = re.compile(rf"^{PREFIX}[a-z-]+:", re.IGNORECASE | re.MULTILINE)
 INTEGER = re.compile(r"-?[0-9]{1,18}")
 """A whole number, of as many digits as fit into what a database calls an integer."""
 TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]+")
-"""A token as it stands in a value."""
+"""A token as it is in a value."""
 _VALUE = re.compile(r"(?!=|.* =)[A-Za-z0-9._:/+%= -]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/+-]*")
 
@@ -48,7 +48,7 @@ def format_token(value: str | float) -> str:
 
 
 def parse_value(text: str) -> dict[str, str]:
-    """Return the tokens of a value by their keys, as they stand there; a word at its beginning has the empty key.
+    """Return the tokens of a value by their keys, as they are there; a word at its beginning has the empty key.
 
     Raises:
         TrailerError: It does not follow the grammar.

@@ -4,7 +4,7 @@ A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behi
 moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
 owns it, and only after it has stood unchanged for a while in which no git process works in the repository.
 
-Where a process dies amid the moves, what history is found through stands before what follows from it and goes after it:
+Where a process dies amid the moves, what history is found through is before what follows from it and goes after it:
 the rest is then as any writer or ``fsck --repair`` makes it.
 
 After a loss of power a ref leads to whole objects, or is where it was: libgit2 has the disk confirm every file that it
@@ -75,7 +75,7 @@ def update_refs(
 
     Raises:
         ConcurrentWriteError: A ref is not where it was expected.
-        ConflictError: Somebody holds a ref, or a branch is in the way of another one's name.
+        ConflictError: Someone holds a ref, or a branch is in the way of another one's name.
     """
     repo.raw.set_ident(identity.name, identity.email)
     with repo_lock(repo):

@@ -4,7 +4,7 @@ Objects come first and are garbage if the process dies. Then the event is checke
 then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
 touched.
 
-Somebody may let git prune meanwhile (``at_work``).
+Someone may let git prune meanwhile (``at_work``).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RunWriter:
             The event as every reader will see it.
 
         Raises:
-            ConcurrentWriteError: Somebody else moved the run; nothing was written.
+            ConcurrentWriteError: Someone else moved the run; nothing was written.
             ConflictError: The run exists already, or a branch is in the way of its names.
         """
         self._check_turn(event)

@@ -43,7 +43,7 @@ class StartPicture:
         settings: What git's configuration says about the screens.
         overview: The runs.
         page: The newest events of the run to begin with; absent without runs.
-        scores: Its scores, and every how manieth step they are of.
+        scores: Its scores, and every which step they are of.
     """
 
     standing: str

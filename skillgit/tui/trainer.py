@@ -23,7 +23,7 @@ class TrainerProcess:
     files without a name until it is printed.
 
     Args:
-        words: What stands behind ``skillgit``.
+        words: What is behind ``skillgit``.
     """
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:

@@ -118,7 +118,7 @@ def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
 
 
 def lines(result: Imported, screen: Screen) -> Iterator[str]:
-    """Yield what became of an import."""
+    """Yield what happened to an import."""
     dot = f" {screen.glyphs.dot} "
     parts = [
         _done(result),

@@ -35,7 +35,7 @@ class Look(NamedTuple):
         style: The colour that repeats what the sign says.
         prefix: How the commit's subject begins.
         words: What happened; empty where the gate says it.
-        beside: Whether they stand beside the line of their run.
+        beside: Whether they are beside the line of their run.
         rank: Which sign is seen where several meet in a plot: the one of the highest rank.
     """
 
@@ -163,7 +163,7 @@ def score(entry: Entry) -> str:
 
 
 def decision(entry: Entry) -> str:
-    """Return in words what became of it."""
+    """Return in words what happened to it."""
     if words_of_kind := LOOKS[entry.kind].words:
         return words_of_kind
     gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"

@@ -55,7 +55,7 @@ _THERE = {
 
 
 def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
-    """Yield what became of each ref, those of one run and one kind together."""
+    """Yield what happened to each ref, those of one run and one kind together."""
     yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
     rows = [
         (
@@ -102,7 +102,7 @@ def _kind(ref: str) -> str:
 
 
 def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
-    """Yield what became of main, of each run and of the notes."""
+    """Yield what happened to main, of each run and of the notes."""
     yield f"{'would pull' if result.dry_run else 'pull'} from {result.remote}, {result.url}"
     yield from _joined(result, screen)
 

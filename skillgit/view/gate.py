@@ -100,7 +100,7 @@ def decided(result: Decided, screen: Screen) -> Iterator[str]:
 
 
 def head(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield what became of the candidate, and where it stands."""
+    """Yield what happened to the candidate, and where it stands."""
     row = result.event
     entry = Entry.of_row(row)
     dot = f" {screen.glyphs.dot} "

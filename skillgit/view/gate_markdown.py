@@ -1,6 +1,6 @@
 """A comparison of two revisions as Markdown, for the comment on a pull request or the summary of a job.
 
-Names of skills, revisions and items are other people's words. They stand in code spans, where GitHub interprets no
+Names of skills, revisions and items are other people's words. They are in code spans, where GitHub interprets no
 markup, link, mention or reference.
 """
 

@@ -40,7 +40,7 @@ class _Lane:
 
     Attributes:
         toward: The next event in it.
-        drawn: Whether there is a line: not above the newest version of a run, where candidates stand beside nothing.
+        drawn: Whether there is a line: not above the newest version of a run, where candidates are beside nothing.
         own: Whether it is that of the event's run; otherwise it leads there from another one.
     """
 
@@ -83,7 +83,7 @@ def _following(rows: Sequence[LogRow]) -> dict[int, int]:
 
 
 class _Lanes:
-    """The lanes between two rows; ``beside`` says of each event whether it stands beside the line of its run."""
+    """The lanes between two rows; ``beside`` says of each event whether it is beside the line of its run."""
 
     def __init__(self, beside: Sequence[bool]) -> None:
         self._beside = beside
@@ -102,7 +102,7 @@ class _Lanes:
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
         """End the lanes that lead to an event; return its lane, whether a line came down there, and the others.
 
-        What stands on the line of its run takes the first line that leads there, as in git; what stands beside it
+        What stands on the line of its run takes the first line that leads there, as in git; what is beside it
         stays beside it.
         """
         arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
@@ -128,7 +128,7 @@ class _Lanes:
         return ties
 
     def _leading(self, target: int) -> int | None:
-        """Return a lane that leads to ``target``: the line of a run leads past what stands beside it."""
+        """Return a lane that leads to ``target``: the line of a run leads past what is beside it."""
         for number, lane in enumerate(self.taken):
             if lane is not None and lane.toward == target and not (lane.own and self._beside[target]):
                 return number
@@ -148,7 +148,7 @@ class _Lanes:
 
 
 _WIDE, _CLOSE = 4, 2
-"""Columns of a lane: those of its line, and of what stands beside it."""
+"""Columns of a lane: those of its line, and of what is beside it."""
 _CUT = 2
 """Columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them."""
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8

@@ -101,7 +101,7 @@ def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning and the end of a prompt; the question stands at one of them."""
+    """Return the beginning and the end of a prompt; the question is at one of them."""
     flat = " ".join(text.split())
     if len(flat) <= _HEAD + _TAIL:
         return flat
@@ -169,7 +169,7 @@ def who_solves(story: ItemStory) -> tuple[str, str]:
 
 
 def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
-    """Yield under which attempts the item has no outcome, by what became of it, and what helps."""
+    """Yield under which attempts the item has no outcome, by what happened to it, and what helps."""
     without = [attempt for attempt in story.attempts if attempt.outcome is None]
     for absence in (None, *Absence):
         lacking = [attempt.name for attempt in without if attempt.absence is absence]

@@ -82,7 +82,7 @@ def _around(index: int, count: int) -> Iterator[int]:
 def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
     """Return one outcome as a sign: solved, not solved, tenths of a score in between, ``!`` where it failed.
 
-    What was inherited from another text stands in brackets, or is faint where there is colour. Without an outcome
+    What was inherited from another text is in brackets, or is faint where there is colour. Without an outcome
     ``absence`` says whether that is for want of evidence.
     """
     if cell is None:

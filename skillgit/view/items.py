@@ -30,13 +30,13 @@ STYLES: Final[dict[Change, Style]] = {
     "fail": Style.FAINT,
     "pass": Style.FAINT,
 }
-"""What became of items, in the order in which they are listed."""
+"""What happened to items, in the order in which they are listed."""
 _CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
 NOT_MEASURED = "not measured (the decision was settled)"
 
 
 def sign(change: Change, glyphs: Glyphs) -> str:
-    """Return the sign of what became of an item; one that is not solved has none of an item that is."""
+    """Return the sign of what happened to an item; one that is not solved has none of an item that is."""
     match change:
         case "fixed" | "pass":
             return glyphs.passed
@@ -55,7 +55,7 @@ def sign(change: Change, glyphs: Glyphs) -> str:
 
 
 def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
-    """Return what became of items, in words: where more than the text differs, scores are higher or lower."""
+    """Return what happened to items, in words: where more than the text differs, scores are higher or lower."""
     higher, lower = "higher", "lower"
     same = not any(difference.matters for difference in differs)
     return {

@@ -57,7 +57,7 @@ class LogLine:
 
     Attributes:
         text: Its line.
-        margin: What stands in front of the lines between it and the next event.
+        margin: What is in front of the lines between it and the next event.
     """
 
     text: str
@@ -86,7 +86,7 @@ def log_lines(
         now: What ages are counted from.
         graph: What the events rest on besides those before them in their runs, to be drawn; None for no graph.
         runs: Whether to name each event's run.
-        flips: Commit to what its event did to an item, to be told in front of its title.
+        flips: Commit to what its event did to an item, to be reported in front of its title.
     """
     if not rows:
         return
@@ -132,7 +132,7 @@ def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Scr
 
 
 def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
-    """Return what stands in front of each title: the run, and what became of an item."""
+    """Return what is in front of each title: the run, and what happened to an item."""
     columns = [[row.run for row in rows] if runs else [], [flips.get(row.commit, "") for row in rows] if flips else []]
     names = [""] * len(rows)
     for column in filter(None, columns):

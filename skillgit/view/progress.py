@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Glance(Protocol):
-    """One look at a run in the making, as the use case hands it over."""
+    """One look at a run in progress, as the use case hands it over."""
 
     @property
     def epoch(self) -> int:

@@ -142,7 +142,7 @@ class Screen:
         """Return ``text`` as it can be written: only tabs, line ends and colours of our own act, all else is shown.
 
         Skills, titles and answers are model text: none of it may move the cursor, set a title, reach the clipboard, or
-        change the order in which what stands beside it is read.
+        change the order in which what is beside it is read.
         """
         if self.colour and "\x1b[" in text:
             parts = re.split(rf"\x1b\[{self.seal}([0-9;]*)m", text)

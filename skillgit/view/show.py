@@ -147,7 +147,7 @@ _WIDEST = 100
 
 
 def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
-    """Yield everything about an event; ``diff_screen`` tells whether the diff is to be coloured."""
+    """Yield everything about an event; ``diff_screen`` says whether the diff is to be coloured."""
     yield from _head(report, screen, now)
     yield from _why(report.event, screen)
     yield ""

@@ -76,7 +76,7 @@ def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: i
     Args:
         rows: Cells; all rows have equally many.
         align: One letter for each column, ``l`` or ``r``.
-        indent: What stands before each line.
+        indent: What is before each line.
         gap: Spaces between columns.
     """
     columns = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
@@ -118,7 +118,7 @@ def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
 
 def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str:
-    """Return ``text``, all or a part of ``line``, in the colours of what became of the line.
+    """Return ``text``, all or a part of ``line``, in the colours of what happened to the line.
 
     Removed lines are red, added ones green; the words in ``spans`` are reversed, so that they alone have a background;
     lines that moved are faint.

@@ -1,4 +1,4 @@
-"""A rule's story on one screen: what failed, who proposed it, what the gate said, what became of it."""
+"""A rule's story on one screen: what failed, who proposed it, what the gate said, what happened to it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class _Fact:
     """One line of the story, before it is broken to fit.
 
     Attributes:
-        label: What stands at the left; empty where it goes on.
+        label: What is at the left; empty where it goes on.
         text: What it says.
-        under: A second label; the text stands behind it.
+        under: A second label; the text is behind it.
         whole: Whether it is painted, and never broken.
     """
 

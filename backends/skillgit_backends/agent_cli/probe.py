@@ -1,4 +1,4 @@
-"""Owns the look at an agent's program before it is used: which version it is, and whether somebody is logged in."""
+"""Owns the look at an agent's program before it is used: which version it is, and whether someone is logged in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Owns how a request becomes what an agent is given: skills, pictures, instructions and a task.
 
 A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
-out: it is delivered as a file where the agent looks for skills. A sentence stands in its place. Its other files stand
+out: it is delivered as a file where the agent looks for skills. A sentence is in its place. Its other files stand
 at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
 """
 

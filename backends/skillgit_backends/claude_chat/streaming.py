@@ -73,7 +73,7 @@ def read_stream(body: bytes) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class _Block:
-    """A block of content in the making; its texts come in pieces that are joined once."""
+    """A block of content in progress; its texts come in pieces that are joined once."""
 
     start: dict[str, Any]
     pieces: dict[str, list[str]] = field(default_factory=dict)

@@ -130,7 +130,7 @@ SKILLS = ".claude/skills"
 
 
 def command(settings: ClaudeCodeSettings, request: Request, workspace: CallWorkspace, instructions: str) -> list[str]:
-    """Return the command line; every option that takes a list stands before another option."""
+    """Return the command line; every option that takes a list is before another option."""
     words = [settings.path, "-p", "--output-format", "stream-json"]
     words += ["--tools", ",".join(settings.tools)]
     if settings.allowed_tools:

@@ -129,7 +129,7 @@ def command(
     pictures: Sequence[Path],
     environment: Mapping[str, str],
 ) -> list[str]:
-    """Return the command line; every option has its value attached or stands before another option."""
+    """Return the command line; every option has its value attached or is before another option."""
     words = [settings.path, "exec", "--json", "--color=never", "--skip-git-repo-check", "--ephemeral", "--ignore-rules"]
     words += [f"--model={request.model}", f"--sandbox={settings.sandbox}", f"--cd={workspace.work}"]
     words += [f"--output-last-message={last_message(workspace)}"]

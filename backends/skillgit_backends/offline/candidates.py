@@ -114,7 +114,7 @@ def candidates(sentence: str) -> list[AnswerCandidate]:
 
 
 def title_candidate(title: str) -> AnswerCandidate:
-    """Return a document's title as a candidate; what stands in parentheses is its surplus."""
+    """Return a document's title as a candidate; what is in parentheses is its surplus."""
     paren = _PAREN.search(title)
     core = title[: paren.start()] if paren and paren.end() == len(title) else title
     return AnswerCandidate(core=core.strip(), shape=Shape.TITLE, paren=title[len(core) :])

@@ -177,7 +177,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _find(part: list[str], whole: list[str]) -> int:
-    """Return where ``part`` stands in ``whole`` as a run; -1 if it does not."""
+    """Return where ``part`` is in ``whole`` as a run; -1 if it does not."""
     size = len(part)
     return next((at for at in range(len(whole) - size + 1) if size and whole[at : at + size] == part), -1)
 

@@ -67,7 +67,7 @@ class Extract:
 
 
 def complete(messages: Sequence[Message]) -> str:
-    """Answer a target's conversation: the skill stands in the system message, the task in the first user message."""
+    """Answer a target's conversation: the skill is in the system message, the task in the first user message."""
     prompt = next((message.text for message in messages if message.role == "user"), "")
     text = answer(parse_task(prompt), read_skill(skill_text(messages)))
     return f"<answer>{text}</answer>"

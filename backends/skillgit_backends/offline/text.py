@@ -58,7 +58,7 @@ HONORIFICS = word_set(
     "lady baron baroness count countess duke duchess earl prince princess mr mrs ms miss madame monsieur chief "
     "justice judge senator governor mayor ambassador secretary congressman congresswoman inspector"
 )
-"""Ranks, offices and forms of address that stand before a name."""
+"""Ranks, offices and forms of address that are before a name."""
 
 QUALIFIERS = (
     "no fewer than|no less than|no more than|not more than|more than|less than|fewer than|at least|at most|as many as|"
@@ -153,7 +153,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One sentence and the document, by number, that it stands in."""
+    """One sentence and the document, by number, that it is in."""
 
     document: int
     text: str

@@ -93,7 +93,7 @@ def score(trajectory: Trajectory) -> tuple[Scored, str]:
     """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it.
 
     Raises:
-        EnvironmentFaultError: The trajectory tells no result.
+        EnvironmentFaultError: The trajectory says no result.
     """
     if RESULT not in trajectory.products:
         raise EnvironmentFaultError("the game told no result", hint="roll it out again")

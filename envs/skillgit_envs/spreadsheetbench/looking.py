@@ -24,13 +24,13 @@ REQUEST, ANSWER = "request.json", "answer.json"
 
 
 def cells(path: Path, areas: list[list[Any]], first: str | None, *, formulas: bool) -> dict[str, Any]:
-    """Return what stands in areas of a workbook.
+    """Return what is in areas of a workbook.
 
     Args:
         path: The file.
         areas: For each area: sheet or None, left, top, right, bottom.
         first: The sheet that None stands for; None for the workbook's first one.
-        formulas: Whether formulas are told as they are written, instead of the values that they were saved with.
+        formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
 
     Returns:
         ``error`` if it is no workbook; else ``first``, its first sheet, and ``areas``: for each area its sheet, and the

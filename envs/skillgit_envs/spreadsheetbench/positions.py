@@ -58,7 +58,7 @@ class Area:
 
 
 class UnreadablePositionError(ValueError):
-    """A reading cannot tell which cells are meant."""
+    """A reading cannot say which cells are meant."""
 
 
 def official(position: str, answer_sheet: str) -> list[Area]:
@@ -101,7 +101,7 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
     apostrophes, whole columns, and ranges whose last column is left out because it is the first.
 
     Raises:
-        UnreadablePositionError: There is no reference to cells, or something else stands beside it.
+        UnreadablePositionError: There is no reference to cells, or something else is beside it.
     """
     del answer_sheet
     text = position.replace("\uff1a", ":").replace("\uff0c", ",").replace("\uff01", "!").strip(_BLANKS + ",")

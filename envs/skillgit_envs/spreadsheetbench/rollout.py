@@ -148,7 +148,7 @@ def after_run(run: Run, content: Contents | None) -> str:
 
     Args:
         run: How it fared.
-        content: What stands in the answer cells of its output, as it was written; None where that is not known.
+        content: What is in the answer cells of its output, as it was written; None where that is not known.
     """
     if run.output is None:
         return f"{run.told}\n\n{FAILED}"

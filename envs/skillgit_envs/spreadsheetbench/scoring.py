@@ -102,7 +102,7 @@ async def faults(
 async def _pairs(
     answers: Mapping[int, bytes], workbooks: Mapping[int, bytes], areas: Sequence[Area], sandbox: Sandbox
 ) -> dict[int, tuple[Contents, Contents | None]]:
-    """Return what stands in the answer cells of the right workbook of each case, and of the one that was made."""
+    """Return what is in the answer cells of the right workbook of each case, and of the one that was made."""
     books, like = {}, {}
     for number, answer in answers.items():
         books[f"right {number}"] = answer

@@ -27,7 +27,7 @@ SHOWN = {"sheets": 8, "rows": 6, "columns": 20, "characters": 40}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaContent:
-    """What stands in one area.
+    """What is in one area.
 
     Attributes:
         cells: Cell to kind and text of its value, empty cells left out; None if there is no such sheet.
@@ -39,7 +39,7 @@ class AreaContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What stands in the areas of a workbook.
+    """What is in the areas of a workbook.
 
     Attributes:
         parts: One for each area; none if the workbook cannot be read.
@@ -58,13 +58,13 @@ async def contents(
     like: Mapping[str, str] | None = None,
     formulas: bool = False,
 ) -> dict[str, Contents]:
-    """Return what stands in the same areas of several workbooks.
+    """Return what is in the same areas of several workbooks.
 
     Args:
         books: Name to xlsx file.
         sandbox: Where the workbooks are opened.
         like: Name of a workbook to one before it, whose first sheet an area without a sheet means.
-        formulas: Whether formulas are told as they are written, instead of the values that they were saved with.
+        formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
 
     Raises:
         EnvironmentFaultError: The sandbox failed.

@@ -42,7 +42,7 @@ def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> 
 
 
 def listed(item: Item, name: str) -> Listed:
-    """Return the files of an item that stand under ``name``."""
+    """Return the files of an item that are under ``name``."""
     return cast("Listed", item.content[name])
 
 

@@ -52,7 +52,7 @@ class Applied:
 
     Attributes:
         skill: The text.
-        reports: What became of each edit.
+        reports: What happened to each edit.
         how: How they got there, or went, in one sentence.
         title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
     """
@@ -87,7 +87,7 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
 
 
 def _by_patch(row: LogRow, again: Application) -> Applied | None:
-    """Return the text with the edits of the event's patch; None unless all apply or stand there already."""
+    """Return the text with the edits of the event's patch; None unless all apply or are there already."""
     fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
     if not again.reports or any(report.status not in fine for report in again.reports):
         return None

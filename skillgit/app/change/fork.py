@@ -220,7 +220,7 @@ def _readable(repo: Repo, commit: str) -> Recorded | None:
     try:
         return read_commit(repo, commit)
     except SkillgitError:
-        return None  # as above: somebody else's broken candidate
+        return None  # as above: someone else's broken candidate
 
 
 def _rejected_attempt(record: Recorded, event: Rejected) -> Tried:

@@ -59,7 +59,7 @@ class Candidate:
         of: What it was made of, ``<run>/v7`` or ``<run>/r17``; empty for the run's own text.
         title: The commit's title.
         why: The reasons, as paragraphs.
-        reports: The edits behind it, with what became of each.
+        reports: The edits behind it, with what happened to each.
         policy: How the gate compares; None as the run's gate does.
         merged: The commit of the other line that a merge joins; empty without one.
         evidence: More files for the evidence.
@@ -78,7 +78,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A candidate that passed the gate or did not, as it stands in history.
+    """A candidate that passed the gate or did not, as it is in history.
 
     Attributes:
         event: The event as a line of the log.
@@ -201,7 +201,7 @@ def _makes(event: Event) -> bool:
 
 
 async def ready(gating: Gating) -> None:
-    """Give the newest version a score if it has none, for somebody edited it by hand; that is an event of its own."""
+    """Give the newest version a score if it has none, for someone edited it by hand; that is an event of its own."""
     if not lacks_score(gating.state):
         return
     measuring = gating.measuring
@@ -276,7 +276,7 @@ def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: 
     """Write what the gate decided: a version on the run's branch, or a side branch.
 
     Raises:
-        ConcurrentWriteError: Somebody moved the run; nothing was written.
+        ConcurrentWriteError: Someone moved the run; nothing was written.
     """
     event, base = _event(gating, candidate, judgement), gating.state.version
     before = gating.head
@@ -299,7 +299,7 @@ def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: 
 
 
 def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
-    """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only tell what changed."""
+    """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only say what changed."""
     edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
     return apply(base, edits).skill.digest == candidate.skill.digest
 

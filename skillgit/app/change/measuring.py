@@ -1,4 +1,4 @@
-"""Measuring skills as a run did: its configuration, its items and its models, under caps, with somebody looking on."""
+"""Measuring skills as a run did: its configuration, its items and its models, under caps, with someone looking on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 class GateWatcher(EvalWatcher, Protocol):
-    """Somebody who looks on while candidates are measured."""
+    """Someone who looks on while candidates are measured."""
 
     def spent(self, cost: Cost) -> None:
         """The work ends without a result that could tell its cost."""
@@ -139,7 +139,7 @@ class Measuring:
         """Do ``work``; the first Ctrl-C stops after the calls in flight, and nothing that was paid for is lost.
 
         Args:
-            scope: The name of what is in the making; the same every time that it is tried, so that its cost is whole.
+            scope: The name of what is in progress; the same every time that it is tried, so that its cost is whole.
             work: What to do.
             optimizer: Whether it asks the optimizer too.
 

@@ -61,9 +61,9 @@ class Stretch:
         line: Where it begins on our side, from 1.
         ours: Our text.
         theirs: The other side's text.
-        choices: What may stand there.
+        choices: What may be there.
         tried: What was measured, in this order; the first is what stood there before.
-        chosen: What stands there in the end; empty while that is open.
+        chosen: What is there in the end; empty while that is open.
     """
 
     file: str

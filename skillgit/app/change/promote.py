@@ -63,13 +63,13 @@ def promote(
 
     Args:
         revision: The version.
-        force: Whether to replace a text that somebody changed on ``main`` by hand.
+        force: Whether to replace a text that someone changed on ``main`` by hand.
         dry_run: Whether only to say what would be done.
         release: The semantic version to release it as, which is written to ``metadata.version`` and tagged; empty for
             none.
 
     Raises:
-        ConflictError: Somebody changed the skill on ``main`` by hand, a work tree has changes that would be lost, or
+        ConflictError: Someone changed the skill on ``main`` by hand, a work tree has changes that would be lost, or
             there is such a release of another text.
         RevisionNotFoundError: The revision names nothing, or there is no ``main``.
         RunLockedError: A live process writes the run.
@@ -180,7 +180,7 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
 
 
 def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promotion.LastChange | None) -> None:
-    """Refuse to replace what somebody wrote on ``main`` after the version's line left it."""
+    """Refuse to replace what someone wrote on ``main`` after the version's line left it."""
     if last is None or last.promoted or workspace.repo.reaches(row.commit, last.commit):
         return
     seed = queries.row_of_version(workspace.index, row.run, 0)

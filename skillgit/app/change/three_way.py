@@ -34,8 +34,8 @@ class Conflict:
         file: Path inside the skill folder.
         line: Where it begins in the file on our side, from 1.
         base: What stood there before.
-        ours: What stands there on our side; absent if the file is gone.
-        theirs: What stands there on the other side; absent if the file is gone.
+        ours: What is there on our side; absent if the file is gone.
+        theirs: What is there on the other side; absent if the file is gone.
         whole: Whether it is the file as a whole, which cannot be put together from both.
     """
 
@@ -47,7 +47,7 @@ class Conflict:
     whole: bool = False
 
     def text(self, choice: Choice) -> Lines | None:
-        """Return what stands there under ``choice``; None if the file is gone."""
+        """Return what is there under ``choice``; None if the file is gone."""
         match choice:
             case Choice.OURS:
                 return self.ours
@@ -78,7 +78,7 @@ class Merge:
     Attributes:
         ours: The skill that the other one is merged into.
         theirs: The other one.
-        files: Path to what stands in it: bytes, or pieces of text with conflicts between them.
+        files: Path to what is in it: bytes, or pieces of text with conflicts between them.
         executable: The paths whose executable bit is set.
     """
 
@@ -141,7 +141,7 @@ def _files(skill: Skill) -> Files:
 
 
 def _file(path: str, above: int, sides: Sides, *, beside: bool) -> bytes | tuple[Piece, ...] | None:
-    """Return what stands in a file of three sides; ``above`` is how many lines of it are not looked at."""
+    """Return what is in a file of three sides; ``above`` is how many lines of it are not looked at."""
     base, ours, theirs = sides
     if theirs in (ours, base):
         return ours

@@ -81,7 +81,7 @@ _NAMES = f"agents are {', '.join(Agent)}"
 
 
 Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
-"""Is asked before something is replaced that somebody changed by hand, and gets the place and what would change."""
+"""Is asked before something is replaced that someone changed by hand, and gets the place and what would change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +143,11 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
 
     Args:
         request: What the user asks for.
-        agrees: Is asked whether something that somebody changed by hand may be replaced.
+        agrees: Is asked whether something that someone changed by hand may be replaced.
 
     Raises:
         ConflictError: The place cannot be written.
-        DiffersError: Something stands there that was changed by hand, and nobody agrees to replace it.
+        DiffersError: Something is there that was changed by hand, and nobody agrees to replace it.
         RevisionNotFoundError: The revision names nothing.
         SkillError: It has no skill, or several.
         UsageError: There is no such place.
@@ -219,7 +219,7 @@ class _Installation:
             )
 
     def _keep(self) -> str:
-        """Copy what stands at the place, and return the name of the copy."""
+        """Copy what is at the place, and return the name of the copy."""
         name = self._new_name()
         target = self._record.new_copy(name)
         copy(self._place, target)
@@ -228,7 +228,7 @@ class _Installation:
         return name
 
     def _keep_again(self, old: Path, copy_name: str) -> None:
-        """Copy what was displaced if somebody changed it after the first copy was made."""
+        """Copy what was displaced if someone changed it after the first copy was made."""
         entries = read_entries(old)
         if entries == self._there:
             return

@@ -1,7 +1,7 @@
 """What is remembered of installed skills: in the repository's private folder, never in the skill's.
 
 Each place has layers, one for each skill that was put there and not taken away since. A layer keeps a copy of what
-stood there before. It is written before the place changes, and what the place holds tells whether it did: so whoever is
+stood there before. It is written before the place changes, and what the place holds says whether it did: so whoever is
 killed leaves a place that is old or new, and a record that can take it back.
 """
 

@@ -29,7 +29,7 @@ UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A skill that was installed, and what became of it.
+    """A skill that was installed, and what happened to it.
 
     Attributes:
         place: Its folder.
@@ -102,10 +102,10 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
 
     Args:
         request: What the user asks for.
-        agrees: Is asked whether something that somebody changed by hand since may be replaced.
+        agrees: Is asked whether something that someone changed by hand since may be replaced.
 
     Raises:
-        DiffersError: Somebody changed it by hand since, and nobody agrees to replace it.
+        DiffersError: Someone changed it by hand since, and nobody agrees to replace it.
         NotFoundError: Nothing was installed there.
         UsageError: It is not clear which place is meant.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 DETAILED = 150
-"""Versions, and as many rejected candidates, that are told in full, the newest ones."""
+"""Versions, and as many rejected candidates, that are reported in full, the newest ones."""
 LISTED = 600
 """Versions, and as many rejected candidates, that have a line in a table, the newest ones."""
 RULES = 150
@@ -152,7 +152,7 @@ def _kept(columns: Sequence[Column]) -> list[int]:
 
 
 Chosen = Literal["default", "set", "environment", "backend"]
-"""Where a value comes from, as far as a run records it: the default of skillgit; somebody, for it is another one; an
+"""Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""
 
 _CONFIG = "config.json"

@@ -72,7 +72,7 @@ class Events:
     Attributes:
         told: The events.
         left_out: How many older ones are left out.
-        brief: How many of the events are not told in full.
+        brief: How many of the events are not reported in full.
     """
 
     told: tuple[EventStory, ...]
@@ -118,7 +118,7 @@ def _telling(workspace: Workspace, commit: str, patch: bytes, room: DiffAllowanc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleStories:
-    """What became of the rules of a run.
+    """What happened to the rules of a run.
 
     Attributes:
         stories: The rules of the best version, in the order of its text.

@@ -45,7 +45,7 @@ _CONTEXT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """A run, told to somebody who does not have its repository.
+    """A run, told to someone who does not have its repository.
 
     Attributes:
         run: The run in numbers.

@@ -22,8 +22,8 @@ class Listener:
     """The person at the other end of the program, if there is one.
 
     Attributes:
-        answers: Whether somebody is there to type a password.
-        watches: Whether somebody watches, so that git shall report progress.
+        answers: Whether someone is there to type a password.
+        watches: Whether someone watches, so that git shall report progress.
         tell: Is given each line that git or the host tells, with the sign that ends it; a carriage return for one that
             the next one replaces.
     """

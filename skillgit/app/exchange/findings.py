@@ -48,7 +48,7 @@ class FindingKind(StrEnum):
     LICENCE_FILE = "licence-file"
     """A skill's license names a file that is not there."""
     LICENCE_BUNDLED = "licence-bundled"
-    """A file seems to be somebody else's, and no licence file stands beside or above it."""
+    """A file seems to be someone else's, and no licence file is beside or above it."""
 
     @property
     def severity(self) -> ScanSeverity:

@@ -269,7 +269,7 @@ def _secret(
 
 
 def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
-    """Return what tells these secrets from others: themselves, or the line where a detector tells no more than a kind.
+    """Return what tells these secrets from others: themselves, or the line where a detector says no more than a kind.
 
     The head of a private key is the same for all of them.
     """

@@ -99,13 +99,13 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What became of a pull.
+    """What happened to a pull.
 
     Attributes:
         url: Its address, without credentials.
         dry_run: Whether nothing of this repository's own moved.
-        main: What became of main; absent if the remote has none.
-        runs: What became of each run.
+        main: What happened to main; absent if the remote has none.
+        runs: What happened to each run.
         notes: Whether there are new notes, or would be.
         heads: Run to its newest version here, for runs that diverged.
         releases: The tags of releases that are new here, or would be.

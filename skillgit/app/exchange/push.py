@@ -1,4 +1,4 @@
-"""``skillgit push``: send runs to another repository, and tell what became of each ref.
+"""``skillgit push``: send runs to another repository, and say what happened to each ref.
 
 What goes is one moment of every run. ``main`` goes first, for the first branch that a host gets becomes what visitors
 see, and the tags of releases with it; then branches and tags of the runs, all or none; then notes; then hidden refs,
@@ -69,12 +69,12 @@ class PushRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What became of a push.
+    """What happened to a push.
 
     Attributes:
         url: Its address, without credentials.
         dry_run: Whether nothing was sent.
-        refs: What became of each ref, or would.
+        refs: What happened to each ref, or would.
         warnings: What the user should know though the push went on.
     """
 
@@ -112,7 +112,7 @@ class Pushed:
 
 
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
-    """Send runs to another repository. A ref that is refused is told in the result, not raised.
+    """Send runs to another repository. A ref that is refused is reported in the result, not raised.
 
     Raises:
         NotFoundError: There is no such remote.

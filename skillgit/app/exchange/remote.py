@@ -69,7 +69,7 @@ def create(context: Context, repository: Creatable) -> None:
 
 
 def _written(context: Context, remote: str) -> str:
-    """Return the address as it stands in git's configuration, before git rewrites it."""
+    """Return the address as it is in git's configuration, before git rewrites it."""
     repo = Repo.discover(context.directory)
     return repo.config(f"remote.{remote}.pushurl") or repo.config(f"remote.{remote}.url")
 

@@ -38,7 +38,7 @@ class LeakFinder:
         self.unchecked: list[str] = []
 
     def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``lines`` quotes, with the number of the line; 0 if it stands in no single one.
+        """Yield what ``lines`` quotes, with the number of the line; 0 if it is in no single one.
 
         Args:
             skill: The path of the skill folder.
@@ -180,7 +180,7 @@ def secret_scanner() -> Iterator[SecretScanner]:
 
 
 def is_allowed_inline(path: str, line: str, above: str) -> bool:
-    """Say whether a comment such as ``pragma: allowlist secret`` allows what stands in ``line``."""
+    """Say whether a comment such as ``pragma: allowlist secret`` allows what is in ``line``."""
     from detect_secrets.filters.allowlist import is_line_allowlisted  # noqa: PLC0415 - as above
     from detect_secrets.util.code_snippet import get_code_snippet  # noqa: PLC0415 - as above
 

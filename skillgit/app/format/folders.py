@@ -53,7 +53,7 @@ class FolderEntry:
 
 
 Entries = dict[str, FolderEntry]
-"""Path inside the place, empty for the place itself, to what stands there; sorted by path."""
+"""Path inside the place, empty for the place itself, to what is there; sorted by path."""
 
 
 def read_entries(path: Path) -> Entries:
@@ -96,7 +96,7 @@ def fingerprint(entries: Mapping[str, FolderEntry]) -> str:
 
 
 def edited(entries: Mapping[str, FolderEntry]) -> Entries:
-    """Return the files and links that are somebody's doing."""
+    """Return the files and links that are someone's doing."""
     return {
         path: entry
         for path, entry in entries.items()

@@ -136,7 +136,7 @@ def _texts(node: MappingNode) -> Iterator[tuple[str, ScalarNode]]:
 
 
 def _replaced(inside: str, node: ScalarNode, version: str) -> tuple[int, int, str]:
-    """Return the stretch of the value that stands there now, and the new one in its place."""
+    """Return the stretch of the value that is there now, and the new one in its place."""
     start, end = node.start_mark.index, node.end_mark.index
     block = node.style in {"|", ">"}
     gap = " " if start == end and inside[start - 1 : start] == ":" else ""
@@ -203,7 +203,7 @@ def read_head(text: str) -> Head:
 
 
 def inner(block: str) -> str:
-    """Return what stands between the fences of the frontmatter ``block``."""
+    """Return what is between the fences of the frontmatter ``block``."""
     return block.partition("\n")[2].rstrip().removesuffix(_FENCE)
 
 

@@ -147,7 +147,7 @@ def is_licence(path: str) -> bool:
 
 
 def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield path and reason of every file that seems to be somebody else's and has no licence file above it.
+    """Yield path and reason of every file that seems to be someone else's and has no licence file above it.
 
     Args:
         files: Path inside the skill folder to content, or to the beginning of it.

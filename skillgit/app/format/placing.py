@@ -117,7 +117,7 @@ def _is_device(path: Path) -> bool:
 
 _MARK, _ENDING = ".skillgit-", ".tmp"
 _NEW, _OLD, _GONE = "new", "old", "gone"
-"""What stands in a holder: what is to take the place, what stood there, what is taken away for good."""
+"""What is in a holder: what is to take the place, what stood there, what is taken away for good."""
 _WRITE, _PRIVATE = 0o200, 0o700
 
 
@@ -166,7 +166,7 @@ def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path]
 
 
 def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) -> None:
-    """Free ``path`` at once of what stands there; ``on_displaced`` gets the path of that before it is removed.
+    """Free ``path`` at once of what is there; ``on_displaced`` gets the path of that before it is removed.
 
     Raises:
         ConflictError: The folder around ``path`` cannot be written.
@@ -256,7 +256,7 @@ def _restore(folder: Path, mode: int | None) -> None:
 def _holder(path: Path) -> Iterator[Path]:
     """Give a folder beside ``path`` for what is to take it, and tidy up what killed processes left there.
 
-    The folder is locked as long as somebody works in it, and the kernel unlocks it when he dies.
+    The folder is locked as long as someone works in it, and the kernel unlocks it when he dies.
     """
     sweep(path)
     holder = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", suffix=_ENDING, dir=path.parent))

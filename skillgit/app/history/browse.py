@@ -124,7 +124,7 @@ def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
 
 
 def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
-    """Return the scores of all of ``run``, oldest first, and every how manieth step they are of: at most ``most``."""
+    """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
     with _opened(context) as workspace:
         return browsing.sampled_points(workspace.index, run, most)
 

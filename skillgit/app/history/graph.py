@@ -1,6 +1,6 @@
 """How events of several runs hang together: which rest on events of other runs, and an order that shows it.
 
-The order is that of ``git log --topo-order``: nothing stands above what rests on it, and the events of a run stay
+The order is that of ``git log --topo-order``: nothing is above what rests on it, and the events of a run stay
 together as far as that goes.
 """
 
@@ -60,7 +60,7 @@ def in_order(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> tu
 
 
 def _below(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
-    """Return for each row the places of the rows that have to stand below it."""
+    """Return for each row the places of the rows that have to be below it."""
     indexes = {row.commit: index for index, row in enumerate(rows)}
     following: dict[str, int] = {}
     below: list[list[int]] = []

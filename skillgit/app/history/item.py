@@ -195,7 +195,7 @@ def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | Non
 
 
 def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
-    # an event that took its score over with the text of another tells nothing of what that one did
+    # an event that took its score over with the text of another says nothing of what that one did
     if row.event is None or row.event not in flips or not row.measured or row.kind == EventKind.REVERTED:
         return None
     return "fixed" if flips[row.event] else "broken"

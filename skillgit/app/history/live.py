@@ -88,7 +88,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One look at a run in the making.
+    """One look at a run in progress.
 
     Attributes:
         pid: The process that trains it.
@@ -167,7 +167,7 @@ _LATEST = 3
 
 
 class Standing(StrEnum):
-    """Whether somebody works on a run."""
+    """Whether someone works on a run."""
 
     IDLE = "idle"
     """Nobody does, and nothing is known of who did."""
@@ -189,7 +189,7 @@ class LiveLook:
 
     Attributes:
         run: The run; empty if there is none to look at.
-        standing: Whether somebody works on it.
+        standing: Whether someone works on it.
         pid: The process that does; 0 without one.
         snapshot: What it told last; None if it told nothing.
     """
@@ -276,7 +276,7 @@ def stop_now(context: Context, run: str) -> int:
     """Ask the process that trains ``run`` to stop after the calls in flight, as Ctrl-C does, and return it.
 
     Raises:
-        NotFoundError: Nobody trains the run, or only somebody else's process does.
+        NotFoundError: Nobody trains the run, or only someone else's process does.
     """
     pid = _trainer(Repo.discover(context.directory), run)
     try:

@@ -39,7 +39,7 @@ class LogRequest:
         until: Only events of this time or earlier.
         items: Only events that fixed or broke one of these items; none for all.
         reverse: Whether the oldest comes first.
-        graph: Whether to tell how the events hang together, and to keep those of a run together.
+        graph: Whether to say how the events hang together, and to keep those of a run together.
     """
 
     words: Sequence[str] = ()
@@ -121,7 +121,7 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
 
 
 def _untold(workspace: Workspace, choice: Selection) -> tuple[str, ...]:
-    """Return the versions of which neither outcomes nor messages tell what they did to the item."""
+    """Return the versions of which neither outcomes nor messages say what they did to the item."""
     rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, choice)]
     return tuple(str(row.address) for row in rows if row is not None)
 
@@ -153,9 +153,9 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
     Args:
         rows: The events.
         patch: Whether to tell the changed lines.
-        stat: Whether to tell how much changed in which file.
+        stat: Whether to say how much changed in which file.
     """
-    # decoding is not needed, but git is: both wait until somebody wants to see a change
+    # decoding is not needed, but git is: both wait until someone wants to see a change
     from skillgit.store.diff import patches  # noqa: PLC0415 - see above
 
     options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))

@@ -92,7 +92,7 @@ class Matrix:
 def matrix(context: Context, run: str | None, split: str) -> Matrix:
     """Return the scores of the versions of ``run`` on ``split``, the newest of each version and model.
 
-    A number that can be compared with those of the run stands before a newer one that cannot.
+    A number that can be compared with those of the run is before a newer one that cannot.
 
     Raises:
         DataError: There is no such split.

@@ -173,7 +173,7 @@ LEDGER = "ledger.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """One event in the making.
+    """One event in progress.
 
     Attributes:
         what: What the event is, as ``step 4``.
@@ -186,7 +186,7 @@ class Unfinished:
 
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
-    """Return what ``runs`` have spent on events in the making; None where there is no ledger, and in the past."""
+    """Return what ``runs`` have spent on events in progress; None where there is no ledger, and in the past."""
     if workspace.past:
         return None
     try:
@@ -197,7 +197,7 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
             return tuple(
                 entry for run in runs for entry in in_the_making(ledger, run, spending.progress(workspace.index, run))
             )
-    except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something stands in its way
+    except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something is in its way
         return None
 
 
@@ -225,9 +225,9 @@ def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
 
 
 def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
-    """Yield every event of ``run`` that may be in the making, by its scope, with what a person calls it.
+    """Yield every event of ``run`` that may be in progress, by its scope, with what a person calls it.
 
-    The step after the one in the making is among them, for rollouts run ahead.
+    The step after the one in progress is among them, for rollouts run ahead.
     """
     if progress.step is None:
         yield start_scope(run), "baseline"

@@ -74,7 +74,7 @@ def start_document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
 
 
 class AsMeasured:
-    """Tells which notes measured what ``run`` did: the same items, scored alike, under its target."""
+    """Says which notes measured what ``run`` did: the same items, scored alike, under its target."""
 
     def __init__(self, workspace: Workspace, run: str) -> None:
         self._workspace = workspace
@@ -187,7 +187,7 @@ def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
         return rows
     try:
         again = version_outcomes(workspace.repo, read_run(workspace.repo, row.run)).of(row.version) or {}
-    except SkillgitError:  # what cannot be read tells nothing; fsck says why
+    except SkillgitError:  # what cannot be read says nothing; fsck says why
         return rows
     return tuple(
         replace(item_row, hard=outcome.hard, soft=outcome.soft, failed="")

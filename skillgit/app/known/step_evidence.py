@@ -125,7 +125,7 @@ class StepEvidence:
         return len(_objects(_json(self._files.get(_ROLLOUT))))
 
     def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
-        """Return what became of ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
+        """Return what happened to ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
         rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
         attempts = [rows[item] for item in items if item in rows]
         paths = [_text(row, "trajectory") for row in attempts if _text(row, "trajectory")]

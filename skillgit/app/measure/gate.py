@@ -57,7 +57,7 @@ class GateRequest:
     """What the user asks for.
 
     Attributes:
-        base: What stands there, as a pull request's target branch.
+        base: What is there, as a pull request's target branch.
         head: What would replace it.
         configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
         overrides: ``section.key=value`` for all of them; later ones win.
@@ -226,7 +226,7 @@ class _Judging:
             return None
         overrides = self._request.overrides
         if config is None:
-            # a newer run may be somebody else's, pulled without the evidence that holds its configuration
+            # a newer run may be someone else's, pulled without the evidence that holds its configuration
             usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
             runs = [next(usable, runs[0])]
         config_source = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)

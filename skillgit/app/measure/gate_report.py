@@ -41,7 +41,7 @@ class KnownOutcomes:
         self._items = {item.id: item.digest for item in setup.task.items[split]}
         self._target = setup.routes["target"].name
         task = setup.task
-        # The form that was recorded before sources counted tells nothing of code that changes under one name.
+        # The form that was recorded before sources counted says nothing of code that changes under one name.
         own = {task.environment.digest} if task.source is not None and not task.source.code else set()
         self._environments = {task.digest} | own
 
@@ -119,7 +119,7 @@ class KnownOutcomes:
 
 
 Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed"]
-"""What became of a skill."""
+"""What happened to a skill."""
 
 NOT_RECORDED = FailedToEvaluate("not recorded")
 """The outcome of an item that was neither recorded nor to be measured."""
@@ -199,7 +199,7 @@ class SkillReport:
     Attributes:
         skill: The skill folder.
         change: What the head does to it.
-        word: What became of it.
+        word: What happened to it.
         reason: Why, in one sentence; empty where the numbers say it.
         base: The side that it would replace.
         head: The side that is judged.
@@ -271,7 +271,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
 
     Args:
         rule: How the gate compares.
-        base: The outcomes of what stands there.
+        base: The outcomes of what is there.
         head: The outcomes of what would replace it, on the same items.
         types: Item to its task type.
     """
@@ -299,7 +299,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
 
 
 def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> tuple[Word, str, ExitCode]:
-    """Return what became of a skill, why, and the exit code."""
+    """Return what happened to a skill, why, and the exit code."""
     verdict = comparison.verdict
     if verdict.decision is Decision.INDECISIVE:
         lacking = (

@@ -176,7 +176,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
 
 
 def model_overrides(model: str | None) -> tuple[str, ...]:
-    """Return the settings that make ``model`` the target; what stands before its first slash may be a backend.
+    """Return the settings that make ``model`` the target; what is before its first slash may be a backend.
 
     Raises:
         UsageError: It is empty.

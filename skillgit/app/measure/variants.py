@@ -195,7 +195,7 @@ def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedS
     """Return the skills under ``skills/`` that ``head`` changes, by path.
 
     What only ``base`` changed since the two parted is no change of ``head``, as in ``git diff base...head``. But each
-    skill is compared with what stands at ``base`` now, for that is what it would replace. Where ``head`` is an ancestor
+    skill is compared with what is at ``base`` now, for that is what it would replace. Where ``head`` is an ancestor
     of ``base``, or they have nothing in common, every skill that differs is returned.
     """
     before, after = skill_trees(workspace.repo, base), skill_trees(workspace.repo, head)

@@ -28,7 +28,7 @@ Word = Literal["consistent", "lower", "higher", "not comparable"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A score that a commit tells, and what stands behind it.
+    """A score that a commit tells, and what is behind it.
 
     Attributes:
         score: The score under the run's metric.

@@ -85,7 +85,7 @@ class Absence(StrEnum):
     """Their evidence was never brought here."""
 
     def sentence(self, subject: str) -> str:
-        """Say what became of the evidence of ``subject``."""
+        """Say what happened to the evidence of ``subject``."""
         return f"the evidence of {subject} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
 
     def remedy(self, revision: str) -> str:

@@ -1,4 +1,4 @@
-"""The life of a rule: the wordings that it had before, and what became of it in later versions."""
+"""The life of a rule: the wordings that it had before, and what happened to it in later versions."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterChange:
-    """What became of a rule.
+    """What happened to a rule.
 
     Attributes:
-        fate: Whether it stands in the newest version, or was reworded or removed.
+        fate: Whether it is in the newest version, or was reworded or removed.
         version: The version that this is true of.
         origin: The event that made that version; absent if it cannot be told.
-        path: The file that it stands in; empty if it was removed.
+        path: The file that it is in; empty if it was removed.
         rule: The rule in that version; absent if it was removed.
     """
 
@@ -140,7 +140,7 @@ class RuleHistory:
             rule = before
 
     def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
-        """Yield what became of a rule of ``version`` of ``run`` until the newest version, oldest first.
+        """Yield what happened to a rule of ``version`` of ``run`` until the newest version, oldest first.
 
         Whether a version has the rule is asked of a few versions only, halving the distance: where a rule went, came
         back and went again, one of its ends is told.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SURE = 65.0
 """From this likeness on, out of 100, words are taken to mean a rule."""
 _ALL_WORDS = 90.0
-"""The likeness from which on all words stand in a rule."""
+"""The likeness from which on all words are in a rule."""
 _BY_TITLE = 66.0
 """The likeness of a rule whose step's title, not its own text, has the words."""
 _EVENTS = 40
@@ -40,7 +40,7 @@ class Hit:
     """A rule that may be meant.
 
     Attributes:
-        path: The file that it stands in, as the repository calls it.
+        path: The file that it is in, as the repository calls it.
         commit: A commit that has it.
         likeness: How well the words fit, out of 100.
         event: The event of that commit, where it was looked for in history.
@@ -108,7 +108,7 @@ def rules_like(
 
 
 def likeness(text: str, rule: str) -> float:
-    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them stand in it, at least 90."""
+    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them are in it, at least 90."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - one command needs it
 
     query, answer = words(text), words(rule)

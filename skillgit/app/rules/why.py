@@ -1,4 +1,4 @@
-"""``skillgit why``: a rule's story, from the trajectories that failed to the gate and what became of it."""
+"""``skillgit why``: a rule's story, from the trajectories that failed to the gate and what happened to it."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ class Gated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A rule from the failures that it came of to what became of it.
+    """A rule from the failures that it came of to what happened to it.
 
     Attributes:
         run: The run; empty if the revision belongs to none.
         asked: What was asked for.
         revision: The commit that was looked at.
         rule: The rule, as it was found.
-        path: The file that it stands in.
+        path: The file that it is in.
         here: Whether the revision has it; otherwise it was found in history.
         found: The event in history whose text has it; absent if the revision has it.
         others: Other rules that may have been meant, the most likely first.
@@ -104,7 +104,7 @@ class Story:
         gate: What the event says about itself.
         tried: Rejected candidates that added something like it, oldest first.
         earlier: The wordings that it had before, newest first.
-        later: What became of it since, oldest first.
+        later: What happened to it since, oldest first.
         worth: What notes say about the skill without it, on newer versions last.
         absent: Whether the evidence of the event is not here, as in a clone.
     """

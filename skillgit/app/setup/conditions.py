@@ -59,7 +59,7 @@ class Difference:
 
     @property
     def matters(self) -> bool:
-        """Whether a change of scores may come from it, so that no test can tell what the text did."""
+        """Whether a change of scores may come from it, so that no test can say what the text did."""
         return self.aspect is not Aspect.SEED
 
     @property
@@ -135,7 +135,7 @@ def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
 
 
 def matter(found_differences: Iterable[Difference]) -> bool:
-    """Say whether a change of scores may come from one of the differences, so that no test tells what the text did."""
+    """Say whether a change of scores may come from one of the differences, so that no test says what the text did."""
     return any(difference.matters for difference in found_differences)
 
 

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalProgress:
-    """One look at an evaluation in the making.
+    """One look at an evaluation in progress.
 
     Attributes:
         name: The skill that is being measured.
@@ -151,7 +151,7 @@ def telling(
         split: The split that it is measured on.
         total: Number of items.
         before: Items that were done before it.
-        every: Tells how many there are in all, as far as that is known.
+        every: Says how many there are in all, as far as that is known.
     """
 
     def told(progress: Progress) -> None:
@@ -248,7 +248,7 @@ def carry_out(
     Args:
         setup: The configuration and the ways to its models.
         session: What the work is done with; its connections are closed at the end.
-        scope: The name of what is in the making.
+        scope: The name of what is in progress.
         work: What to do.
         optimizer: Whether it asks the optimizer too.
         on_stop: What to say where the user stopped it.

@@ -59,7 +59,7 @@ class ItemFacts:
 
 
 def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
-    """Return all items; none if the environment does not tell what is secret about them."""
+    """Return all items; none if the environment does not say what is secret about them."""
     if not isinstance(environment, KeepsSecrets):
         return []
     return [
@@ -86,11 +86,11 @@ def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
     """Yield ids of train items, each with the selection or test item that it gives away.
 
     An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
-    item's own question stand in the same train item.
+    item's own question are in the same train item.
     """
     held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
     index = build_index((row.item.id, row.split, row.secrets) for row in held_out)
-    # Words that are known tell nothing by themselves, so that every answer needs words of its question.
+    # Words that are known say nothing by themselves, so that every answer needs words of its question.
     known_text = " ".join(answer for row in held_out for answer in row.secrets.answers)
     for row in rows:
         if row.split is Split.TRAIN:
@@ -147,7 +147,7 @@ class Severity(StrEnum):
     FAULT = "fault"
     """The data cannot be used, or a score on them says nothing."""
     WARNING = "warning"
-    """Somebody should look at it."""
+    """Someone should look at it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,7 +187,7 @@ class Written:
     """A file of items.
 
     Attributes:
-        path: Where it stands in the folder.
+        path: Where it is in the folder.
         items: How many rows it has.
         sha256: The digest of its bytes.
     """
@@ -199,7 +199,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """What became of the rows.
+    """What happened to the rows.
 
     Attributes:
         files: The files of items.

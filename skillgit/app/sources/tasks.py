@@ -56,7 +56,7 @@ class TaskEntry:
 
     Attributes:
         line: The number of its line, from 1.
-        row: What stands there.
+        row: What is there.
         item: What it means.
     """
 
@@ -123,7 +123,7 @@ class TaskFile:
         """Put the whole file in place at once, so that no reader sees half of it."""
         new = self.path.with_name(f".{self.path.name}.new")
         try:
-            new.unlink(missing_ok=True)  # a link that somebody left there leads elsewhere
+            new.unlink(missing_ok=True)  # a link that someone left there leads elsewhere
             new.write_bytes(text.encode())
             new.replace(self.path)
         except OSError as error:
@@ -140,7 +140,7 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
     """Check that a task is none of ``entries``.
 
     Raises:
-        DataError: Its id or its content stands there already.
+        DataError: Its id or its content is there already.
     """
     same = next((entry for entry in entries if item.id == entry.item.id or item.digest == entry.item.digest), None)
     if same is not None:
@@ -167,7 +167,7 @@ def add(context: Context, path: Path, row: Mapping[str, object]) -> Added:
 
     Raises:
         UsageError: The file is no ``*.jsonl`` file, or cannot be written.
-        DataError: The row is no task, or stands there already.
+        DataError: The row is no task, or is there already.
     """
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     entries = file.read(reader)

@@ -1,4 +1,4 @@
-"""Publishes a run in the making, a few times a second at most; nothing of it can slow down or fail the run."""
+"""Publishes a run in progress, a few times a second at most; nothing of it can slow down or fail the run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Publisher:
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether somebody asked this process to stop after its step."""
+        """Whether someone asked this process to stop after its step."""
         return stop_requested(self._repo, self._snapshot.run) == self._snapshot.pid
 
     def begin(self) -> None:

@@ -153,7 +153,7 @@ class Training:
         finally:
             await trainer.close()
             if writing is not None:
-                await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
+                await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
             await self.session.calls.aclose()
         if writing is not None:
             await writing

@@ -207,7 +207,7 @@ def _edit_problems(
 
 
 def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
-    """Yield where edits that only tell which lines changed, for applying them gives another text, are not the commit's.
+    """Yield where edits that only say which lines changed, for applying them gives another text, are not the commit's.
 
     What is taken from elsewhere may bring other files than the document; what shortens the document does not.
     """

@@ -43,7 +43,7 @@ _PLAN = ("config.json", "environment.json", "splits.json")
 def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterator[str]:
     """Yield which files the evidence of ``record`` does not have.
 
-    Evidence that is not here tells nothing. A history may be written without any, but not by a trainer: where it is
+    Evidence that is not here says nothing. A history may be written without any, but not by a trainer: where it is
     known that one ``is_training`` the run, an event that names no evidence is told too.
     """
     names = needed_files(record.event)

@@ -66,7 +66,7 @@ class NameChecks:
 
 
 def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
-    """Return why ``name`` cannot stand in a folder; ``beside`` are the names before it, which it is added to."""
+    """Return why ``name`` cannot be in a folder; ``beside`` are the names before it, which it is added to."""
     key = name_key(name) if strict else name
     twin = beside.get(key)
     beside[key] = name

@@ -230,7 +230,7 @@ def retry_command(
 
 @verb("promote")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--force", is_flag=True, help="Replace what somebody changed on main by hand")
+@click.option("--force", is_flag=True, help="Replace what someone changed on main by hand")
 @click.option(
     "--release", metavar="VERSION", default="", help="Release it: write metadata.version, and tag SKILL/vVERSION"
 )
@@ -242,7 +242,7 @@ def promote_command(
 ) -> None:
     """Bring a version to main with a merge commit.
 
-    Only the skill's folder changes on main. If somebody changed it there by hand since the run began, nothing is done
+    Only the skill's folder changes on main. If someone changed it there by hand since the run began, nothing is done
     without --force. A work tree that has main checked out follows as with git merge: it loses no changes.
 
     --release takes a semantic version such as 1.2.0. It is written to metadata.version in the frontmatter of SKILL.md,

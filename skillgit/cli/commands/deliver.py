@@ -57,14 +57,14 @@ _SCOPE = click.option(
     "--scope", type=click.Choice(SCOPES), help="For everything you do, the default, or for this project only"
 )
 _DRY_RUN = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
-_YES = click.option("-y", "--yes", is_flag=True, help="Replace also what somebody changed by hand")
+_YES = click.option("-y", "--yes", is_flag=True, help="Replace also what someone changed by hand")
 
 
 @verb("install")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @_TO
 @_SCOPE
-@click.option("--list", "listing", is_flag=True, help="List what was installed, and what became of it")
+@click.option("--list", "listing", is_flag=True, help="List what was installed, and what happened to it")
 @_DRY_RUN
 @_YES
 @list_forms
@@ -83,7 +83,7 @@ def install_command(
     """Put the skill of a version where an agent looks for it.
 
     What stood there is kept outside of the skill's folder, and skillgit uninstall brings it back as it was. What
-    somebody changed by hand is replaced only after its differences were shown: a terminal asks, a pipe needs --yes.
+    someone changed by hand is replaced only after its differences were shown: a terminal asks, a pipe needs --yes.
 
     The user's skills lie in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project in
     .claude/skills, .agents/skills and .github/skills of this repository.

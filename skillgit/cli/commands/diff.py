@@ -31,7 +31,7 @@ class _Diff(Verb):
     """A command that takes files behind ``--``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set aside what stands behind ``--``: it is no revision."""
+        """Set aside what is behind ``--``: it is no revision."""
         if "--" in args:
             index = args.index("--")
             args, ctx.meta[_PATHS] = args[:index], tuple(args[index + 1 :])

@@ -108,7 +108,7 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
 
 
 def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
-    """Tell what stopped the push, if that was something which must not leave."""
+    """Say what stopped the push, if that was something which must not leave."""
     from skillgit.app.exchange.publication import Scan  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import found  # noqa: PLC0415 - see the package
 

@@ -178,7 +178,7 @@ def _show(
 
 
 def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> None:
-    """Tell what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
+    """Say what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
     if not request.words:
         tell_unreadable(session)
     if result.untold and result.absence is not None:
@@ -209,7 +209,7 @@ def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -
 @forms(Form.JSONL)
 @click.pass_obj
 def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
-    """Print the events of a run as they stand in git, oldest first.
+    """Print the events of a run as they are in git, oldest first.
 
     Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its text.
     """

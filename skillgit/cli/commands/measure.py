@@ -84,7 +84,7 @@ def eval_command(
     With --fresh every item is drawn anew, so that drift and noise show, and with --model under another target. Each
     version is then paired with what its run recorded; under another model nothing is tested.
 
-    The test split is for the end. Each evaluation on it is counted, and show tells how many a version has had.
+    The test split is for the end. Each evaluation on it is counted, and show says how many a version has had.
     """
     from skillgit.app.measure.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
     from skillgit.app.measure.retest import RetestRequest  # noqa: PLC0415 - as above
@@ -241,7 +241,7 @@ def gate_command(
 ) -> int:
     """Judge the skills that a pull request changes by their scores.
 
-    Every skill under skills/ that the head changed since it left the base is compared with what stands at the base.
+    Every skill under skills/ that the head changed since it left the base is compared with what is at the base.
     Outcomes that runs and notes tell of the same text are taken from there; only the others are measured, and noted.
 
     Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items

@@ -107,9 +107,9 @@ def cost_command(session: CommandSession, run: str | None, by: str | None, *, al
     a model is that of its calls, side by side ones added up; that of a step, a version or a run is wall time. Calls
     whose price is not known count as nothing, and are named.
 
-    What a stopped run has spent on an event that is not recorded yet stands below, apart from the sums.
+    What a stopped run has spent on an event that is not recorded yet is below, apart from the sums.
 
-    It tells what the history holds, and not what ablate, retry, eval and others measured beside it, or what a merge
+    It says what the history holds, and not what ablate, retry, eval and others measured beside it, or what a merge
     that brought nothing spent; each of them prints that.
     """
     from skillgit.app.history.cost import cost  # noqa: PLC0415 - see the package

@@ -59,7 +59,7 @@ class Listing(Verb):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Say that the word may stand there."""
+        """Say that the word may be there."""
         return [f"[[{_SHOW}] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
 
 
@@ -169,7 +169,7 @@ def doctor_command(
 ) -> int:
     """Check this machine and the models of CONFIG.
 
-    Each model gets one tiny call. It tells whether they answer and how fast, which variable a key comes from, whether
+    Each model gets one tiny call. It says whether they answer and how fast, which variable a key comes from, whether
     tokens are counted, what they cost, and whether the longest prompt fits. It never shows a key. Exits with 5 if a
     model cannot be called.
     """
@@ -285,7 +285,7 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
     for word in words:
         if not isinstance(command, click.Group):
             raise click.UsageError(f"{here.command_path} has no commands of its own", here)
-        # it tells what was meant if there is no such command
+        # it says what was meant if there is no such command
         name, inner, _ = command.resolve_command(here, [word])
         if inner is None:
             raise click.UsageError(f"there is no command '{word}'", here)

@@ -124,7 +124,7 @@ def tasks_command() -> None:
 def add_command(session: CommandSession, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
-    FILE is made if it is missing. A task that stands there already is refused.
+    FILE is made if it is missing. A task that is there already is refused.
     """
     from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
 

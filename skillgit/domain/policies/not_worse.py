@@ -1,4 +1,4 @@
-"""A mean that is not lower: for a shorter text, which is a gain of its own, and for a change that somebody wants."""
+"""A mean that is not lower: for a shorter text, which is a gain of its own, and for a change that someone wants."""
 
 from __future__ import annotations
 

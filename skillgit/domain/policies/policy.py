@@ -91,9 +91,9 @@ class Policy(ABC):
 
     @abstractmethod
     def wants(self, terms: Terms) -> str:
-        """Return what it asks for, to stand behind "asks for"."""
+        """Return what it asks for, to be behind "asks for"."""
 
     def shortfall(self, p: float, terms: Terms) -> str:
-        """Return why a candidate that scores higher is refused, to stand behind "it scores higher, but"."""
+        """Return why a candidate that scores higher is refused, to be behind "it scores higher, but"."""
         del p, terms
         return f"the policy {self.name} refuses it"

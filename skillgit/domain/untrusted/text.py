@@ -1,9 +1,9 @@
-"""Text of models and of other programs: what of it may stand in a skill, and how it is shown.
+"""Text of models and of other programs: what of it may be in a skill, and how it is shown.
 
 Text enters a skill as ``SkillText``, which only this module makes. ``clean`` makes it of what a model or another
 program wrote: line ends become LF, and characters that nobody sees, or that act on a terminal, an editor or git, are
 removed.
-``verbatim`` makes it of what people wrote and of what stands in the history already; it changes nothing.
+``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
 
 The patterns list code points instead of asking for categories, so that every version of Unicode cleans alike.
 """
@@ -50,7 +50,7 @@ _UNPRINTED = re.compile(rf"[\x7f-\x9f\u200b\u2028\u2029{_BIDI}{_INVISIBLE}]|[\ud
 
 
 class SkillText(str):
-    """Text that may stand in a skill; see ``clean`` and ``verbatim``.
+    """Text that may be in a skill; see ``clean`` and ``verbatim``.
 
     Attributes:
         removed: How many characters were removed when it was cleaned, line ends not counted.

@@ -1,6 +1,6 @@
 """A test kit for plug-ins: whether an environment or a backend keeps the promises of its contract.
 
-A test calls :func:`check_backend` or :func:`check_environment`; what is broken is told in one error, sentence by
+A test calls :func:`check_backend` or :func:`check_environment`; what is broken is reported in one error, sentence by
 sentence. Nothing here needs a test framework.
 """
 

@@ -50,7 +50,7 @@ class Promises:
             self._broken[f"{activity} raises {described(error)}"] = None
 
     def settle(self) -> None:
-        """Tell what is broken.
+        """Say what is broken.
 
         Raises:
             ConformanceError: Anything is.

@@ -53,7 +53,7 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalOutcome:
-    """What became of one item.
+    """What happened to one item.
 
     Attributes:
         trajectory: What the environment says that the target did.

@@ -71,7 +71,7 @@ def _become(order: Order, telling: int, waiting: int) -> None:
         os.execvpe(program, order["command"], order["environment"])  # noqa: S606 - there is no shell
     except OSError as error:
         if "/" in program and not program.startswith("/"):
-            # The job brought the program itself, so that it is the job's failure, told as a shell tells it.
+            # The job brought the program itself, so that it is the job's failure, reported as a shell tells it.
             os.write(2, f"{program}: {error.strerror}\n".encode())
             os._exit(_CANNOT_RUN)
         raise OSError(error.errno, f"cannot run {program}: {error.strerror}") from error

@@ -47,7 +47,7 @@ def confine(order: Order) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Leave this process without any user until somebody outside maps one.
+    """Leave this process without any user until someone outside maps one.
 
     Raises:
         OSError: The kernel refuses.

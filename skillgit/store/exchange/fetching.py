@@ -146,7 +146,7 @@ def _skills(repo: Repo, main: str | None) -> frozenset[str]:
     try:
         return frozenset(path.rpartition("/")[2] for path in skills_at(repo, main)) if main else frozenset()
     except HistoryError:
-        # a commit of somebody's own, which fsck names
+        # a commit of someone's own, which fsck names
         return frozenset()
 
 

@@ -64,7 +64,7 @@ _LINES = {refs.RefKind.RUN, refs.RefKind.SLOW}
 
 
 class Joining(StrEnum):
-    """What became of a run."""
+    """What happened to a run."""
 
     NEW = "new"
     FORWARD = "forward"
@@ -76,10 +76,10 @@ class Joining(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What became of a run of another repository here, or would.
+    """What happened to a run of another repository here, or would.
 
     Attributes:
-        state: What became of it.
+        state: What happened to it.
         moved: How many of its refs here moved.
         reason: Why it stays as it is, where it does.
         note: What the user should know of it all the same.

@@ -152,7 +152,7 @@ _BROKEN = "[remote failure]"
 
 
 class RefState(StrEnum):
-    """What became of a ref."""
+    """What happened to a ref."""
 
     PUSHED = "pushed"
     UP_TO_DATE = "up_to_date"
@@ -172,12 +172,12 @@ class RefusalCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRef:
-    """What became of one ref, or would.
+    """What happened to one ref, or would.
 
     Attributes:
         ref: Its full name.
         run: The run that it belongs to; empty for main, releases and notes.
-        state: What became of it.
+        state: What happened to it.
         old: What it pointed to on the other side; empty if it was not there.
         new: What it was to point to.
         cause: Why it was not taken; absent if it was.
@@ -211,7 +211,7 @@ def plan(
 ) -> list[SentRef]:
     """Return what :func:`send` has to do so that the other side's refs ``there`` become ``targets``.
 
-    Refs that have to go are told as pushed already. If one of them is refused because the other side has something that
+    Refs that have to go count as pushed already. If one of them is refused because the other side has something that
     is not here, the others are held back, unless they are optional.
     """
     results = [_looked_at(repo, name, oid, there, remote, optional=optional) for name, oid in targets.items()]
@@ -221,7 +221,7 @@ def plan(
 
 
 def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``plans`` that have to go and return what became of each.
+    """Send those of ``plans`` that have to go and return what happened to each.
 
     Optional ones are taken or refused one by one, the others all or none.
 

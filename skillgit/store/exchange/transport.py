@@ -1,4 +1,4 @@
-"""The git binary on a connection: its answers, its progress, and its refusals in words that tell what to do."""
+"""The git binary on a connection: its answers, its progress, and its refusals in words that say what to do."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ CHECKED = tuple(
 )
 """Settings under which git checks objects before it lets them in."""
 _OWN_WORDS = re.compile(r"(?:fatal|error|hint|warning): |To |From | [ !*+=-] \[| {3}[0-9a-f]{7,}\.\.")
-"""How lines begin that are told in words of our own, or not at all."""
+"""How lines begin that are reported in words of our own, or not at all."""
 _HOST = "remote: "
 """How lines begin that the host says."""
 _KEPT = 64_000
@@ -167,7 +167,7 @@ class RemoteConnection:
     """The connection to other repositories.
 
     Attributes:
-        asks: Whether somebody is there whom git may ask for a password.
+        asks: Whether someone is there whom git may ask for a password.
         shows: Whether git shall report progress.
         tell: Is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced.
     """

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from skillgit.view.screen import Screen as Facts
 
 WIDE: Final = 100
-"""Columns from which on rules stand under the text and items are named in the sums."""
+"""Columns from which on rules are under the text and items are named in the sums."""
 VIEWS: Final = ("text", "rules", "items")
 
 

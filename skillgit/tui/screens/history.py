@@ -280,7 +280,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         """Filter the history; in the detail, search its text.
 
         Raises:
-            SkipAction: Somebody types, and the key is a sign like others.
+            SkipAction: Someone types, and the key is a sign like others.
         """
         if isinstance(self.focused, Input):
             raise SkipAction

@@ -243,7 +243,7 @@ class ItemScreen(Screen[None]):
 
 
 def _title(attempt: Attempt, facts: Facts, suffix: str = "") -> list[Part]:
-    """Return what stands above a trajectory: whose it is, and where it ends, which is often far below."""
+    """Return what is above a trajectory: whose it is, and where it ends, which is often far below."""
     answer = on_one_line(attempt.answer, facts)
     parts = [
         Part(f" {attempt.name}{suffix} ", Style.STRONG),

@@ -1,4 +1,4 @@
-"""A run in the making: how far it is, what fails now, what it costs, and its events as they land; it only looks."""
+"""A run in progress: how far it is, what fails now, what it costs, and its events as they land; it only looks."""
 
 from __future__ import annotations
 

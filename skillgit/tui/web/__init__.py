@@ -7,4 +7,4 @@ Nothing else of skillgit knows textual-serve or serves anything.
 from __future__ import annotations
 
 DRIVER = "skillgit.tui.web.driver:BrowserDriver"
-"""What draws such a process; it stands in ``TEXTUAL_DRIVER``, where Textual looks for it."""
+"""What draws such a process; it is in ``TEXTUAL_DRIVER``, where Textual looks for it."""

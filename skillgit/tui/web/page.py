@@ -28,7 +28,7 @@ _COLUMNS: Final = 1_000
 _ROWS: Final = 500
 """Columns and rows of a terminal at most: what a page asks for is only a wish."""
 _MESSAGE: Final = 1 << 20
-"""Bytes of a message from the page at most; it holds keys, or what somebody pastes."""
+"""Bytes of a message from the page at most; it holds keys, or what someone pastes."""
 
 
 class Screens(AppService):
@@ -93,7 +93,7 @@ class Screens(AppService):
 
 
 class WebPages:
-    """What stands behind the door.
+    """What is behind the door.
 
     Args:
         title: What the page is called.

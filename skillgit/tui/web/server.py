@@ -103,7 +103,7 @@ def serve(
     ready: Callable[[str], None],
     on_entry: Callable[[str], None],
 ) -> None:
-    """Serve the screens until Ctrl-C, or until somebody ends the process; all processes of the screens end with it.
+    """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
 
     Args:
         site: Where.
@@ -164,7 +164,7 @@ class Door:
     Args:
         names: Names in ``Host`` that are this server; numbers always are, since no foreign page has them.
         entropy: Returns so many random bytes.
-        on_entry: Is called with the path of the page when somebody has come in.
+        on_entry: Is called with the path of the page when someone has come in.
     """
 
     def __init__(

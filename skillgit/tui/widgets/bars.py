@@ -52,7 +52,7 @@ class FilterBar(Horizontal):
         self.screen.set_focus(self.query_one(Input))
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Tell how much is left, or what is wrong with the filter."""
+        """Say how much is left, or what is wrong with the filter."""
         label = self.query_one("#left", Static)
         label.update(text)
         label.set_class(wrong, "-wrong")

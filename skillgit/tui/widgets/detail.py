@@ -202,7 +202,7 @@ _MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", 
 
 
 def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
-    """Return the two lines above the detail: what became of the event, and where it stands."""
+    """Return the two lines above the detail: what happened to the event, and where it stands."""
     row = disarmed(row)
     entry, dot = Entry.of_row(row), f" {ink.glyphs.dot} "
     first = (

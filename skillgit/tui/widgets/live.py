@@ -43,7 +43,7 @@ _ASCII_BARS: Final = "_.-=+*%#"
 
 
 def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
-    """Return which run it is, and whether somebody works on it."""
+    """Return which run it is, and whether someone works on it."""
     title = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
     match look.standing:
         case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
@@ -104,7 +104,7 @@ def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -
 def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
     """Return the newest ``values`` as bars between the lowest and the highest of them."""
     tail = values[-columns:] if columns > 0 else []
-    if len(tail) < 2:  # noqa: PLR2004 - one bar tells nothing
+    if len(tail) < 2:  # noqa: PLR2004 - one bar says nothing
         return ""
     bars, low, high = _BARS if screen.unicode else _ASCII_BARS, min(tail), max(tail)
     span = (high - low) or 1.0
@@ -192,7 +192,7 @@ class FailingList(Paragraphs, inherit_bindings=False):
 
 
 def title(snapshot: Snapshot | None) -> str:
-    """Return what stands above the list."""
+    """Return what is above the list."""
     if snapshot is None or not snapshot.rolled:
         return "Failing now"
     return f"Failing now  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}"
@@ -297,7 +297,7 @@ class StageBars(Static):
         self._working = False
 
     def show(self, snapshot: Snapshot | None, *, working: bool) -> None:
-        """Show how far the stages are; ``working`` says whether somebody is at the last one."""
+        """Show how far the stages are; ``working`` says whether someone is at the last one."""
         self._snapshot, self._working = snapshot, working
         self._draw()
 

@@ -26,7 +26,7 @@ class Paragraph(NamedTuple):
         text: What it says; control characters are written out when it is shown.
         style: How it looks.
         indent: Columns in front of each line.
-        lead: What stands in front of its first line, inside the indent.
+        lead: What is in front of its first line, inside the indent.
     """
 
     text: str

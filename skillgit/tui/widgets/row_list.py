@@ -1,4 +1,4 @@
-"""A list in which a row is chosen: it tells where its cursor stands, also to the mouse."""
+"""A list in which a row is chosen: it says where its cursor stands, also to the mouse."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class RowList(PaintedLines):
             self._go(self.cursor)
 
     def choose(self, index: int) -> None:
-        """Put the cursor on a row, and tell even if it stands there already: the row may be another one."""
+        """Put the cursor on a row, and tell even if it is there already: the row may be another one."""
         before, self.cursor = self.cursor, max(0, index)
         if self.count:
             self._go(index)

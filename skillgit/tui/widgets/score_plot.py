@@ -36,7 +36,7 @@ class Mark(NamedTuple):
 def mark(point: Point, glyphs: Glyphs) -> Mark:
     """Return the sign of a point; where several meet, the one of the highest rank is seen.
 
-    A bound has a sign of its own: the score stands there or anywhere below.
+    A bound has a sign of its own: the score is there or anywhere below.
     """
     if point.score.at_most:
         return Mark(glyphs.at_most[:1], Style.REJECTED, -1)
@@ -72,7 +72,7 @@ class Scale(NamedTuple):
 
 
 def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
-    """Return column and row to the sign that stands there."""
+    """Return column and row to the sign that is there."""
     grid: dict[tuple[int, int], Mark] = {}
     for point in points:
         where, sign = scale.at(point), mark(point, glyphs)

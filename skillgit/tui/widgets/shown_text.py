@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TAB = "    "
 _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of characters that have no shape of their own: they move, reorder or hide what stands beside them."""
+"""Categories of characters that have no shape of their own: they move, reorder or hide what is beside them."""
 _ASCII_END, _BYTE_END = 0x7F, 0xFF
 
 

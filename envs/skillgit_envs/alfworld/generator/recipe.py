@@ -1,4 +1,4 @@
-"""What a generated game is described by, as it stands in an item and in the shipped data."""
+"""What a generated game is described by, as it is in an item and in the shipped data."""
 
 from __future__ import annotations
 

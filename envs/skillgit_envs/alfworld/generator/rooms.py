@@ -1,4 +1,4 @@
-"""The rooms of generated games: which furniture stands in them, and what lies about."""
+"""The rooms of generated games: which furniture is in them, and what lies about."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class GameEnv(gymnasium.Env[str, str]):
     Args:
         game: The content of a ``game.tw-pddl`` file.
         max_steps: Steps after which an episode is cut off.
-        planner: Let ``info["plan"]`` of a start tell how the planner would win; for tests.
+        planner: Let ``info["plan"]`` of a start say how the planner would win; for tests.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - declared so by gymnasium

@@ -101,7 +101,7 @@ def _start(control: socket.socket, descriptor: int, fault: str) -> int:
 
 
 def _end(process: int) -> None:
-    # It is a child that nobody has waited for, so that the number cannot be somebody else's.
+    # It is a child that nobody has waited for, so that the number cannot be someone else's.
     with suppress(OSError):
         os.killpg(process, signal.SIGKILL)
     with suppress(OSError):

@@ -1,6 +1,6 @@
 """The check ``judge``: a model grades a result by criteria, or compares it with a reference answer.
 
-What is graded stands between marks that nobody who wrote it could know, and is called material. A comparison is made
+What is graded is between marks that nobody who wrote it could know, and is called material. A comparison is made
 twice with the places swapped, since models prefer a place (Zheng et al., 2023, "Judging LLM-as-a-judge").
 """
 

@@ -74,7 +74,7 @@ def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:
 
 
 def _field(value: object, path: str) -> object:
-    """Return what stands at a path such as ``order.lines.0.price``."""
+    """Return what is at a path such as ``order.lines.0.price``."""
     for part in path.split("."):
         if isinstance(value, dict) and part in value:
             value = value[part]

@@ -49,7 +49,7 @@ _MARKER_LINE = re.compile(rf"^[ \t]*(?:{MARKER.pattern}[ \t]*)+(?:\n|\Z)", re.MU
 
 
 def without_markers(skill: Skill) -> Skill:
-    """Return ``skill`` with no region marker in its Markdown; what stands between markers stays, frontmatter too."""
+    """Return ``skill`` with no region marker in its Markdown; what is between markers stays, frontmatter too."""
     for path, text in list(skill.text_files()):
         if path.endswith(".md"):
             head = frontmatter(text) if path == DOCUMENT else ""
@@ -119,8 +119,8 @@ def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
     """Write the skill of a revision to a folder or an archive, at once or not at all.
 
     Raises:
-        ConflictError: The place cannot be written, or an archive with other content stands there.
-        DiffersError: A folder with other content stands there.
+        ConflictError: The place cannot be written, or an archive with other content is there.
+        DiffersError: A folder with other content is there.
         RevisionNotFoundError: The revision names nothing.
         SkillError: It has no skill, or several.
         UsageError: The place cannot be what is asked for.

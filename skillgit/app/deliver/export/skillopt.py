@@ -48,7 +48,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all.
 
     Raises:
-        ConflictError: Something stands at ``target`` already.
+        ConflictError: Something is at ``target`` already.
         RevisionNotFoundError: The revision names nothing.
         UsageError: It belongs to no run.
     """

@@ -41,7 +41,7 @@ class Layout:
 
     Attributes:
         started: The first event.
-        evidence: What stands behind it.
+        evidence: What is behind it.
         metric: What the gate compared.
         soft_weight: Share of the soft score in the mixed metric.
         history: The records of the steps.
@@ -196,7 +196,7 @@ _DIGITS = 4
 
 
 def run_files(layout: Layout) -> None:
-    """Add what stands at the top of the directory, and the text that was current after each step."""
+    """Add what is at the top of the directory, and the text that was current after each step."""
     layout.add_json("config.json", layout.config())
     layout.add_json("history.json", layout.history)
     text = ""

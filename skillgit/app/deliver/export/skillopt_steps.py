@@ -40,7 +40,7 @@ _FORCED = "force_accept"
 
 
 def event_files(layout: Layout, event: Event, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
-    """Add the files of ``event``, whose commit holds ``skill``, and go on to where the run stands after it."""
+    """Add the files of ``event``, whose commit holds ``skill``, and go on to where the run is after it."""
     match event:
         case RunStarted():
             layout.add_outcomes("selection_eval_baseline", evidence, "selection.json")
@@ -174,7 +174,7 @@ def _analysis(findings: list[Row], trajectories: int) -> Row:
 def _keep(
     layout: Layout, folder: str, record: Row, evaluation: EvaluationSummary | None, verdict: Verdict | None
 ) -> None:
-    """Add the record of a step with where the run stands after it."""
+    """Add the record of a step with where the run is after it."""
     own = record["skillgit"]
     if isinstance(own, dict) and evaluation is not None and verdict is not None:
         own |= _own(layout, evaluation, verdict)

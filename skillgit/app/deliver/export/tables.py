@@ -80,7 +80,7 @@ def export_tables(context: Context, data: RunData, target: str, table: str | Non
     """Write one table to the file ``target``, or all of them to the folder ``target``, at once or not at all.
 
     Raises:
-        ConflictError: Something else stands there.
+        ConflictError: Something else is there.
         UsageError: The place cannot be written.
     """
     path = refuse_way_out(typed_path(context.directory, target))

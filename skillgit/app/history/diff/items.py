@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]
-"""What became of an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
+"""What happened to an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
 without that (``gained``, ``lost``); a side never measured it because the decision was settled, or has no score for
 another reason; or the score stayed, not solved or solved."""
 

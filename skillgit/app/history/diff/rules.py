@@ -206,10 +206,10 @@ class RuleChange:
     """One rule that the two sides do not share.
 
     Attributes:
-        change: What became of it.
+        change: What happened to it.
         file: The file inside the skill folder.
         heading: The nearest heading above it.
-        region: Which part of the skill it stands in.
+        region: Which part of the skill it is in.
         text: What it says; of a removed rule, what it said.
         before: What it said on the older side, if that is something else.
         first: Its first line on the newer side; of a removed rule, on the older side.

@@ -274,7 +274,7 @@ def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tupl
     """Yield the keys of a mapping in order, merge keys included.
 
     Raises:
-        ConfigError: It is no mapping, or a key stands in it twice.
+        ConfigError: It is no mapping, or a key is in it twice.
     """
     if node is None:
         return

@@ -110,7 +110,7 @@ def _untrusted(name: str, keys: Collection[str]) -> UsageError:
 
 
 def named_keys(keys: Collection[str]) -> str:
-    """Return the first few of ``keys`` as they stand in a sentence, and how many more there are."""
+    """Return the first few of ``keys`` as they are in a sentence, and how many more there are."""
     names = (key if _KEY.fullmatch(key) else shown(key) for key in sorted(keys)[:_NAMED])
     return ", ".join(names) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
 

@@ -68,7 +68,7 @@ def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str
     """Return the settings of a recorded configuration that may change what the target does on an item, by their keys.
 
     Which models, items and environment it names is left out, for these have names and digests of their own, and so is
-    the judge, whose parameters stand in its name.
+    the judge, whose parameters are in its name.
     """
     backend = str(document.get("model", {}).get("target_backend", ""))
     return {key: value for key, value in _keys(document) if _measures(key, backend)}

@@ -56,12 +56,12 @@ def nearest_key(key: str, keys: Collection[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Write a value as it would stand in a configuration."""
+    """Write a value as it would be in a configuration."""
     return f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def allowed(error: ErrorDetails) -> str:
-    """Return what pydantic would have accepted, to stand after ``it must be``."""
+    """Return what pydantic would have accepted, to be after ``it must be``."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in _FIXED:
         return _FIXED[kind]

@@ -312,7 +312,7 @@ def _best_version(source: Import) -> int:
 
 
 def check_end(source: Import) -> None:
-    """Tell where the directory's own account of its end differs from that of its steps."""
+    """Say where the directory's own account of its end differs from that of its steps."""
     story, state, rule = source.story, source.story.state, source.settings.rule
     best = source.directory.text("best_skill.md")
     if best is not None and not alike(source.texts.skill(best).document, story.skills[state.best].document):

@@ -28,7 +28,7 @@ class Step:
     Attributes:
         number: 1-based over the whole run.
         record: What history says of it; empty for a step that history passes over.
-        action: What became of it; empty for a step that history passes over.
+        action: What happened to it; empty for a step that history passes over.
     """
 
     number: int

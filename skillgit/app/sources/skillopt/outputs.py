@@ -272,7 +272,7 @@ def _equal(repo: Repo, record: Recorded, chapter: Chapter) -> bool:
     try:
         return reader.skill_at(repo, record.commit, chapter.event.skill) == chapter.skill
     except (RevisionNotFoundError, SkillError):
-        return False  # whatever stands there, it is not this text
+        return False  # whatever is there, it is not this text
 
 
 def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:

@@ -65,7 +65,7 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    """Tell what became of ``step``."""
+    """Say what happened to ``step``."""
     text = _candidate(source, step) if step.action == "reject" or step.accepted else None
     score = _score(source, step)
     if text is None or score is None:
@@ -111,7 +111,7 @@ def text_hash(text: str) -> str:
 
 
 def check_text(source: Import, step: Step) -> None:
-    """Tell where the text that the directory has after ``step`` is not that of the current version."""
+    """Say where the text that the directory has after ``step`` is not that of the current version."""
     text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
     if text is not None and not alike(source.texts.skill(text).document, source.story.skill.document):
         version = source.story.state.version
@@ -245,7 +245,7 @@ def _ids(value: object) -> list[str]:
 
 
 def _check_numbers(source: Import, step: Step, judgement: ImportedJudgement) -> None:
-    """Tell where the gate of the directory compared another number than the score is."""
+    """Say where the gate of the directory compared another number than the score is."""
     claim = number(step.record.get("candidate_gate_score"))
     if claim is None or source.settings.density or abs(claim - judgement.verdict.score) <= ROUNDING:
         return
