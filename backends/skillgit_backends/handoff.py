@@ -110,7 +110,7 @@ _SHOWN = 60
 _HOW = """\
 # Prompts that wait for answers
 
-A training run of skillgit stopped here: it has asked the questions below, and somebody has to answer them.
+A training run of skillgit stopped here: it has asked the questions below, and someone has to answer them.
 
 1. Answer each prompt **in a fresh context**, as the model that it names would: what is said in one prompt must not
    reach the answer to another one.

@@ -125,7 +125,7 @@ TRAILERS: Final = (
     Trailer("Outcome", member(RunOutcome), "outcome", _END, "How the run ended"),
     Trailer("Edit", EDIT, "edits", _CANDIDATES, "An applied edit; the text is the diff", many=True),
     Trailer("Patch", PATCH, "patch", _CANDIDATES | {Skipped}, "How many edits there were", repeats=True),
-    Trailer("Appendix", APPENDIX, "appendix", _CANDIDATES, "What became of the appendix"),
+    Trailer("Appendix", APPENDIX, "appendix", _CANDIDATES, "What happened to the appendix"),
     Trailer("Eval", SUMMARY, "evaluation", _PROPOSED | {Measured}, "The score on the selection split"),
     Trailer("Eval", MEASUREMENT, "evaluation", _INHERITING, "The score on the selection split, measured or taken over"),
     Trailer("Eval", SUMMARY, "evaluations", _END, "The score of a version on the test split", many=True),

@@ -214,7 +214,7 @@ class _Installation:
         put(self._place, lambda beside: write_skill(beside, skill), lambda old: self._keep_again(old, name))
         if fingerprint(read_entries(self._place)) != self._wanted:
             raise ConflictError(
-                f"{self._place} does not hold what was written there: somebody else writes it now",
+                f"{self._place} does not hold what was written there: someone else writes it now",
                 hint="skillgit install --list",
             )
 
