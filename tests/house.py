@@ -57,7 +57,7 @@ IRREGULAR = frozenset(
         "written",
     }
 )
-NOUNS = frozenset({"bed", "embed", "feed", "need", "red", "seed", "shed", "speed", "weed"})
+NOUNS = frozenset({"bed", "deed", "embed", "feed", "need", "red", "seed", "shed", "speed", "weed"})
 ADDRESS = re.compile(r"""^f?["'](\^)?\(?[vrsmeib](\{|\(?\\d)""")
 """An event's address, as text is made of it or a pattern finds it: ``v{number}``, ``r(\\d+)``."""
 

@@ -179,7 +179,7 @@ def _edited(text: str, edit: Edit) -> str:
     prose = is_prose(edit.file)
     content = edit.content.strip("\n").rstrip()
     if prose and edit.op is not Op.DELETE and _contains_paragraph(text, content):
-        raise _RefusedError(EditStatus.DUPLICATE, "the text already stands in the file")
+        raise _RefusedError(EditStatus.DUPLICATE, "the text is in the file already")
     if edit.op is Op.APPEND:
         return _append(text, parts, content, prose=prose)
     start, end = _locate(text, parts, edit.anchor)

@@ -89,7 +89,7 @@ def new_file_problem(skill: Skill, path: str) -> str:
     """Return why an edit cannot add a file at ``path`` to ``skill``, as a clause; empty if it can."""
     parts = path.split("/")
     if len(parts) != _FOLDER_AND_NAME or not {"", ".", ".."}.isdisjoint(parts):
-        return "a new file stands in a folder of the skill, one level deep"
+        return "a new file belongs in a folder of the skill, one level deep"
     if pattern_problem(path) or any(sign in path for sign in "*?[") or not path.isprintable():
         return "a new file has a plain name and holds text"
     if fault := path_fault(path):

@@ -148,7 +148,7 @@ def _check_run(run: str, records: Iterable[Recorded]) -> None:
     """Refuse events of another run, as a copied branch has them."""
     for record in records:
         if record.event.run != run:
-            sentence = f"an event of run {record.event.run} stands in run {run}: commit {record.commit[:_SHORT]}"
+            sentence = f"an event of run {record.event.run} is on run {run}: commit {record.commit[:_SHORT]}"
             raise InvariantError(sentence, hint="skillgit fsck")
 
 

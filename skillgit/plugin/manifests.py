@@ -115,7 +115,7 @@ def repetitions(splits: Mapping[Split, Sequence[Item]]) -> Iterator[DataError]:
         yield from _fault(f"ids occur in both the {first} and the {second} split", common)
         ids = {item.digest: item.id for item in splits[first]}
         pairs = [f"{ids[item.digest]} = {item.id}" for item in splits[second] if item.digest in ids]
-        yield from _fault(f"the same content stands in both the {first} and the {second} split", pairs)
+        yield from _fault(f"the same content is in both the {first} and the {second} split", pairs)
 
 
 def named(names: Collection[str]) -> str:

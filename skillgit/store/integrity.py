@@ -145,7 +145,7 @@ def _wrong_with(path: Path) -> str:
     try:
         data = path.read_bytes()
     except IsADirectoryError:
-        return "a folder stands in its place"
+        return "a folder is in its place"
     if not data:
         return "its file is empty"
     reading = zlib.decompressobj()

@@ -45,14 +45,14 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry(
             name="why",
             module="rules",
-            summary="Tell why a rule stands in a skill, from the rollouts that failed to the gate",
+            summary="Explain why a rule is in a skill, from the rollouts that failed to the gate",
         ),
         CommandEntry(name="items", module="items", summary="Show which items are solved by which version"),
         CommandEntry(name="bisect", module="items", summary="Find the version that fixed or broke an item"),
         CommandEntry(name="matrix", module="items", summary="Show what each version scored under each target model"),
         CommandEntry(name="cost", module="runs", summary="Show what a run has cost, and where it went"),
         CommandEntry(
-            name="report", module="runs", summary="Write a page that tells a run to people who have no repository"
+            name="report", module="runs", summary="Write a page about a run for people without the repository"
         ),
     ),
     "Change": (
@@ -143,7 +143,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Plumbing": (
         CommandEntry(name="rev-parse", module="history", summary="Print the commit that REV names"),
         CommandEntry(
-            name="events", module="history", summary="Print the events of a run as they stand in git, oldest first"
+            name="events", module="history", summary="Print the events of a run as they are in git, oldest first"
         ),
         CommandEntry(name="sql", module="runs", summary="Answer an SQL query from the index, which it can only read"),
         CommandEntry(name="reindex", module="runs", summary="Drop the index and rebuild it from git"),

@@ -224,7 +224,7 @@ def _fate(change: LaterChange, screen: Screen) -> str:
         return f"v{change.version} removed it{title}"
     if change.fate == "reworded":
         return f"v{change.version} reworded it{title}: {_short(change.rule.text, screen)}"
-    return f"it stands in v{change.version}, the newest version, line {change.rule.first}"
+    return f"it is in v{change.version}, the newest version, line {change.rule.first}"
 
 
 def _worth(story: Story) -> Iterator[_Fact]:

@@ -59,7 +59,7 @@ ACCEPTED = Decided(
     evaluation=SUMMARY,
     fixed=("q1", "q2"),
     broken=("q3",),
-    left_out=(LeftOut(edit="append: - A rule.", status="duplicate", reason="the text already stands in the file"),),
+    left_out=(LeftOut(edit="append: - A rule.", status="duplicate", reason="the text is in the file already"),),
     tokens_before=200,
     tokens_after=212,
     notes=("something to know",),
@@ -140,7 +140,7 @@ fixed     q1 q2
 broken    q3
 items     40 of 40 selection items scored
 length    about 212 tokens, 200 before, +12
-skipped   append: - A rule. (duplicate: the text already stands in the file)
+skipped   append: - A rule. (duplicate: the text is in the file already)
 note      something to know
 cost      40 calls · 20k in · 300 out
 next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit show {sample.RUN}/v10

@@ -48,7 +48,7 @@ def test_a_story_goes_from_the_failures_to_the_gate(here, skillgit) -> None:
     )
     assert told["fixed"] == "3 items: q05 q06 q07"
     assert told["broken"] == "1 item: q04"
-    assert told["since"] == "it stands in v5, the newest version, line 8"
+    assert told["since"] == "it is in v5, the newest version, line 8"
     assert told["cost"].endswith("for all of v1")
 
 

@@ -223,7 +223,7 @@ BROKEN = {
     "a pack with another bit": (packed(pack_with_another_bit), "is not what its end says"),
     "a branch copied under another name": (
         lambda patient: patient.git("branch", "run/copy", f"run/{RUN}"),
-        f"an event of run {RUN} stands in run copy",
+        f"an event of run {RUN} is on run copy",
     ),
     "a version that git copied": (copied, "accepted after the run has finished"),
     "all branches deleted": (everything_but_tags_and_evidence_gone, f"its branch run/{RUN} is gone"),

@@ -85,7 +85,7 @@ MESSAGES = {
     "a version": (replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
     "a base": (replaced(FOUR, "Skillgit-Base: 2", "Skillgit-Base: 1"), "current version is v2"),
     "a step that stands twice": (replaced(SKIPPED, "Skillgit-Step: 3", "Skillgit-Step: 2"), "step 2 follows step 2"),
-    "the run": (replaced(SKIPPED, f"Run: {RUN}", "Run: other"), f"an event of run other stands in run {RUN}"),
+    "the run": (replaced(SKIPPED, f"Run: {RUN}", "Run: other"), f"an event of run other is on run {RUN}"),
     "the skill": (replaced(LAST, f"Skill: {PATH}", "Skill: skills/b"), "changes skills/b, not skills/demo"),
     "the format": (replaced(ONE, "Skillgit-Format: 1", "Skillgit-Format: 9"), "format 9"),
     "the kind": (replaced(ONE, "Event: accepted", "Event: praised"), "there is no event 'praised'"),

@@ -98,7 +98,7 @@ def test_an_id_may_occur_once():
 
 
 def test_no_content_stands_in_two_splits_under_other_ids():
-    with pytest.raises(DataError, match="the same content stands in both the selection and the test split: b = c"):
+    with pytest.raises(DataError, match="the same content is in both the selection and the test split: b = c"):
         check({Split.TRAIN: [item("a")], Split.SELECTION: [item("b", "x")], Split.TEST: [item("c", "x")]})
 
 

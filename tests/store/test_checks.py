@@ -85,7 +85,7 @@ def test_unfinished_runs_are_sound(repo, events) -> None:
         (6, ("Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
         (6, ("Skillgit-Base: 2", "Skillgit-Base: 1"), "while the current version is v2"),
         (3, ("Skillgit-Step: 3", "Skillgit-Step: 2"), "step 2 follows step 2"),
-        (3, (f"Skillgit-Run: {RUN}", "Skillgit-Run: other"), f"an event of run other stands in run {RUN}"),
+        (3, (f"Skillgit-Run: {RUN}", "Skillgit-Run: other"), f"an event of run other is on run {RUN}"),
         (8, (f"Skillgit-Skill: {PATH}", "Skillgit-Skill: skills/b"), "changes skills/b, not skills/demo"),
         (1, ("anchor=0da5122a", "anchor=00000000"), "the edits in the evidence are not those of the commit"),
     ],

@@ -81,7 +81,7 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     result = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
     if result.skill.digest == head.digest:
         itself = str(row.address) == onto
-        hint = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {row.address} {onto}"
+        hint = f"skillgit show {onto} shows what it changed" if itself else f"skillgit diff {row.address} {onto}"
         raise SkillgitError(f"{onto} already has what {row.address} changed", hint=hint)
     return result
 

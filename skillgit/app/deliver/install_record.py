@@ -197,7 +197,7 @@ def _read(file: Path) -> dict[str, InstalledFolder]:
         return {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise HistoryError(
-            f"{file}, which tells of installed skills, cannot be read", hint="move it away to begin anew"
+            f"{file}, the record of installed skills, cannot be read", hint="move it away to begin anew"
         ) from error
 
 

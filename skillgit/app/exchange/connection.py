@@ -60,7 +60,7 @@ def check_address(url: str) -> None:
     if password or redact(url) != url:
         raise UsageError(
             "the address holds a password or a token, which git would keep in its configuration as it stands",
-            hint="leave it out: git asks for it, and git help credentials tells how it is remembered safely",
+            hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
         )
 
 

@@ -80,7 +80,7 @@ class LeakFinder:
         rows = told(environment, {split: environment.items(split) for split in Split})
         if not rows:
             self.unchecked.append(
-                f"nobody looked for leaked items of run {run}: its environment does not tell what is secret about them"
+                f"nobody looked for leaked items of run {run}: its environment does not say what is secret about them"
             )
             return
         yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()

@@ -164,7 +164,7 @@ def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
 
 def _reason(path: PurePosixPath, content: bytes) -> str:
     if _OF_OTHERS & set(path.parts[:-1]):
-        return "stands in a folder for what others wrote"
+        return "is in a folder for what others wrote"
     if path.suffix.lower() in _FONTS:
         return "is a font"
     if path.name.endswith(_MINIFIED):

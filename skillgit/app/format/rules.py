@@ -83,7 +83,7 @@ _LIST = (
         "remove them; editors and terminals do not show what they do",
     ),
     _warning("companion-encoding", "Other text files are UTF-8 without a byte order mark.", "save it as UTF-8"),
-    _error("file-name", "Every name in the folder can stand in a folder of any system.", "rename it"),
+    _error("file-name", "Every name in the folder is possible on any system.", "rename it"),
     _warning("symbolic-link", "A skill holds plain files only.", "copy what the link points to"),
     _error("frontmatter-missing", "The first line of SKILL.md is ---.", "begin with --- and the keys"),
     _error("frontmatter-open", "A second line --- ends the frontmatter.", "end it with a line '---'"),

@@ -317,7 +317,7 @@ def _check_measured(workspace: Workspace, line: Line, cells: Line, request: Bise
         row, why = lacking[0]
         raise NotFoundError(
             f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
-            hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say; --measure rolls it out",
+            hint=f"skillgit log {row.run} --item {request.item} shows what commit messages say; --measure rolls it out",
         )
     subject = f"{missing[0].label} was not" if missing else "no version was"
     raise NotFoundError(

@@ -154,7 +154,7 @@ def _path(workspace: Workspace, names: NamedRevisions, resolution: Resolved, env
     if not matching:
         raise SkillError(
             f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
-            hint=f"it has {', '.join(there)}" if there else "skills stand in skills/<name>/SKILL.md",
+            hint=f"it has {', '.join(there)}" if there else "skills are in skills/<name>/SKILL.md",
         )
     return matching[0]
 

@@ -81,7 +81,7 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     else:
         paths = skills_at(workspace.repo, resolution.commit)
         if not paths:
-            raise SkillError(f"there is no skill at {revision}", hint="skills stand in skills/<name>/SKILL.md")
+            raise SkillError(f"there is no skill at {revision}", hint="skills are in skills/<name>/SKILL.md")
         if len(paths) > 1:
             raise SkillError(
                 f"there are {len(paths)} skills at {revision}: {', '.join(path.rpartition('/')[2] for path in paths)}",

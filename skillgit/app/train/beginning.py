@@ -91,7 +91,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str) -
         return Beginning(commit=resolution.commit, skill_path=path, skill=skill, fork_of=str(row.address))
     skill_path = _only_skill(workspace, environment, resolution.commit)
     if skill_path is None:
-        raise SkillError(f"there is no skill at {start}", hint="skills stand in skills/<name>/SKILL.md")
+        raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
     return Beginning(
         commit=resolution.commit,
         skill_path=skill_path,

@@ -102,7 +102,7 @@ def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
     for name in repo.damaged_refs(run):
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
-            sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may tell which"
+            sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may say which"
             yield IntegrityProblem(commit="", sentence=sentence)
 
 
@@ -138,7 +138,7 @@ def _fold_problems(
     for record in records:
         event = record.event
         if event.run != run:
-            yield IntegrityProblem(commit=record.commit, sentence=f"an event of run {event.run} stands in run {run}")
+            yield IntegrityProblem(commit=record.commit, sentence=f"an event of run {event.run} is on run {run}")
         try:
             if state is None:
                 if not isinstance(event, RunStarted):

@@ -200,7 +200,7 @@ _STDOUT = "-"
 @document_form
 @click.pass_obj
 def report_command(session: CommandSession, run: str | None, *, target: str, opens: bool, form: Form) -> None:
-    """Write a page that tells a run to people who have no repository.
+    """Write a page about a run for people without the repository.
 
     One HTML file without scripts and without anything from elsewhere: scores and decisions of the gate, what training
     changed, each rule with its evidence, which item which version solves, rejected candidates, cost and settings. The

@@ -70,7 +70,7 @@ _CASES = (
     _case(
         r"SSL certificate|certificate (?:verify failed|verification)|server certificate|TLS|SSL_",
         "the certificate of {remote} cannot be trusted",
-        "git help config tells of http.sslCAInfo",
+        "git help config explains http.sslCAInfo",
     ),
     _case(
         r"hung up unexpectedly|unexpected disconnect|early EOF|RPC failed|Connection reset|Broken pipe|Empty reply"

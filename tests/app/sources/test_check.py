@@ -99,7 +99,7 @@ def test_repeated_ids_and_contents_between_splits_are_faults(empty):
     found = checked(empty, data)
     assert [sentence for _, _, sentence in sentences(found)] == [
         "ids occur in both the train and the selection split: train-0",
-        "the same content stands in both the train and the test split: train-1 = another",
+        "the same content is in both the train and the test split: train-1 = another",
     ]
     assert {one.severity for one in found.findings} == {Severity.FAULT}
 
@@ -149,9 +149,9 @@ def test_an_environment_without_secrets_is_checked_for_what_it_tells(empty):
     found = check_data(empty, "mine.yaml")
     assert [one.sentence for one in found.findings] == [
         "ids occur more than once in the train split: train-0",
-        "the same content stands in both the train and the selection split: train-0 = selection-0",
-        "the same content stands in both the train and the test split: train-0 = test-0",
-        "the same content stands in both the selection and the test split: selection-0 = test-0",
+        "the same content is in both the train and the selection split: train-0 = selection-0",
+        "the same content is in both the train and the test split: train-0 = test-0",
+        "the same content is in both the selection and the test split: selection-0 = test-0",
     ]
     assert found.notes[-1].startswith("the environment does not tell answers and questions")
 

@@ -142,7 +142,7 @@ class Layout:
         if failures:
             errors = ({"id": row["id"], "reason": row["failed"]} for row in failures)
             self.add(f"{folder}/failed.jsonl", _lines(errors))
-            self.remark("items that failed to evaluate have no place in that layout; they stand in failed.jsonl beside")
+            self.remark("items that failed to evaluate have no place in that layout; they are in failed.jsonl beside")
         for row in results:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None

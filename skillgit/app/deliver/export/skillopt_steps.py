@@ -89,7 +89,7 @@ def _elsewhere(
 ) -> None:
     """Tell of what only skillgit has: interventions, reflections on epochs, edits by hand."""
     if isinstance(event, Accepted | Reverted | Edited):
-        layout.remark(f"v{event.version} was made by no step; its text stands in the files of step {event.step}")
+        layout.remark(f"v{event.version} was made by no step; its text is in the files of step {event.step}")
         layout.origin = f"step_{event.step:04d}"
         _stand(layout, event.version, skill, None if isinstance(event, Edited) else event.evaluation)
         verdict = None if isinstance(event, Edited) else event.verdict

@@ -286,7 +286,7 @@ def rules_diffed(
     both = sides(workspace, a, b, paths)
     if not all(both.skills):
         raise RevisionNotFoundError(
-            "neither side belongs to a run, and nothing else tells which folder is the skill",
+            "neither side belongs to a run, and nothing else says which folder is the skill",
             hint="name a version, as in v3",
         )
     pairs = tuple(matches(workspace, both))
