@@ -106,7 +106,6 @@ class Cutter:
 
     Args:
         items: The items of the batch, in its order.
-        batch: The number of the batch.
         settings: How large minibatches are, and whether successes are read.
     """
 

@@ -69,7 +69,6 @@ class Session:
     """Everything that a stage may use.
 
     Attributes:
-        run: The run's name.
         skill_path: Path of the skill folder in the repository.
         task: The environment and its items.
         settings: The method's settings.

@@ -64,7 +64,6 @@ class Proposal:
         selected: The proposals within the budget.
         candidate: What they lead to.
         budget: The edit budget.
-        mode: What a proposal is.
         salvaged: Whether the candidate is a part of one that the gate refused.
         appendix: New reminders; absent if there are none.
     """

@@ -23,7 +23,6 @@ class RunRow:
     """One run in numbers.
 
     Attributes:
-        name: The run's name.
         skill: Path of the skill folder that it trains.
         environment: The environment's name; empty if the history does not tell.
         outcome: How it ended; empty while it is not finished.
@@ -80,10 +79,7 @@ class EventRow:
     """One event: which it is, and what it is called.
 
     Attributes:
-        run: The run's name.
         commit: The event's commit, 40 hexadecimal characters.
-        kind: The kind of event.
-        version: The version that it made.
         base: The version that it rests on.
         step: The step; 0 for the start of a run.
         title: What happened, in one line.
@@ -185,11 +181,9 @@ class SpentRow:
     """What one event cost.
 
     Attributes:
-        run: The run's name.
         kind: The kind of event.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         step: The step; 0 for the start of a run.
-        version: The version that it made.
         models: Role to the model that played it, as ``backend/model``.
         cost: What it cost, with its parts as far as the history tells them.
     """

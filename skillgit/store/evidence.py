@@ -109,7 +109,6 @@ class EvidenceLink:
 
     Attributes:
         commit: Its id.
-        tree: The evidence.
         event: The commit of the event that the evidence belongs to; empty if it names none.
     """
 

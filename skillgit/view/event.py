@@ -78,7 +78,6 @@ class Entry:
     Attributes:
         kind: The kind of event.
         label: What it is called within its run.
-        version: The version that it made.
         title: Its title without prefix.
         score: Its score as far as it is known.
         delta: The score's distance from what it was compared with; absent where only a bound is known.

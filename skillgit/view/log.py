@@ -56,7 +56,6 @@ class LogLine:
     """One event of the log.
 
     Attributes:
-        text: Its line.
         margin: What is in front of the lines between it and the next event.
     """
 

@@ -30,7 +30,6 @@ class Connection:
     """Holds the client; keys live in it and nowhere else.
 
     Args:
-        backend: The backend whose connection it is.
         timeout_s: Seconds without a byte from the server after which a call has failed.
     """
 

@@ -235,7 +235,6 @@ class EditsRequest:
     """What the user asks for.
 
     Attributes:
-        revision: Whose edits.
         run: The run to change; None is the default run, for a revert the one that the version belongs to.
         terms: The caps, and another configuration where one is named.
     """

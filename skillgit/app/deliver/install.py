@@ -120,7 +120,6 @@ class InstallResult:
 
     Attributes:
         name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
-        skill: The skill's name.
         place: The skill's folder.
         before: What stood there; absent if nothing did.
         changes: How the skill differs from what stood there before.

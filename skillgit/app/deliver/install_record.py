@@ -64,7 +64,6 @@ class InstalledFolder:
 
     Attributes:
         path: Where it is, as an absolute path.
-        skill: The skill's name.
         layers: What was put there, oldest first.
     """
 

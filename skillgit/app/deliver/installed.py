@@ -71,7 +71,6 @@ class UninstallResult:
     """What stands where now.
 
     Attributes:
-        skill: The skill's name.
         place: Its folder.
         name: What was taken away.
         restored: What is there again; absent if nothing is.

@@ -70,7 +70,6 @@ class Events:
     """Events of one sort, oldest first.
 
     Attributes:
-        told: The events.
         left_out: How many older ones are left out.
         brief: How many of the events are not reported in full.
     """

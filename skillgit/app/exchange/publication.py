@@ -39,7 +39,6 @@ class Scan:
     """What was looked at and what was found.
 
     Attributes:
-        commits: How many commits.
         files: How many distinct contents of files.
         findings: What was found, that of older commits first; what is allowed is left out.
         allowed: How many findings are allowed.

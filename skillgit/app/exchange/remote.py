@@ -113,7 +113,6 @@ class RemoteShown:
     """A remote, looked into.
 
     Attributes:
-        branches: How many branches it has.
         notes: Whether it has notes.
         runs: Its runs, and those of this repository.
     """

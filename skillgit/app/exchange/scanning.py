@@ -105,7 +105,6 @@ class Secret:
 
     Attributes:
         kind: The detector's name for it.
-        value: The secret.
         hashed: Its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it.
         random: Whether it is only as random as a secret.
     """

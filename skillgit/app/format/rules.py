@@ -47,7 +47,6 @@ class Fault:
     """A place where a rule is broken.
 
     Attributes:
-        rule: The rule's name.
         severity: How much it matters.
         path: The file, relative to the skill folder; empty for the folder itself.
         line: The line, counted from 1; 0 for the whole file.

@@ -42,7 +42,6 @@ class EventStretch:
 
     Attributes:
         offset: The place of the first one, from 0.
-        rows: The events.
     """
 
     offset: int

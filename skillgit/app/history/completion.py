@@ -25,7 +25,6 @@ class Word(NamedTuple):
     """A word that completes an argument.
 
     Attributes:
-        value: The word.
         help: What it stands for; shells that can show it do.
     """
 

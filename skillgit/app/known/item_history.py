@@ -59,7 +59,6 @@ class RunItems:
     """A run's items under its versions and candidates.
 
     Attributes:
-        run: The run's name.
         gauge: How it turns an outcome into one number.
         columns: The versions and, where asked for, candidates behind their base; oldest first.
         cells: Item to one cell for each column, None where it was not measured; by the items' names.

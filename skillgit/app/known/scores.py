@@ -54,7 +54,6 @@ class SkillComparison:
     """Two skills on the same items of a split, item by item.
 
     Attributes:
-        name: The skill.
         against: What it is compared with.
         metric: The score that is compared.
         n: Items that have a score under both.

@@ -87,11 +87,7 @@ class TrainAttempt:
 
 
 class StepEvidence:
-    """The evidence of one event, read as far as it is asked for.
-
-    Args:
-        tree: Id of the evidence tree.
-    """
+    """The evidence of one event, read as far as it is asked for."""
 
     def __init__(self, repo: Repo, tree: str) -> None:
         self._repo = repo

@@ -88,7 +88,6 @@ class ArmScores:
         run: Its run; empty without one.
         version: Its version; absent for what is no version.
         commit: Its commit; empty for no skill.
-        splits: Its scores.
         test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
     """
 
@@ -106,7 +105,6 @@ class Evaluated:
 
     Attributes:
         config: The configuration that they were measured by.
-        environment: The environment's name.
         target: The model that worked on the items.
         metric: The score that comparisons compare.
         arms: The skills; those that were asked for first.

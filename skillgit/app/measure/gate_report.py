@@ -204,14 +204,12 @@ class SkillReport:
         base: The side that it would replace.
         head: The side that is judged.
         config: The configuration that it was measured by; empty if there is none.
-        environment: The environment's name.
         target: The model that worked on the items.
         metric: The score that is compared.
         policy: How the gate compares.
         items: Number of items of the split.
         compared: The comparison; absent where there is none.
         noted: How many new notes were left.
-        cost: What it cost.
         warnings: What else to know of the numbers, one sentence each.
         exit_code: What the process would exit with if it were the only one.
     """
@@ -244,7 +242,6 @@ class GateReport:
         head: What the user called the head.
         recorded_only: Whether only recorded outcomes were to be used.
         skills: The skills that the head changes.
-        cost: What it cost.
         exit_code: What the process exits with.
     """
 

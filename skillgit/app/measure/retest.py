@@ -68,7 +68,6 @@ class RetestPlan:
 
     Attributes:
         target: The model.
-        items: Number of its items.
         names: The versions.
     """
 
@@ -123,7 +122,6 @@ class Retested:
         metric: The score that is compared.
         rows: The versions.
         noted: How many evaluations were noted.
-        cost: What it cost.
         warnings: What the user should know of the numbers.
         exit_code: What the process exits with.
     """

@@ -41,7 +41,6 @@ class Hit:
 
     Attributes:
         path: The file that it is in, as the repository calls it.
-        commit: A commit that has it.
         likeness: How well the words fit, out of 100.
         event: The event of that commit, where it was looked for in history.
     """

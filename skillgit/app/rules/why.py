@@ -86,7 +86,6 @@ class Story:
 
     Attributes:
         run: The run; empty if the revision belongs to none.
-        asked: What was asked for.
         revision: The commit that was looked at.
         rule: The rule, as it was found.
         path: The file that it is in.
@@ -264,11 +263,7 @@ class Stories:
 
 @dataclass(frozen=True, slots=True)
 class AddedLines:
-    """The lines that an event added.
-
-    Attributes:
-        texts: The lines.
-    """
+    """The lines that an event added."""
 
     texts: list[str]
     words: list[tuple[str, ...]]

@@ -76,7 +76,6 @@ class Conditions:
     Attributes:
         target: The model that works on the items, as ``backend/model``.
         judge: The model that scores, perhaps with ``@`` and the digest of its parameters; empty where none is asked.
-        environment: The environment's name.
         version: The digest of the environment.
         items: Digests of the item sets that were measured; empty where that is not known.
         seed: The seed; None where that is not known.

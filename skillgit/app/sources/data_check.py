@@ -175,7 +175,6 @@ class SplitSummary:
 
     Attributes:
         split: Which one.
-        items: How many items it has.
         used: How many of them a run takes.
         types: Task type to its number of items, the most frequent first.
         digest: Identifies its items, as on screens of runs that take all of them.

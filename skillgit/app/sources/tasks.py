@@ -186,8 +186,6 @@ class TaskDraft:
     """A task that a model wrote and nobody has accepted.
 
     Attributes:
-        line: The number of its line.
-        prompt: The task.
         expected: What counts as right, as the file has it: answers, check or criteria.
     """
 

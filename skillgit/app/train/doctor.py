@@ -45,7 +45,6 @@ class Program:
     """A program that some environments and backends use.
 
     Attributes:
-        name: The program.
         path: Where it is; empty if it is not installed.
         purpose: What for.
     """
@@ -80,7 +79,6 @@ class Found:
 
     Attributes:
         path: Where it is.
-        runs: Number of its runs.
     """
 
     path: str
@@ -132,7 +130,6 @@ class Checkup:
     """Everything that was found.
 
     Attributes:
-        machine: What this machine has.
         repository: The repository; absent outside of one.
         config: The configuration; empty if none was named.
         prices_of: The day of the table of prices.

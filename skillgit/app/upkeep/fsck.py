@@ -70,7 +70,6 @@ class Checked:
     """What was checked and what was found.
 
     Attributes:
-        runs: Number of runs.
         commits: Number of events.
         problems: What is wrong, and remarks; after a repair, what is left of it.
         mended: What the repair did.

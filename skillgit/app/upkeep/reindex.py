@@ -18,8 +18,6 @@ class Reindexed:
     """What the new index holds.
 
     Attributes:
-        runs: Number of runs.
-        events: Number of events.
         seconds: How long it took.
     """
 

@@ -80,7 +80,6 @@ def plugin_command(
         rows: The field of the JSON document that holds the plug-ins.
         find: Returns all plug-ins, or the one of a name.
         describe: Yields everything about one for people.
-        complete: Completes a name.
     """
 
     @click.command(verb, cls=Listing, help=text)

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 class EventScreen(VersionActions, Screen[None]):
-    """The detail of one event, and what can be done with it.
-
-    Args:
-        row: The event.
-    """
+    """The detail of one event, and what can be done with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
 

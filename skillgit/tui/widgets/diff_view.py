@@ -52,7 +52,6 @@ class Piece(NamedTuple):
     """A part of a line that has a row, or one half of a row, to itself.
 
     Attributes:
-        shown: What is shown of it.
         start: Where the part begins in that.
         end: Where it ends.
         note: What is said of the line instead of text of it; empty for text.

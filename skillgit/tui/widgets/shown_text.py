@@ -23,7 +23,6 @@ class ShownLine(NamedTuple):
     """A line of model text with every character as it is shown.
 
     Attributes:
-        text: What is shown.
         starts: Where each character of the original begins in it, and its end; empty where nothing changed places.
     """
 

@@ -92,10 +92,8 @@ class ExportedSkill:
 
     Attributes:
         row: The event of the version; absent for a commit that is no event.
-        skill: The skill's name.
         place: The folder or the archive.
         archive: Whether it is an archive.
-        files: The files of the skill.
         changes: How they differ from what stood there before; empty if nothing did.
         held: Whether exactly this stood there already, so that nothing was written.
     """

@@ -42,14 +42,7 @@ _COSTS = ("calls", "tokens_in", "tokens_out", "usd", "seconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedStore:
-    """What was written.
-
-    Attributes:
-        place: The store.
-        experiment: The name of the experiment.
-        run_id: The id of the run in the store.
-        metrics: How many metrics it has.
-    """
+    """What was written."""
 
     run: str
     place: str

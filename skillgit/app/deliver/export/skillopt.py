@@ -32,7 +32,6 @@ class ExportedLayout:
 
     Attributes:
         place: The directory.
-        files: How many files it has.
         steps: How many steps the run has.
         remarks: What has no place in that layout, one sentence each.
     """

@@ -50,9 +50,7 @@ class Layout:
         best: The best text.
         score: The score of the current version under the gate's metric.
         best_score: That of the best one.
-        best_step: The step that made the best one.
         origin: What made the current version.
-        best_origin: What made the best one.
         last: The current version.
         best_version: The best one.
         hard: The strict score of the current version.

@@ -23,9 +23,7 @@ class EventTableRow:
 
     Attributes:
         time: When it was committed, in UTC.
-        kind: What kind it is.
         origin: Where its candidate comes from.
-        version: The version that it made.
         base: The version that it was proposed on.
         decision: What the gate decided.
         policy: How the gate compared.

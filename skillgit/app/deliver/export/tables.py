@@ -57,7 +57,6 @@ class ExportedTables:
 
     Attributes:
         place: The folder or the file.
-        rows: Table to the number of its rows.
     """
 
     run: str

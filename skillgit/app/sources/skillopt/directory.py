@@ -45,7 +45,6 @@ class Directory:
     """The files of a directory.
 
     Attributes:
-        path: The directory.
         remarks: What could not be read, one sentence each.
         secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
     """
@@ -247,7 +246,6 @@ class Import:
         directory: Its files.
         settings: Its configuration.
         texts: Turns its texts into versions.
-        run: The name of the run.
         summary: What it says of its end; empty if the run was interrupted.
         items: The items of the selection split, as far as they are known.
         story: The events so far.

@@ -153,7 +153,6 @@ class Imported:
 
     Attributes:
         skill: Path of its skill folder.
-        events: How many events it has.
         written: How many of them were written now, or would be.
         versions: How many versions it has, the seed included.
         rejected: How many candidates were rejected.

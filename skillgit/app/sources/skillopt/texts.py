@@ -48,7 +48,6 @@ class Texts:
 
     Args:
         name: The skill's name where the first text does not tell it.
-        first: The first text.
 
     Attributes:
         name: The skill's name.
