@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skillgit.app.exchange.pull import Cloned, FetchedRef, FetchResult, Joined, Joining, Pulled, folder_of
-from skillgit.app.exchange.push import Cause, Pushed, PushRequest, SentRef, State
+from skillgit.app.exchange.push import Pushed, PushRequest, RefState, RefusalCause, SentRef
 from skillgit.app.exchange.remote import RemoteRow, RemoteShown, RunThere
 from skillgit.errors import ExitCode
 
@@ -15,7 +15,7 @@ URL = "https://example.org/skills.git"
 
 
 def sent(ref: str, run: str = "demo", **more: object) -> SentRef:
-    return SentRef(ref=ref, run=run, **({"state": State.PUSHED, "new": NEW} | more))
+    return SentRef(ref=ref, run=run, **({"state": RefState.PUSHED, "new": NEW} | more))
 
 
 PUSHED = Pushed(
@@ -23,13 +23,13 @@ PUSHED = Pushed(
     url=URL,
     dry_run=False,
     refs=(
-        sent("refs/heads/main", "", state=State.UP_TO_DATE, old=NEW),
+        sent("refs/heads/main", "", state=RefState.UP_TO_DATE, old=NEW),
         sent("refs/heads/run/demo", old=OLD),
         sent("refs/tags/demo/v0"),
         sent("refs/tags/demo/v1"),
         sent("refs/heads/rejected/demo/0002"),
         sent("refs/notes/skillgit/evals", ""),
-        sent("refs/skillgit/attic/demo", state=State.REJECTED, cause=Cause.HOST, reason="no", optional=True),
+        sent("refs/skillgit/attic/demo", state=RefState.REJECTED, cause=RefusalCause.HOST, reason="no", optional=True),
     ),
     warnings=("origin did not take it",),
 )
@@ -75,10 +75,15 @@ def test_push_for_machines(skillgit, fake):
 @pytest.mark.parametrize(
     ("cause", "reason", "code", "hint"),
     [
-        (Cause.MOVED, "it moved", ExitCode.CONFLICT, "skillgit pull origin, then push again"),
-        (Cause.HOST, "hook declined", ExitCode.SERVICE, "its host has rules of its own; what it said stands above"),
+        (RefusalCause.MOVED, "it moved", ExitCode.CONFLICT, "skillgit pull origin, then push again"),
         (
-            Cause.HOST,
+            RefusalCause.HOST,
+            "hook declined",
+            ExitCode.SERVICE,
+            "its host has rules of its own; what it said stands above",
+        ),
+        (
+            RefusalCause.HOST,
             "branch limit exceeded",
             ExitCode.SERVICE,
             "skillgit gc --fold makes one hidden ref of the branches of rejected candidates",
@@ -86,7 +91,7 @@ def test_push_for_machines(skillgit, fake):
     ],
 )
 def test_push_ends_with_the_reason_that_a_ref_was_refused(cause, reason, code, hint, *, skillgit, fake):
-    lost = sent("refs/heads/run/demo", state=State.REJECTED, cause=cause, reason=reason)
+    lost = sent("refs/heads/run/demo", state=RefState.REJECTED, cause=cause, reason=reason)
     fake("exchange.push.push", Pushed(remote="origin", url=URL, dry_run=False, refs=(lost,), warnings=()))
     ended = skillgit("push")
     assert ended.code == code

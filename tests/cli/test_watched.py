@@ -34,7 +34,7 @@ class Process:
 def ends(monkeypatch):
     """Let the trainer end with a code, and somebody look at it."""
     monkeypatch.setattr("skillgit.cli.watchers.require_terminal", lambda *_, **__: None)
-    monkeypatch.setattr(trainers, "Trainer", Process)
+    monkeypatch.setattr(trainers, "TrainerProcess", Process)
     monkeypatch.setattr(trainers, "watch", lambda *_, **__: "demo-1")
 
     def set_code(code: int | None) -> None:
