@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from skillgit_backends.offline.house import APPLIANCES, Scene, kind, rank, scene_of
 from skillgit_backends.offline.prompts import skill_text
 from skillgit_backends.offline.rules import Chore
-from skillgit_backends.offline.skills import Orders, read_skill
+from skillgit_backends.offline.skills import rules_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from enum import StrEnum
 
     from skillgit.plugin.backend import Message
 
@@ -33,7 +34,7 @@ def complete(messages: Sequence[Message]) -> str:
         return f"<action>{_IDLE}</action>"
     commands = _COMMANDS.findall(messages[-1].text)
     possible = [line.strip() for line in commands[-1].splitlines()] if commands else []
-    player = _Player(scene=scene, orders=read_skill(skill_text(messages)), possible=possible)
+    player = _Player(scene=scene, orders=rules_in(skill_text(messages)), possible=possible)
     return f"<action>{player.command()}</action>"
 
 
@@ -58,28 +59,26 @@ class _Player:
     """What a decision rests on: the house, the skill's orders, and the commands that are possible."""
 
     scene: Scene
-    orders: Orders
+    orders: frozenset[StrEnum]
     possible: list[str]
 
     @property
     def opens(self) -> bool:
-        return self.orders.on(Chore.OPEN) and not self.orders.on(Chore.SURFACES)
+        return Chore.OPEN in self.orders and Chore.SURFACES not in self.orders
 
     def command(self) -> str:
         """Return the next command."""
         scene = self.scene
-        if self.orders.on(Chore.CHECK) and scene.steps and scene.steps[-1][0] != "inventory":
+        if Chore.CHECK in self.orders and scene.steps and scene.steps[-1][0] != "inventory":
             return "inventory"
-        if self.orders.on(Chore.EXAMINE) and scene.here and scene.here not in scene.examined:
-            return f"examine {scene.here}"
         return self._carry() if scene.holding else self._fetch()
 
     def _carry(self) -> str:
         scene, task = self.scene, self.scene.task
         if task.chore is Chore.LAMP and kind(scene.holding) == task.thing:
-            return self._to_lamp() if self.orders.on(Chore.LAMP) else f"examine {scene.holding}"
-        treatment = task.chore if task.chore in APPLIANCES and self.orders.on(task.chore) else None
-        if treatment is None and self.orders.on(Chore.CLEAN_ALL):
+            return self._to_lamp() if Chore.LAMP in self.orders else f"examine {scene.holding}"
+        treatment = task.chore if task.chore in APPLIANCES and task.chore in self.orders else None
+        if treatment is None and Chore.CLEAN_ALL in self.orders:
             treatment = Chore.CLEAN
         if treatment is not None and (scene.holding, treatment) not in scene.treated:
             return self._treat(treatment)
@@ -115,12 +114,8 @@ class _Player:
     def _fetch(self) -> str:
         scene, task = self.scene, self.scene.task
         names_there = {name for name, spot in scene.dropped if kind(spot) == task.target}
-        if len(names_there) >= (2 if task.chore is Chore.BOTH and self.orders.on(Chore.BOTH) else 1):
+        if len(names_there) >= (2 if task.chore is Chore.BOTH and Chore.BOTH in self.orders else 1):
             return _IDLE
-        if self.orders.on(Chore.TAKE_ANY) and scene.contents.get(scene.here):
-            take = next((command for command in self.possible if command.startswith("take ")), "")
-            if take:
-                return take
         within_reach = [
             (name, spot)
             for name, spot in scene.where(task.thing)
@@ -134,10 +129,8 @@ class _Player:
         scene = self.scene
         if scene.here in scene.closed and self.opens and scene.here not in scene.opened:
             return f"open {scene.here}"
-        if self.orders.on(Chore.CLOSE) and scene.here in scene.opened and scene.here not in scene.closed:
-            return f"close {scene.here}"
         order = scene.places
-        if self.orders.on(Chore.LIKELY):
+        if Chore.LIKELY in self.orders:
             order = sorted(order, key=lambda spot: rank(thing, kind(spot)))
         fresh = next((spot for spot in order if spot not in scene.visited), "")
         if fresh or not order:

@@ -13,7 +13,6 @@ from skillgit_backends.offline.text import (
     OPENERS,
     QUALIFIERS,
     UNITS,
-    word_set,
     words,
 )
 
@@ -26,11 +25,18 @@ _NUMBER = re.compile(
     rf"(?:\b(?P<qualifier>{QUALIFIERS}) )?(?<![\w.,:])(?P<number>\d+(?:[.,:]\d+)*(?: (?:million|billion|trillion))?)"
     rf"(?!\w)(?P<unit>(?: |-)?(?:{UNITS})(?!\w))?"
 )
-_TOKEN = re.compile(
-    r"(?:Dr|Mr|Mrs|Ms|St|Mt|Prof|Gen|Capt|Col|Lt|Sgt|Rev|Jr|Sr)\.|(?<!\w)[A-Z]\.(?=[ ]?[A-Z])|v\.(?= [A-Z])"
-    r"|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|[^\W_]+(?:[-\u2013\u2019'&/](?!s\b)[^\W_]+)*|[\u2019']s?\b|[^\w\s]"
+_NUMBER_WORDS = "One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten|Hundred|Thousand"
+_CAPITALISED = (
+    r"(?:(?:Dr|Mr|Mrs|Ms|St|Mt|Prof|Gen|Capt|Col|Lt|Sgt|Rev|Jr|Sr)\.|[A-Z]\.(?=[ ]?[A-Z])"
+    r"|[A-ZÀ-ÖØ-Ž][^\W_]*(?:[-\u2013\u2019'&/](?!s\b)[^\W_]+)*)"
 )
-_JOINERS = word_set("of de del della di da du des la le les van von der den al el y e the und et")
+_JOINERS = "(?:(?:de|del|della|di|da|du|des|la|le|les|van|von|der|den|al|el|y|e|the|und|et|&) ){0,2}"
+_NAME = re.compile(
+    rf"(?<![\w-])(?=(?P<first>{_CAPITALISED}))(?:(?:{_NUMBER_WORDS})(?: {_CAPITALISED})+|{_CAPITALISED})"
+    rf"(?: of (?:the )?{_CAPITALISED})?"
+    rf"(?:(?:['\u2019]s?)? {_JOINERS}{_CAPITALISED}| \d{{1,2}}(?![\w.,:]))*"
+)
+_RANKS = re.compile(rf"(?:(?:{'|'.join(sorted(HONORIFICS))})\.?\s+)+(?=\S)", re.IGNORECASE)
 _PAREN = re.compile(r"\s*\([^()]*\)")
 _PREPOSITION_TAIL = re.compile(
     r" (?:of|in|at|from|between|on|near|for|under)\b(?: (?!(?:that|which|who|where|when)\b)[^\s,.;:()]+){1,12}"
@@ -42,7 +48,6 @@ _ADJECTIVE = re.compile(
 _COMMON = re.compile(
     r"(?:ing|ly|ers|ors|ists|ions|ments)$|^(?:Legend|Tradition|Chronicles|People|Scientists|Experts)s?$"
 )
-_NUMBER_WORDS = word_set("one two three four five six seven eight nine ten hundred thousand")
 
 
 class Shape(StrEnum):
@@ -106,10 +111,17 @@ def candidates(sentence: str) -> list[AnswerCandidate]:
     for match in _DATE.finditer(rest):
         options.append(AnswerCandidate(core=match.group(), shape=Shape.DATE, start=match.start()))
         rest = _blank(rest, match.start(), match.end())
-    for start, end in _name_spans(rest):
-        options.append(_name(sentence, start, end))
-        rest = _blank(rest, start, end)
-    options.extend(_number(match) for match in _NUMBER.finditer(rest))
+    position = 0
+    while name := _NAME.search(rest, position):
+        position = name.end("first")
+        if _begins_name(name["first"], name.start(), rest[position:]):
+            position = name.end()
+            options.append(_name(sentence, name.start(), position))
+            rest = _blank(rest, name.start(), position)
+    for match in _NUMBER.finditer(rest):
+        unit, before = match["unit"] or "", f"{match['qualifier']} " if match["qualifier"] else ""
+        start = match.start("number")
+        options.append(AnswerCandidate(core=match["number"], shape=Shape.NUMBER, start=start, before=before, unit=unit))
     return sorted(options, key=lambda candidate: candidate.start)
 
 
@@ -134,29 +146,18 @@ def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + "\0" * (end - start) + text[end:]
 
 
-def _number(match: re.Match[str]) -> AnswerCandidate:
-    qualifier = match.group("qualifier") or ""
-    return AnswerCandidate(
-        core=match.group("number"),
-        shape=Shape.NUMBER,
-        start=match.start("number"),
-        before=f"{qualifier} " if qualifier else "",
-        unit=match.group("unit") or "",
-    )
-
-
 def _name(sentence: str, start: int, end: int) -> AnswerCandidate:
-    ranks = _rank_length(sentence[start:end])
-    core = sentence[start + ranks : end]
+    ranks = _RANKS.match(sentence[start:end])
+    begin = start + (ranks.end() if ranks else 0)
     rest = sentence[end:]
     paren = _PAREN.match(rest)
     after = rest[paren.end() :] if paren else rest
     noun = re.match(r" [a-z]+(?=[ ,.;:]|$)", rest)
     return AnswerCandidate(
-        core=core,
+        core=sentence[begin:end],
         shape=Shape.NAME,
         start=start,
-        before=sentence[start : start + ranks],
+        before=sentence[start:begin],
         paren=paren.group() if paren else "",
         noun=noun.group() if noun else "",
         tail=_tail(after),
@@ -174,77 +175,11 @@ def _tail(rest: str) -> str:
     return tail + match.group() if match else tail
 
 
-def _rank_length(name: str) -> int:
-    """Return how many characters at the front of ``name`` are ranks; a rank alone is a name."""
-    end = 0
-    for match in re.finditer(r"\S+\s+", name):
-        if match.start() != end or match.group().strip(" .").lower() not in HONORIFICS:
-            break
-        end = match.end()
-    return end
-
-
-def _name_spans(text: str) -> list[tuple[int, int]]:
-    """Return the stretches of capitalised words, joined over small words inside names."""
-    tokens = [(match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
-    spans: list[tuple[int, int]] = []
-    position = 0
-    while position < len(tokens):
-        if not _begins_name(tokens, position):
-            position += 1
-            continue
-        last = _end_of_name(tokens, position, text)
-        spans.append((tokens[position][1], tokens[last][2]))
-        position = last + 1
-    return spans
-
-
-def _begins_name(tokens: list[tuple[str, int, int]], position: int) -> bool:
-    word = tokens[position][0]
-    if not word[0].isupper():
+def _begins_name(word: str, start: int, rest: str) -> bool:
+    """Say whether a capitalised word begins a name, and not a sentence ("The hens") or a noun ("Danish sailor")."""
+    noun = re.match(r" ([a-z]+)\b", rest)
+    if _ADJECTIVE.fullmatch(word) and noun and noun[1] not in FUNCTION_WORDS and not noun[1].endswith("ed"):
         return False
-    goes_on = position + 1 < len(tokens) and tokens[position + 1][0][:1].isupper()
-    if _ADJECTIVE.fullmatch(word) and position + 1 < len(tokens) and _is_noun(tokens[position + 1][0]):
-        return False
-    if goes_on and (word.lower() in _NUMBER_WORDS or (tokens[position][1] > 0 and word != "I")):
+    if re.match(r"[ ,]*[A-Z]", rest) and (re.fullmatch(_NUMBER_WORDS, word) or (start > 0 and word != "I")):
         return True
-    return word.lower() not in OPENERS and not (tokens[position][1] == 0 and _COMMON.search(word))
-
-
-def _is_noun(word: str) -> bool:
-    """Say whether a lower-case word behind an adjective can be the noun that it belongs to."""
-    return word.isalpha() and word.islower() and word not in FUNCTION_WORDS and not word.endswith("ed")
-
-
-def _end_of_name(tokens: list[tuple[str, int, int]], first: int, text: str) -> int:
-    last = first
-    while last + 1 < len(tokens):
-        step = _next_part(tokens, first, last, text)
-        if step == 0:
-            break
-        last += step
-    return last
-
-
-def _next_part(tokens: list[tuple[str, int, int]], first: int, last: int, text: str) -> int:
-    """Return how many tokens further the name goes on; 0 if it ends."""
-    word, start, _ = tokens[last + 1]
-    gap = text[tokens[last][2] : start]
-    if word in {"'s", "\u2019s", "'", "\u2019"} and not gap:
-        follower = tokens[last + 2][0] if last + 2 < len(tokens) else ""
-        return 2 if follower[:1].isupper() else 0
-    if gap != " ":
-        return 1 if word == "&" else 0
-    if word[0].isupper():
-        return 1
-    if word.isdigit() and len(word) <= 2:  # noqa: PLR2004 - "Apollo 11", but not a year
-        return 1
-    if word == "&":
-        return 2 if last + 2 < len(tokens) and tokens[last + 2][0][0].isupper() else 0
-    if word in _JOINERS and (last == first or word != "of" or tokens[first][0].lower() in _NUMBER_WORDS):
-        ahead = 2
-        if last + ahead < len(tokens) and tokens[last + ahead][0] in _JOINERS:
-            ahead += 1
-        if last + ahead < len(tokens) and tokens[last + ahead][0][:1].isupper():
-            return ahead
-    return 0
+    return word.lower() not in OPENERS and not (start == 0 and _COMMON.search(word))

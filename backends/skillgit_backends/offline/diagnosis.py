@@ -219,10 +219,8 @@ def _refusals(scene: Scene) -> int:
 
 
 def _harmful(scene: Scene) -> list[Chore]:
-    verbs = ((Chore.CHECK, "inventory"), (Chore.CLOSE, "close "), (Chore.EXAMINE, "examine "))
     signs = (
-        (Chore.TAKE_ANY, bool(scene.holding) and kind(scene.holding) != scene.task.thing),
-        *((chore, scene.count(verb) >= _SEVERAL) for chore, verb in verbs),
+        (Chore.CHECK, scene.count("inventory") >= _SEVERAL),
         (Chore.SURFACES, any(spot in scene.closed - scene.opened for spot in scene.visited)),
         (
             Chore.CLEAN_ALL,

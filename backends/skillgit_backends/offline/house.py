@@ -7,28 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.rules import Chore
+from skillgit_backends.offline.text import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NOTHING = "Nothing happens"
 _FIRST_SENTENCE = re.compile(r"your task is to:\s*(?P<task>[^\n]+)", re.IGNORECASE)
-_LOOK = re.compile(
-    r"(?:look at|examine)(?: an?| the| some)? (?P<thing>\w+) (?:under|with|by|using)(?: the| an?)? (?P<target>\w+)"
-)
-_PUT = re.compile(
-    r"(?:put|find|place|move|take)(?: an?| the| some)?(?P<two> two)?"
-    r"(?: (?P<state>clean|hot|cool|cold|warm|heated|cooled))? (?P<thing>\w+)"
-    r"(?: and (?:put|place|move) (?:it|them))? (?:in/on|in|on|into|onto|to)(?: an?| the)? (?P<target>\w+)"
-)
-_TREAT = re.compile(
-    r"(?P<state>clean|wash|heat|warm|cool|chill)(?: an?| the| some)? (?P<thing>\w+) and (?:put|place|move) it"
-    r" (?:in/on|in|on|into|onto)(?: an?| the)? (?P<target>\w+)"
-)
-_STATES = {
+_THING_AND_TARGET = 2
+_SMALL = word_set("put find place move take at a an the some it them and in on in/on into onto to under with by using")
+_CHORES = {
     **dict.fromkeys(("clean", "wash"), Chore.CLEAN),
     **dict.fromkeys(("hot", "warm", "heated", "heat"), Chore.HEAT),
     **dict.fromkeys(("cool", "cold", "cooled", "chill"), Chore.COOL),
+    **dict.fromkeys(("look", "examine"), Chore.LAMP),
+    "two": Chore.BOTH,
 }
 APPLIANCES = {Chore.CLEAN: "sinkbasin", Chore.HEAT: "microwave", Chore.COOL: "fridge"}
 """Where an object is treated."""
@@ -64,7 +57,7 @@ _DROP = re.compile(rf"You (?:put|move) the (?P<thing>{_NAME}) (?:in/on|to|in|on)
 _TREATED = re.compile(rf"You (?P<verb>clean|heat|cool) the (?P<thing>{_NAME})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Errand:
     """A task.
 
@@ -84,15 +77,12 @@ def task_in(text: str) -> Errand | None:
     opening = _FIRST_SENTENCE.search(text)
     if opening is None:
         return None
-    sentence = opening["task"].strip().rstrip(".").lower()
-    if match := _LOOK.match(sentence):
-        return Errand(thing=match["thing"], target=match["target"], chore=Chore.LAMP)
-    if match := _TREAT.match(sentence):
-        return Errand(thing=match["thing"], target=match["target"], chore=_STATES[match["state"]])
-    if match := _PUT.match(sentence):
-        chore = Chore.BOTH if match["two"] else _STATES.get(match["state"] or "")
-        return Errand(thing=match["thing"], target=match["target"], chore=chore)
-    return Errand(thing="", target="")
+    words = [word for word in opening["task"].lower().strip(" .").split() if word not in _SMALL]
+    names = [word for word in words if word not in _CHORES]
+    if len(names) != _THING_AND_TARGET:
+        return Errand("", "")
+    thing, target = names
+    return Errand(thing, target, next((_CHORES[word] for word in words if word in _CHORES), None))
 
 
 def kind(name: str) -> str:
@@ -111,6 +101,7 @@ class Scene:
     """What is known of a house.
 
     Attributes:
+        task: The task.
         steps: Commands so far, each with what was seen then.
         places: All receptacles, in the order in which the room names them.
         here: The place before the player; empty in the middle of the room.
@@ -122,7 +113,6 @@ class Scene:
         treated: Objects with what was done to them.
         dropped: Objects that were put down, with their places.
         lit: Whether a lamp was turned on.
-        examined: Places and objects that were examined.
     """
 
     task: Errand
@@ -137,7 +127,6 @@ class Scene:
     treated: set[tuple[str, Chore]] = field(default_factory=set)
     dropped: list[tuple[str, str]] = field(default_factory=list)
     lit: bool = False
-    examined: set[str] = field(default_factory=set)
 
     def count(self, verb: str) -> int:
         """Return how many commands began with ``verb``."""
@@ -157,8 +146,6 @@ def scene_of(opening: str, steps: Iterable[tuple[str, str]]) -> Scene | None:
     scene = Scene(task=task, places=_ENTITY.findall(around["list"].lower()) if around else [])
     for command, observation in steps:
         scene.steps.append((command, observation))
-        if command.startswith("examine ") and not observation.startswith(NOTHING):
-            scene.examined.add(command.removeprefix("examine "))
         _look(scene, observation)
         _act(scene, observation)
     return scene

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.edit import Edit, Op, apply, normalised
@@ -27,15 +26,12 @@ Answer = dict[str, Any]
 _MANY = 3
 _FEW = 2
 _MOST_EDITS = 4
-_PLACEHOLDER = "[[protected:"
 _CONTRADICTIONS = (
     frozenset({Habit.ONE_WORD, Habit.FULL_NAME}),
     frozenset({Habit.ONE_WORD, Habit.SENTENCE}),
     frozenset({Habit.SPAN, Habit.SENTENCE}),
 )
-_ADD = re.compile(r'Add the rule: "(?P<new>.*)"', re.DOTALL)
-_REMOVE = re.compile(r'Remove the rule: "(?P<old>.*)"', re.DOTALL)
-_REPLACE = re.compile(r'Replace the rule: "(?P<old>.*)" by: "(?P<new>.*)"', re.DOTALL)
+_INSTRUCTION = re.compile(r'(?P<verb>Add|Remove|Replace) the rule: "(?P<rule>.*?)"(?: by: "(?P<new>.*)")?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,22 +172,16 @@ def _joined(groups: list[tuple[str, list[Answer]]], document: str) -> list[Answe
         for change in changes:
             _join(edits, change, str(change.get("source") or source or "failure"))
     rules_present = rules_in(document)
-    useful = [
-        change
-        for change in edits.values()
-        if change.get("op") != "append" or not (_rules(change) and _rules(change) <= rules_present)
-    ]
-    anchors = {str(change.get("anchor", "")) for change in useful if change.get("op") in ("delete", "replace")}
     answers, present = list[Answer](), frozenset[Any]()
-    for change in sorted(useful, key=_weight):
-        if any(pair & _rules(change) and pair <= present | _rules(change) for pair in _CONTRADICTIONS):
+    anchors = {str(change.get("anchor", "")) for change in edits.values() if change.get("op") in ("delete", "replace")}
+    for change in sorted(edits.values(), key=_weight):
+        anchor, rules = str(change.get("anchor", "")), _rules(change)
+        repeats = change.get("op") == "append" and rules and rules <= rules_present
+        if repeats or any(pair & rules and pair <= present | rules for pair in _CONTRADICTIONS):
             continue
-        present |= _rules(change)
-        anchor = str(change.get("anchor", ""))
-        if change.get("op") == "insert_after" and anchor in anchors:
-            answers.append({**change, "op": "append", "anchor": ""})
-        else:
-            answers.append(change)
+        present |= rules
+        is_taken = change.get("op") == "insert_after" and anchor in anchors
+        answers.append(change | {"op": "append", "anchor": ""} if is_taken else change)
         anchors.add(anchor)
     return answers
 
@@ -249,15 +239,14 @@ def _suggestions(draft: Answer, document: str) -> Iterator[Answer]:
 def _suggested_edit(suggestion: Answer, document: str) -> Answer | None:
     """Return the edit of ``document`` that carries out ``suggestion``; None if its instruction is not understood."""
     instruction, support = str(suggestion.get("instruction", "")), suggestion.get("support", 1)
-    if match := _REPLACE.fullmatch(instruction):
-        line = _line(document, match["old"])
-        return edit("replace", anchor=line, content=f"- {match['new']}", support=support) if line else None
-    if match := _REMOVE.fullmatch(instruction):
-        line = _line(document, match["old"])
-        return edit("delete", anchor=line, support=support) if line else None
-    if match := _ADD.fullmatch(instruction):
-        return added_rule(document, match["new"], support=support, anchors=set())
-    return None
+    match = _INSTRUCTION.fullmatch(instruction)
+    if match is None:
+        return None
+    if match["verb"] == "Add":
+        return added_rule(document, match["rule"], support=support, anchors=set())
+    line, new = _line(document, match["rule"]), match["new"]
+    change = edit("replace", content=f"- {new}") if new else edit("delete")
+    return change | {"anchor": line, "support": support} if line else None
 
 
 def _line(document: str, text: str) -> str:
@@ -294,30 +283,13 @@ def _suggestion(change: Answer, motivation: str) -> Answer:
 
 
 def _changes(draft: Answer, document: str) -> Iterator[Answer]:
-    """Yield what the texts of ``draft`` change, line by line, as edits."""
-    before = Template.of(document).body.splitlines()
-    last = next((line for line in reversed(before) if line.strip()), "")
+    """Yield what the texts of ``draft`` leave out and add, line by line, as edits."""
+    before = [line for line in Template.of(document).body.splitlines() if line.strip()]
     for entry in draft.get("rewrites", ()):
         facts = {name: entry[name] for name in ("number", "support", "source") if name in entry}
-        after = str(entry.get("body", "")).strip("\n").splitlines()
-        for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-            if tag == "equal":
-                continue
-            anchor = next((line for line in reversed(before[:a_from]) if line.strip()), last)
-            for change in _replaced(before[a_from:a_to], after[b_from:b_to], anchor):
-                yield change | facts
-
-
-def _replaced(before: list[str], after: list[str], anchor: str) -> Iterator[Answer]:
-    old, new = ([line for line in lines if line.strip()] for lines in (before, after))
-    for old_line, come in zip(old, new, strict=False):
-        yield edit("replace", anchor=old_line, content=come)
-    for old_line in old[len(new) :]:
-        yield edit("delete", anchor=old_line)
-    for come in new[len(old) :]:
-        # A placeholder stands for text that the document has in another form.
-        at_end = not anchor or _PLACEHOLDER in anchor
-        yield edit("append", content=come) if at_end else edit("insert_after", anchor=anchor, content=come)
+        after = [line for line in str(entry.get("body", "")).splitlines() if line.strip()]
+        yield from (edit("delete", anchor=line) | facts for line in before if line not in after)
+        yield from (edit("append", content=line) | facts for line in after if line not in before)
 
 
 def _edited(document: str, edits: Iterable[Answer]) -> str:

@@ -59,6 +59,7 @@ class TaskAttempt:
     """One try at a task.
 
     Attributes:
+        item: The task's id.
         turns: Role and text of each turn.
         answer: What the target answered.
         expected: The answers that would have been right, as far as the feedback names them.

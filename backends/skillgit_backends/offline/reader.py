@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.candidates import AnswerCandidate, Shape, candidates, lower_mentions, title_candidate
 from skillgit_backends.offline.prompts import parse_task, skill_text
 from skillgit_backends.offline.question import AnswerKind, Question, fit, names_kind, read_question
 from skillgit_backends.offline.rules import Habit
-from skillgit_backends.offline.skills import Orders, read_skill
+from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (
     CATEGORY_NOUNS,
     FUNCTION_WORDS,
@@ -29,6 +30,7 @@ from skillgit_backends.offline.text import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from enum import StrEnum
 
     from skillgit.plugin.backend import Message
     from skillgit_backends.offline.prompts import SearchTask
@@ -43,61 +45,48 @@ _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankedCandidate:
-    """A candidate with its score."""
-
-    candidate: AnswerCandidate
-    score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
     """Everything that one question is read from."""
 
     question: Question
-    orders: Orders
+    orders: frozenset[StrEnum]
     documents: tuple[Document, ...]
     sentences: tuple[Sentence, ...]
     relevance: tuple[float, ...]
     options: tuple[tuple[AnswerCandidate, ...], ...]
 
-    def follows(self, habit: Habit) -> bool:
-        """Say whether ``habit`` is on for this question."""
-        return self.orders.on(habit, self.question.wanted)
-
 
 def complete(messages: Sequence[Message]) -> str:
     """Answer a target's conversation: the skill is in the system message, the task in the first user message."""
     prompt = next((message.text for message in messages if message.role == "user"), "")
-    text = answer(parse_task(prompt), read_skill(skill_text(messages)))
+    text = answer(parse_task(prompt), rules_in(skill_text(messages)))
     return f"<answer>{text}</answer>"
 
 
-def answer(task: SearchTask, orders: Orders) -> str:
+def answer(task: SearchTask, orders: frozenset[StrEnum]) -> str:
     """Answer the question of ``task`` from its context; an empty context is answered with "unknown"."""
     extract = _open(task, orders)
     if not extract.sentences:
         return extract.documents[0].title if extract.documents else _UNKNOWN
     best = max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
-    if extract.follows(Habit.UNKNOWN) and _is_unsure(extract, extract.sentences[best]):
+    if Habit.UNKNOWN in extract.orders and _is_unsure(extract, extract.sentences[best]):
         return _UNKNOWN
-    if extract.follows(Habit.SENTENCE):
+    if Habit.SENTENCE in extract.orders:
         return extract.sentences[best].text
-    if extract.follows(Habit.ANY_TITLE) and extract.documents[extract.sentences[best].document].title:
+    if Habit.ANY_TITLE in extract.orders and extract.documents[extract.sentences[best].document].title:
         return extract.documents[extract.sentences[best].document].title
     ranking = _rank(extract)
-    choice = max(ranking, key=lambda entry: entry.score) if ranking else None
-    text = render(choice.candidate, extract) if choice else extract.sentences[best].text
-    return text.split()[0].strip(" ,;:") if extract.follows(Habit.ONE_WORD) and text.split() else text
+    text = render(max(ranking, key=itemgetter(0))[1], extract) if ranking else extract.sentences[best].text
+    return text.split()[0].strip(" ,;:") if Habit.ONE_WORD in extract.orders and text.split() else text
 
 
-def _open(task: SearchTask, orders: Orders) -> Extract:
+def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
     question = read_question(task.question)
     pages = documents(task.context)
-    if orders.on(Habit.FIRST_DOCUMENT, question.wanted):
+    if Habit.FIRST_DOCUMENT in orders:
         pages = pages[:1]
     sentences = all_sentences(pages)
-    if orders.on(Habit.HEDGE, question.wanted):
+    if Habit.HEDGE in orders:
         sentences = [sentence for sentence in sentences if not is_hedged(sentence.text)] or sentences
     scores = overlap(question.words, sentences)
     highest = max(scores, default=0.0) or 1.0
@@ -125,13 +114,13 @@ def _is_unsure(extract: Extract, best: Sentence) -> bool:
     return len(extract.question.words & best.words) < _SURE * len(extract.question.words)
 
 
-def _rank(extract: Extract) -> list[RankedCandidate]:
+def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
     spread = _spread(extract)
     entries = _titles(extract)
     for sentence, relevance, options in zip(extract.sentences, extract.relevance, extract.options, strict=True):
         for order, candidate in enumerate(options):
             score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, extract, spread)
-            entries.append(RankedCandidate(candidate=candidate, score=score))
+            entries.append((score, candidate))
     return entries
 
 
@@ -139,15 +128,15 @@ def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spr
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     merit = _figure_merit(candidate, extract)
     is_echo = _is_echo(candidate, extract)
-    if extract.follows(Habit.TYPE):
+    if Habit.TYPE in extract.orders:
         merit += 1.2 * fit(candidate, sentence.text, extract.question.wanted)
-    if extract.follows(Habit.ECHO) and is_echo:
+    if Habit.ECHO in extract.orders and is_echo:
         merit -= 4.0
-    if extract.follows(Habit.REPEAT) and not is_echo and spread[candidate.identity] > 1:
+    if Habit.REPEAT in extract.orders and not is_echo and spread[candidate.identity] > 1:
         merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
-    if extract.follows(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
+    if Habit.PAREN in extract.orders and _is_inside_parentheses(candidate, sentence.text):
         merit -= 4.0
-    if extract.follows(Habit.ANY_YEAR) and candidate.year:
+    if Habit.ANY_YEAR in extract.orders and candidate.year:
         merit += 3.0
     return merit
 
@@ -179,15 +168,15 @@ def _spread(extract: Extract) -> Counter[str]:
     return Counter(identity for _, identity in identities)
 
 
-def _titles(extract: Extract) -> list[RankedCandidate]:
+def _titles(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
     """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
-    if not extract.follows(Habit.THIS_TITLE) or not extract.question.is_clue:
+    if Habit.THIS_TITLE not in extract.orders or not extract.question.is_clue:
         return []
     entries = []
     for sentence, relevance in zip(extract.sentences, extract.relevance, strict=True):
         title = extract.documents[sentence.document].title
         if title and _speaks_of_title(sentence.text, title):
-            entries.append(RankedCandidate(candidate=title_candidate(title), score=2 * relevance + 0.5))
+            entries.append((2 * relevance + 0.5, title_candidate(title)))
     return entries
 
 
@@ -203,18 +192,18 @@ def _speaks_of_title(sentence: str, title: str) -> bool:
 def render(candidate: AnswerCandidate, extract: Extract) -> str:
     """Write a candidate out, with the surplus that no habit takes away."""
     if candidate.shape is Shape.DATE:
-        return candidate.year if extract.follows(Habit.YEAR) and candidate.year else candidate.core
+        return candidate.year if Habit.YEAR in extract.orders and candidate.year else candidate.core
     if candidate.shape is Shape.NUMBER:
         return (
-            candidate.core if extract.follows(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
+            candidate.core if Habit.NUMBER in extract.orders else f"{candidate.before}{candidate.core}{candidate.unit}"
         )
-    if extract.follows(Habit.FULL_NAME):
+    if Habit.FULL_NAME in extract.orders:
         candidate = _full_name(candidate, extract)
-    before = "" if extract.follows(Habit.TITLE) else candidate.before
-    paren = "" if extract.follows(Habit.PAREN) else candidate.paren
-    tail = "" if extract.follows(Habit.SPAN) else candidate.tail
+    before = "" if Habit.TITLE in extract.orders else candidate.before
+    paren = "" if Habit.PAREN in extract.orders else candidate.paren
+    tail = "" if Habit.SPAN in extract.orders else candidate.tail
     core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, extract.question) else ""
-    if extract.follows(Habit.CATEGORY):
+    if Habit.CATEGORY in extract.orders:
         core, noun = _without_kind(core, extract.question), ""
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 

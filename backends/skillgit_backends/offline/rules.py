@@ -46,10 +46,7 @@ class Chore(StrEnum):
     LAMP = "lamp"
     BOTH = "both"
     LIKELY = "likely"
-    TAKE_ANY = "take-any"
     CHECK = "check"
-    CLOSE = "close"
-    EXAMINE = "examine"
     SURFACES = "surfaces"
     CLEAN_ALL = "clean-all"
 
@@ -57,7 +54,7 @@ class Chore(StrEnum):
 HARMFUL: frozenset[StrEnum] = frozenset(
     {
         *(Habit.ONE_WORD, Habit.ANY_YEAR, Habit.FIRST_DOCUMENT, Habit.ANY_TITLE, Habit.SENTENCE, Habit.UNKNOWN),
-        *(Chore.TAKE_ANY, Chore.CHECK, Chore.CLOSE, Chore.EXAMINE, Chore.SURFACES, Chore.CLEAN_ALL),
+        *(Chore.CHECK, Chore.SURFACES, Chore.CLEAN_ALL),
     }
 )
 """Rules that generalise too far: they answer too much alike, cost steps, or lead astray."""
@@ -237,15 +234,13 @@ RULES: Mapping[StrEnum, RuleWording] = {
         "a closed receptacle is passed by, or something is to go into it, and it is never opened",
         "Open closed receptacles: look inside while you search, and open the target before you put something in.",
         "A closed cabinet, drawer or fridge may hold what you look for, so open it before you go on.",
-        "When you stand before a closed receptacle, open it first.",
-        overshoot=Chore.CLOSE,
+        overshoot=Chore.CHECK,
     ),
     Chore.CLEAN: _rule(
         "clean at the sink",
         "the object is put down without having been cleaned",
         "If the task asks for a clean object, clean it at the sinkbasin before you bring it to its place.",
         "When something clean is wanted, take the object to the sinkbasin first and clean it there.",
-        "Wash an object at the sinkbasin if the task says clean, and only then put it down.",
         overshoot=Chore.CLEAN_ALL,
     ),
     Chore.HEAT: _rule(
@@ -253,7 +248,6 @@ RULES: Mapping[StrEnum, RuleWording] = {
         "the object is put down without having been heated",
         "If the task asks for a hot object, heat it with the microwave before you bring it to its place.",
         "When something hot is wanted, take the object to the microwave first and heat it there.",
-        "Warm an object with the microwave if the task says hot or heat, and only then put it down.",
         overshoot=Chore.CHECK,
     ),
     Chore.COOL: _rule(
@@ -261,7 +255,6 @@ RULES: Mapping[StrEnum, RuleWording] = {
         "the object is put down without having been cooled",
         "If the task asks for a cool object, cool it with the fridge before you bring it to its place.",
         "When something cool is wanted, take the object to the fridge first and cool it there.",
-        "Chill an object with the fridge if the task says cool, and only then put it down.",
         overshoot=Chore.CHECK,
     ),
     Chore.LAMP: _rule(
@@ -269,60 +262,33 @@ RULES: Mapping[StrEnum, RuleWording] = {
         "the object is taken and the lamp is never used",
         "To look at an object under a lamp, pick it up, carry it to the lamp and use the lamp.",
         "Once you hold the object, find the desklamp and turn it on with the use command.",
-        "Examining an object is not enough: go to the lamp with it in hand and use the lamp there.",
-        overshoot=Chore.EXAMINE,
+        overshoot=Chore.CHECK,
     ),
     Chore.BOTH: _rule(
         "fetch the second object",
         "one of two objects is brought and the second is not fetched",
         "If the task asks for two objects, go back for the second one after you have placed the first.",
         "Where two things are wanted, search for another one as soon as the first lies in its place.",
-        "In a task with two objects, fetch the second one too before you stop.",
-        overshoot=Chore.TAKE_ANY,
+        overshoot=Chore.CLEAN_ALL,
     ),
     Chore.LIKELY: _rule(
         "search likely places first",
         "the steps run out during the search",
         "Search the places first where such an object usually lies.",
         "Begin the search with the receptacles that are the most likely places for the object.",
-        "Go to places in order of how typical they are for the object, the most likely first.",
         overshoot=Chore.SURFACES,
-    ),
-    Chore.TAKE_ANY: _rule(
-        "take anything",
-        "the hands are full of something that the task does not name",
-        "Take any object that you see.",
-        "Pick up every object at once, it may be needed.",
-        "Grab whatever object lies in a place that you visit.",
-        remedy=Chore.BOTH,
     ),
     Chore.CHECK: _rule(
         "check the inventory",
         "half of the steps go into looking at the inventory",
         "Check your inventory after every command.",
         "Always look at the inventory between two commands.",
-        "After each command make sure with inventory what you hold.",
-    ),
-    Chore.CLOSE: _rule(
-        "close receptacles",
-        "steps go into closing receptacles",
-        "Close every receptacle again before you leave it.",
-        "Shut each cabinet and drawer behind you.",
-        "Leave no door open: close the receptacle after you looked into it.",
-    ),
-    Chore.EXAMINE: _rule(
-        "examine every place",
-        "steps go into examining places that are in plain sight",
-        "Examine every place that you come to before you go on.",
-        "Inspect each receptacle closely, always with the examine command.",
-        "Always examine all receptacles before you decide.",
     ),
     Chore.SURFACES: _rule(
         "search surfaces only",
         "closed receptacles are left out of the search",
         "Search only open surfaces, they are quicker to see.",
         "Leave drawers and cabinets closed and look at surfaces only.",
-        "Do not open cabinets or drawers; look only at surfaces.",
         remedy=Chore.OPEN,
     ),
     Chore.CLEAN_ALL: _rule(
@@ -330,7 +296,6 @@ RULES: Mapping[StrEnum, RuleWording] = {
         "something is carried to a sink though nothing clean is asked for",
         "Always clean an object at the sinkbasin before placing it.",
         "Wash every object at the sinkbasin first.",
-        "Clean all objects at the sinkbasin before you put them down.",
         remedy=Chore.CLEAN,
     ),
 }

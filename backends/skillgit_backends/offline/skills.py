@@ -1,7 +1,7 @@
 """What a text asks of the reader and the agent: each sentence asks for the rule whose known wording it resembles.
 
-A sentence that denies a rule does not ask for it, and one with a condition on the kind of question asks for it there
-only. Sentences that resemble none ask for nothing: these models rehearse, they do not understand English.
+A sentence that denies a rule does not ask for it, and one that resembles none asks for nothing: these models rehearse,
+they do not understand English.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import hashlib
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.edit import normalised
-from skillgit_backends.offline.question import AnswerKind
 from skillgit_backends.offline.rules import RULES
 from skillgit_backends.offline.text import stem, word_set
 
@@ -34,20 +32,6 @@ _FRONTMATTER = re.compile(r"\A\s*---\n.*?\n---\s*\n", re.DOTALL)
 _END = re.compile(r"(?<=[.!?])[\"'”\u2019)]*\s+")
 _SMALL = word_set("a an and are as at be by for from in is it of on or that the this to which with you your")
 _DENIAL = re.compile(r"\b(?:not|never|no|nor|neither|avoid|without|cannot|instead of|rather than)\b")
-_CONDITIONS = (
-    re.compile(
-        r"\b(?:if|when|whenever|where|for|asked)\b"
-        r"(?P<body>[^,]*\b(?:questions?|clues?|asks?|asked|wants?|expects?|answer is)\b[^,]*),?"
-    ),
-    re.compile(r"\bfor (?P<body>persons?|people|places?|dates?|years?|numbers?|works?)\b,?"),
-)
-_KINDS = (
-    (AnswerKind.PERSON, re.compile(r"\b(?:who|persons?|people|someone)\b")),
-    (AnswerKind.PLACE, re.compile(r"\b(?:where|places?|city|country)\b")),
-    (AnswerKind.DATE, re.compile(r"\b(?:asks? when|years?|dates?)\b")),
-    (AnswerKind.NUMBER, re.compile(r"\b(?:how many|how much|numbers?)\b")),
-    (AnswerKind.WORK, re.compile(r"\b(?:works?|books?|films?|novels?)\b")),
-)
 
 
 class Phrase(NamedTuple):
@@ -57,33 +41,10 @@ class Phrase(NamedTuple):
     denies: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """The rules that a skill gives, each with the kinds of answer that it is limited to; an empty set means all."""
-
-    limits: Mapping[StrEnum, frozenset[AnswerKind]] = field(default_factory=dict)
-
-    def on(self, rule: StrEnum, kind: AnswerKind = AnswerKind.THING) -> bool:
-        """Say whether ``rule`` holds for a question that wants ``kind``."""
-        limit = self.limits.get(rule)
-        return limit is not None and (not limit or kind in limit)
-
-
-@lru_cache(maxsize=64)
-def read_skill(text: str) -> Orders:
-    """Return what the skill ``text`` orders."""
-    limits: dict[StrEnum, frozenset[AnswerKind]] = {}
-    for sentence in _sentences(text):
-        rule = _rule_like(sentence)
-        if rule is not None:
-            limit, before = _limit(sentence), limits.get(rule)
-            limits[rule] = limit if before is None else (before | limit if before and limit else frozenset())
-    return Orders(limits)
-
-
+@lru_cache(maxsize=4096)
 def rules_in(text: str) -> frozenset[StrEnum]:
-    """Return the rules that ``text`` asks for, whatever their conditions."""
-    return frozenset(read_skill(text).limits)
+    """Return the rules that ``text``, a skill or a single line, asks for."""
+    return frozenset(rule for sentence in _sentences(text) if (rule := _rule_like(sentence)) is not None)
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -104,20 +65,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _rule_like(sentence: str) -> StrEnum | None:
-    """Return the rule whose wording resembles ``sentence``, with or without its condition, most; None if none does."""
-    bare = sentence
-    for condition in _CONDITIONS:
-        bare = condition.sub("", bare)
-    forms = [_compared(sentence), _compared(bare)]
-    likeness, rule = max(
-        (
-            (_likeness(form, wording), rule)
-            for wording, rule in _wordings()
-            for form in forms
-            if form.denies == wording.denies
-        ),
-        default=(0.0, None),
-    )
+    """Return the rule whose wording resembles ``sentence`` most; None if none does."""
+    phrase = _compared(sentence)
+    alike = ((_likeness(phrase, known), rule) for known, rule in _wordings() if known.denies == phrase.denies)
+    likeness, rule = max(alike, default=(0.0, None))
     return rule if likeness >= _LIKE else None
 
 
@@ -148,11 +99,6 @@ def _weights() -> Mapping[str, float]:
     counts = Counter(word for phrase, _ in _wordings() for word in phrase.words)
     size = len(_wordings())
     return {word: math.log(1 + size / count) for word, count in counts.items()} | {"": math.log(1 + size)}
-
-
-def _limit(sentence: str) -> frozenset[AnswerKind]:
-    bodies = [match["body"] for pattern in _CONDITIONS for match in pattern.finditer(sentence)]
-    return frozenset(kind for kind, pattern in _KINDS for body in bodies if pattern.search(body))
 
 
 def draw(seed: str, label: str, size: int) -> int:
@@ -186,7 +132,7 @@ def title(phrases: Iterable[str], otherwise: str = "small changes") -> str:
 
 
 def title_of_edits(edits: Iterable[Mapping[str, object]], otherwise: str = "small changes") -> str:
-    """Return a title that tells rules added from rules reworded and rules taken back."""
+    """Return a title that says which rules are added, reworded and taken back."""
     return title((phrase for edit in edits for phrase in _phrases(edit)), otherwise)
 
 

@@ -56,8 +56,6 @@ def test_told_so_it_searches_where_such_things_lie():
 
 def test_it_takes_only_what_the_task_names():
     assert asked("put a pen in cabinet", DESK) == "take pen 1 from desk 1"
-    everything = "take mug 2 from desk 1\ntake pen 1 from desk 1"
-    assert asked("put a pen in cabinet", DESK, told=(Chore.TAKE_ANY,), possible=everything) == "take mug 2 from desk 1"
 
 
 def test_it_brings_a_thing_to_its_place_in_the_words_of_the_game():
@@ -98,7 +96,7 @@ def test_it_uses_the_lamp_only_if_told_so():
 
 @pytest.mark.parametrize(
     ("chore", "command"),
-    [(Chore.CHECK, "inventory"), (Chore.EXAMINE, "examine desk 1")],
+    [(Chore.CHECK, "inventory"), (Chore.CLEAN_ALL, "go to drawer 1")],
 )
 def test_harmful_rules_are_obeyed_too(chore, command):
     assert asked("put a plate in cabinet", DESK, told=(chore,)) == command

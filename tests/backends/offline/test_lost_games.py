@@ -94,13 +94,13 @@ def test_several_games_lost_alike_lead_to_the_rule_against_it(chore):
             Chore.CHECK,
             [step for one in (*SEEN, *SEEN) for step in (one, ("inventory", "You are not carrying anything."))],
         ),
-        (Chore.EXAMINE, [("examine desk 1", "On the desk 1, you see nothing.")] * 4),
+        (Chore.SURFACES, CLOSED),
     ],
 )
 def test_a_harmful_rule_is_taken_back_where_it_shows(chore, steps):
     rule = f"- {RULES[chore].wordings[0]}"
     found = answered("Analyse failures", briefing([trajectory("a", "put a mug in sinkbasin", steps)], f"{rule}\n"))
-    assert ("delete", rule) in [(edit["op"], edit["anchor"]) for edit in found["edits"]]
+    assert rule in [edit["anchor"] for edit in found["edits"] if edit["op"] in {"delete", "replace"}]
 
 
 def test_the_budget_is_kept_and_what_was_rejected_is_not_said_again():
@@ -125,7 +125,7 @@ def test_equal_rules_in_other_words_are_joined_and_titled():
     skill = briefing([]).partition("<budget>")[0]
     text = f'{skill}<patches source="failure" level="1">\n{json.dumps(entries)}\n</patches>'
     found = answered("Merge patches", text)
-    assert [edit["joins"] for edit in found["edits"]] == [[0, 1, 2]]
+    assert [edit["joins"] for edit in found["edits"]] == [[0, 1]]
     assert found["title"] == "open what is closed"
 
 

@@ -11,7 +11,6 @@ from skillgit.plugin.backend import system, user
 from skillgit_backends.offline.prompts import SearchTask
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import RULES, Habit
-from skillgit_backends.offline.skills import Orders
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
@@ -32,12 +31,6 @@ def test_guidance_works_like_a_rule(passage: Passage):
 
 def test_every_habit_has_a_passage():
     assert {passage.habit for passage in PASSAGES} == set(Habit)
-
-
-def test_a_rule_holds_only_under_its_condition():
-    oak = (("Oak", "The king's oak was planted by Captain Nora Finch (a widow)."),)
-    rule = "When the question asks for a place, leave out parentheses and what stands in them."
-    assert ask_reader("Who planted the king's oak?", oak, rule) == "Captain Nora Finch (a widow)"
 
 
 def test_rules_work_together():
@@ -88,9 +81,8 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=40), st.lists(pieces, max_size=8), st.sets(st.sampled_from(Habit)))
 def test_any_text_gets_an_answer_and_always_the_same(context: list[str], question: list[str], on: set[Habit]):
     task = SearchTask(context=" ".join(context), question=" ".join(question))
-    habits = Orders({habit: frozenset() for habit in on})
-    first = answer(task, habits)
-    assert first == answer(task, habits)
+    first = answer(task, frozenset(on))
+    assert first == answer(task, frozenset(on))
     assert isinstance(first, str)
 
 

@@ -26,7 +26,6 @@ from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import HARMFUL, Habit
-from skillgit_backends.offline.skills import Orders
 from skillgit_envs.searchqa import SearchQA
 from skillgit_envs.searchqa.scoring import score
 
@@ -41,10 +40,9 @@ ENVIRONMENT = SearchQA({}, Path())
 
 @cache
 def solved(split: Split, on: frozenset[Habit]) -> float:
-    habits = Orders({habit: frozenset() for habit in on})
     items = [item.content for item in ENVIRONMENT.items(split)]
     hits = [
-        score(answer(Reading(context=item["context"], question=item["question"]), habits), item["answers"]).hard
+        score(answer(Reading(context=item["context"], question=item["question"]), on), item["answers"]).hard
         for item in items
     ]
     return sum(hits) / len(hits)

@@ -10,13 +10,11 @@ from offline_prompts import prompt
 from skillgit.domain.edit import normalised
 from skillgit_backends.offline.epochs import GENERAL_GUIDANCE
 from skillgit_backends.offline.patches import edit
-from skillgit_backends.offline.question import AnswerKind
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Chore, Habit
 from skillgit_backends.offline.skills import (
     TITLE_LENGTH,
     draw,
     labels,
-    read_skill,
     rules_in,
     title,
     title_of_edits,
@@ -68,7 +66,7 @@ def test_every_wording_asks_for_its_rule_and_no_other(rule: StrEnum, text: str):
         (Habit.ONE_WORD, "Please answer with one word!"),
         (Habit.NUMBER, "Give the numbers without units and without words such as about."),
         (Habit.HEDGE, "Ignore statements that are told as a rumour."),
-        (Chore.OPEN, "When you stand in front of a closed receptacle, open it."),
+        (Chore.OPEN, "A closed cabinet, drawer or fridge may hold what you look for: open it."),
         (Chore.LAMP, "Once you hold the object, find a desklamp and turn it on."),
         (Chore.CHECK, "Check the inventory after each command."),
     ],
@@ -85,7 +83,6 @@ def test_small_changes_of_a_wording_do_not_matter(rule: StrEnum, text: str):
         "Don't answer with one word.",
         "Never leave out titles and honorifics in front of names of persons.",
         "Do not open closed receptacles.",
-        "Never take any object that you see.",
         "Do not check your inventory after every command.",
     ],
 )
@@ -119,31 +116,6 @@ def test_a_sentence_may_run_over_several_lines():
 
 def test_guidance_between_markers_counts_like_any_other_text():
     assert rules_in(f"<!-- skillgit:slow -->\n- {PAREN}\n<!-- /skillgit:slow -->\n") == {Habit.PAREN}
-
-
-@pytest.mark.parametrize(
-    ("condition", "kinds"),
-    [
-        ("When the question asks for a person, ", {AnswerKind.PERSON}),
-        ("If the question wants a place, ", {AnswerKind.PLACE}),
-        ("For places, ", {AnswerKind.PLACE}),
-        ("", set()),
-    ],
-)
-def test_a_condition_on_the_question_limits_a_rule(condition: str, kinds: set[AnswerKind]):
-    assert read_skill(f"{condition}{PAREN}").limits[Habit.PAREN] == kinds
-
-
-def test_an_unconditional_rule_outweighs_a_conditional_one():
-    both = read_skill(f"When the question asks for a person, {PAREN} {PAREN}")
-    assert both.on(Habit.PAREN, AnswerKind.PLACE)
-
-
-def test_conditions_of_two_rules_add_up():
-    both = read_skill(f"When the question asks for a person, {PAREN} For places, {PAREN}")
-    assert both.on(Habit.PAREN, AnswerKind.PERSON)
-    assert both.on(Habit.PAREN, AnswerKind.PLACE)
-    assert not both.on(Habit.PAREN, AnswerKind.DATE)
 
 
 def test_the_table_names_every_rule():
