@@ -130,7 +130,7 @@ def _wording(error: click.ClickException) -> str:
 
 def tell_unreadable(session: CommandSession) -> None:
     """Say which runs are left out because their history cannot be read."""
-    from skillgit.app.history.status import unreadable  # noqa: PLC0415 - see the package
+    from skillgit.app.place.workspace import unreadable  # noqa: PLC0415 - see the package
 
     errors = unreadable(session.context)
     for run, error in errors.items():

@@ -11,7 +11,8 @@ from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
 
 from skillgit.app.history.log import LogRequest, log
-from skillgit.app.history.status import runs, status, unreadable
+from skillgit.app.history.status import runs, status
+from skillgit.app.place.workspace import unreadable
 from skillgit.app.upkeep.failure import explained
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.reindex import reindex

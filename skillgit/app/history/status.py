@@ -31,14 +31,13 @@ from skillgit.store.promotion import last_change
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from skillgit.app.place.context import Context
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
     from skillgit.domain.placebo import Placebo
-    from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow, ProgressRow, RunRow
     from skillgit.store.exchange.sending import Unpushed
 
@@ -56,12 +55,6 @@ def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ..
     """
     with open_workspace(context) as workspace:
         return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
-
-
-def unreadable(context: Context) -> Mapping[str, SkillgitError]:
-    """Return the runs that are left out everywhere because their history cannot be read, with the reason."""
-    with open_workspace(context) as workspace:
-        return dict(workspace.index.broken)
 
 
 _SHORT = 12

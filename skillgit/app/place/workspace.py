@@ -12,9 +12,10 @@ from skillgit.store.lock import live_runs
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillgit.app.place.context import Context
+    from skillgit.errors import SkillgitError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,12 @@ def open_workspace(context: Context) -> Iterator[Workspace]:
 
             workspace = cut_off(workspace, context.as_of)
         yield workspace
+
+
+def unreadable(context: Context) -> Mapping[str, SkillgitError]:
+    """Return the runs that are left out everywhere because their history cannot be read, with the reason."""
+    with open_workspace(context) as workspace:
+        return dict(workspace.index.broken)
 
 
 def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:

@@ -194,7 +194,9 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
 
 
 def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, ...]:
-    """Return what differs between the measurements of two events besides the text."""
+    """Return what differs between the measurements of two events besides the text; nothing within a run."""
+    if a.run == b.run:
+        return ()
     first, second = (of_event(workspace, row, Split.SELECTION) for row in (a, b))
     return () if first is None or second is None else differences(first, second)
 
