@@ -173,14 +173,14 @@ def _place(candidate: AnswerCandidate, sentence: str) -> float:
     if candidate.before:
         return 0.0
     earlier, before = _words_before(candidate, sentence)
-    named = 0.5 if any(part.lower() in PLACE_NOUNS for part in candidate.core.split()) else 0.0
+    bonus = 0.5 if any(part.lower() in PLACE_NOUNS for part in candidate.core.split()) else 0.0
     if before in PLACE_PREPOSITIONS:
-        return named + 1.0
+        return bonus + 1.0
     if before == "the" and earlier in PLACE_PREPOSITIONS:
-        return named + 0.5
+        return bonus + 0.5
     if sentence[: candidate.start].endswith(", "):
-        return named + 0.3
-    return named + (0.6 if before in PLACE_NOUNS else 0.0)
+        return bonus + 0.3
+    return bonus + (0.6 if before in PLACE_NOUNS else 0.0)
 
 
 def _work(candidate: AnswerCandidate, sentence: str) -> float:

@@ -144,8 +144,8 @@ def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spr
 def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
     """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
-    asked = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
-    return 0.3 if is_figure == asked else -0.3
+    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
+    return 0.3 if is_figure == wants_figure else -0.3
 
 
 def _is_echo(candidate: AnswerCandidate, extract: Extract) -> bool:

@@ -26,7 +26,7 @@ def compress(briefing: Briefing) -> Answer:
     template = Template.of(briefing.document)
     seen: set[object] = {rules_in(line) for region in template.regions for line in region.text.splitlines()}
     seen -= {frozenset()}
-    lines, gone, shorter = list[str](), list[str](), list[str]()
+    lines, removals, shorter = list[str](), list[str](), list[str]()
     for line in template.body.splitlines():
         bullet, rules = BULLET.fullmatch(line), rules_in(line)
         if bullet is None:
@@ -34,7 +34,7 @@ def compress(briefing: Briefing) -> Answer:
             continue
         meaning = rules or normalised(line)
         if meaning in seen or meaning in _IDLE:
-            gone.append(f"left out: {bullet['rule']}")
+            removals.append(f"left out: {bullet['rule']}")
             continue
         seen.add(meaning)
         wordings = [text for rule in rules for text in RULES[rule].wordings] if len(rules) == 1 else []
@@ -42,11 +42,11 @@ def compress(briefing: Briefing) -> Answer:
         if shortest != bullet["rule"]:
             shorter.append(f"shorter: {shortest}")
         lines.append(bullet["sign"] + shortest)
-    parts = [f"drop {len(gone)} idle or repeated" if gone else "", f"shorten {len(shorter)}" if shorter else ""]
-    count = len(gone) + len(shorter)
+    parts = [f"drop {len(removals)} idle or repeated" if removals else "", f"shorten {len(shorter)}" if shorter else ""]
+    count = len(removals) + len(shorter)
     return {
         "title": f"{', '.join(filter(None, parts))} rule{'s' if count > 1 else ''}" if count else "",
-        "reasoning": f"{len(gone)} bullets are repeated or ask for nothing; {len(shorter)} can be said in fewer words.",
-        "summary": [line[:_SUMMARY_LENGTH] for line in (*gone, *shorter)],
+        "reasoning": f"{len(removals)} bullets repeat or ask for nothing; {len(shorter)} can be said in fewer words.",
+        "summary": [line[:_SUMMARY_LENGTH] for line in (*removals, *shorter)],
         "body": "\n".join(lines) if count else "",
     }

@@ -67,7 +67,11 @@ def _sentences(text: str) -> Iterator[str]:
 def _rule_like(sentence: str) -> StrEnum | None:
     """Return the rule whose wording resembles ``sentence`` most; None if none does."""
     phrase = _compared(sentence)
-    alike = ((_likeness(phrase, known), rule) for known, rule in _wordings() if known.denies == phrase.denies)
+    alike = (
+        (_likeness(phrase, wording_phrase), rule)
+        for wording_phrase, rule in _wordings()
+        if wording_phrase.denies == phrase.denies
+    )
     likeness, rule = max(alike, default=(0.0, None))
     return rule if likeness >= _LIKE else None
 
