@@ -40,7 +40,7 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
 - **Live**: `L` watches the run that is trained, be it the one under the cursor or another; below there is more on it.
 - What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
-  own; of one that may ask models it tells what that [costs](costs.md). `@` shows what was run, with its output, and how
+  own; of one that may ask models it says what that [costs](costs.md). `@` shows what was run, with its output, and how
   long it has taken; `:` runs any other command.
 - `P` and `p` push and pull; where there are several remotes, they ask for one. `E` writes a version elsewhere, `A` puts
   it where an agent looks for skills, `C` notes something on it for later steps, `H` writes its run as an HTML page.
@@ -76,7 +76,7 @@ The light theme (`^t`):
 run that a process of this machine trains. The screen shows where the run is, its budget, the time left and the process;
 the stages of the step; what fails now, by the type of the items and the reason that the scorer gives, without quoted
 words and numbers; what the run has cost, against its caps; its scores; and the events as they land. `enter` opens one.
-Of a run that nobody works on any more it tells what the ledger holds for an event that is not recorded yet.
+Of a run that nobody works on any more it says what the ledger holds for an event that is not recorded yet.
 
 The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
 Ctrl-C. `K` asks it, after a question, to stop once its step is written; pressed again, to stop after the calls in
@@ -84,7 +84,7 @@ flight, as Ctrl-C does where `skillgit train` runs without a screen. Either way 
 lost, and the screen names the command that goes on. When training ends while its screen is open, the screen stays;
 closing it prints what the trainer said, and `skillgit` exits with the trainer's code. Closed before, it exits with 0.
 
-The trainer tells how far it is in `skillgit/run-RUN.progress` in git's folder, two or three times a second at most and
+The trainer says how far it is in `skillgit/run-RUN.progress` in git's folder, two or three times a second at most and
 without credentials; `run-RUN.stop` beside it is the request to stop. One that was killed is shown as stopped without a
 word.
 

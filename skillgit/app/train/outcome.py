@@ -23,7 +23,7 @@ MEANINGS: dict[RunOutcome, str] = {
     RunOutcome.IMPROVED: "A version beats the seed on the selection split, and scores no lower on the test split",
     RunOutcome.NOT_CONFIRMED: "A version beats the seed on the selection split, and scores lower on the test split",
     RunOutcome.NULL_RESULT: "Candidates were measured and none scores higher than the seed",
-    RunOutcome.UNDERPOWERED: "None scores higher, and the selection split is too small to tell what is left to gain",
+    RunOutcome.UNDERPOWERED: "None scores higher, and the selection split is too small to show what is left to gain",
     RunOutcome.CEILING: "The seed solves every selection item",
     RunOutcome.NO_CANDIDATES: "No step produced a candidate to measure",
     RunOutcome.PROVIDER_FAILURE: "A provider or an environment failed; nothing was scored, the run can go on",

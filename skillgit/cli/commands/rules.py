@@ -83,7 +83,7 @@ def _last(match: re.Match[str], first: int) -> int | None:
 @document_form
 @click.pass_obj
 def why_command(session: CommandSession, what: str, revision: str, path: str, form: Form) -> None:
-    """Say why a rule is in a skill, from the rollouts that failed to the gate.
+    """Explain why a rule is in a skill, from the rollouts that failed to the gate.
 
     Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
     looked for in history, so that a rule that was removed or never accepted is found, too.
