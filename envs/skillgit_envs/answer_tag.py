@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
@@ -25,6 +26,11 @@ def in_tag(reply: str, tag: str = "answer") -> str | None:
     close = _last(_pattern(f"</{tag}>"), reply, len(reply))
     opening = _last(_pattern(f"<{tag}>"), reply, close.start()) if close else None
     return reply[opening.end() : close.start()].strip() if close and opening else None
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as feedback quotes it: on one line, between quotation marks, with its letters as they are."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 @cache

@@ -11,7 +11,7 @@ from skillgit.errors import ConfigError
 from skillgit.plugin.environment import CallBounds
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import load_splits
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.prompt_files import prompt_file, with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import EnvironmentInfo
     from skillgit.plugin.splits import Splits
+    from skillgit.sandbox import Sandbox
 
 
 class PackagedEnvironment(ABC):
@@ -66,6 +67,13 @@ class PackagedEnvironment(ABC):
     def _splits(self) -> Splits:
         return self._load()
 
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        """Where programs of this environment run, as ``env.sandbox`` says."""
+        from skillgit.sandbox import Mode, Sandbox  # noqa: PLC0415 - slow to import, and most environments need none
+
+        return Sandbox(Mode(str(self._options["sandbox"])))
+
     @property
     def _folder(self) -> Path:
         return Path(__file__).parent / self.info.name
@@ -81,6 +89,10 @@ class PackagedEnvironment(ABC):
 
     def _prompt_file(self, name: str) -> str:
         return prompt_file(f"{__package__}.{self.info.name}", name)
+
+    def _system(self, skill: Skill) -> str:
+        """Return the system prompt with ``skill`` in its place."""
+        return with_skill(self._prompt_file("system"), skill)
 
     def _refuse_unknown(self, **choices: Collection[str]) -> None:
         """Refuse options whose value is none of those that are known."""

@@ -10,7 +10,6 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.alfworld import games, items, prompt, rollout
-from skillgit_envs.alfworld import rollout as scoring
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES
 from skillgit_envs.alfworld.simulator.client import Simulator
 from skillgit_envs.packaged import PackagedEnvironment
@@ -68,7 +67,7 @@ class ALFWorld(PackagedEnvironment):
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
         words = [self._prompt_file("system"), prompt.seen("observation", ["command"]), rollout.NO_COMMAND]
         engine = [_version(name) for name in ("textworld", "alfworld")]
-        numbers = [scoring.SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
+        numbers = [rollout.SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
     def _load(self) -> Splits:
@@ -100,7 +99,7 @@ class ALFWorld(PackagedEnvironment):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the game and say how it ended."""
         del item, judge
-        return scoring.score(trajectory)
+        return rollout.score(trajectory)
 
 
 def _version(package: str) -> str:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.files import read_plain
-from skillgit.plugin.rows import check_storable, text_field
+from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import check, divide, load_splits
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES, Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
+    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
 
 SHIPPED = Path(__file__).parent / "data"
@@ -41,7 +41,7 @@ def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
         ratio, seed = str(options["split_ratio"]), int(options["split_seed"])
         splits = check(divide(_of_folder(whole, whole), ratio, seed))
     else:
-        return load_splits(options, root, SHIPPED, _manifest_reader(data_root))
+        return load_splits(options, root, SHIPPED, partial(read_each, things_of=lambda row, _: [_item(row, data_root)]))
     return {split: items[:limit] for split, items in splits.items()}
 
 
@@ -70,28 +70,12 @@ def _game_item(identity: str, gamefile: str, path: Path, kind: str = "") -> Item
     return Item(id=identity, content=content, task_type=kind or games.task_type(gamefile))
 
 
-def _manifest_reader(root: Path) -> Callable[[Sequence[Path]], list[Item]]:
-    def read(files: Sequence[Path]) -> list[Item]:
-        return [item for path in files for item in _manifest(path, root)]
-
-    return read
-
-
-def _manifest(path: Path, root: Path) -> Iterator[Item]:
-    for number, row in enumerate(_rows(path), start=1):
-        where = f"{path}, item {number}"
-        identity = text_field(where, row, "id") if isinstance(row, dict) else ""
-        if not isinstance(row, dict) or not identity:
-            raise DataError(f"{where} has no id", hint=_HINT)
-        try:
-            yield _item(identity, row, where, root)
-        except DataError as error:
-            raise DataError(f"{where}: {error.message}", hint=error.hint) from error
-
-
-def _item(identity: str, row: Mapping[str, Any], where: str, root: Path) -> Item:
-    if isinstance(row.get("recipe"), dict):
-        recipe = Recipe.parse(row["recipe"], where)
+def _item(entry: Row, root: Path) -> Item:
+    row, identity = entry.fields, text_field(entry.where, entry.fields, "id")
+    if not identity:
+        raise DataError(f"{entry.where} has no id", hint=_HINT)
+    if isinstance(fields := row.get("recipe"), dict):
+        recipe = Recipe.parse(fields, entry.where)
         return Item(id=identity, content={"recipe": recipe.content()}, task_type=recipe.task)
     gamefile = row.get("gamefile")
     if not isinstance(gamefile, str) or not gamefile.strip():
@@ -101,29 +85,6 @@ def _item(identity: str, row: Mapping[str, Any], where: str, root: Path) -> Item
         raise DataError(f"the game {gamefile} cannot be won", hint="leave it out, as ALFWorld does")
     task_type = str(row.get("task_type", ""))
     return _game_item(identity, gamefile, path, task_type if task_type in TASK_TYPES else "")
-
-
-def _rows(path: Path) -> Sequence[object]:
-    try:
-        text = read_plain(path, most=None, follow=True).decode("utf-8-sig")
-        if path.suffix == ".jsonl":
-            value = [json.loads(line) for line in text.splitlines() if line.strip()]
-        else:
-            value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_HINT) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
-        ) from error
-    if isinstance(value, dict):
-        value = value.get("data", [value])
-    if not isinstance(value, list):
-        raise DataError(f"{path} is not a list of items", hint=_HINT)
-    check_storable(str(path), value)
-    return value
 
 
 def opening(item: Item, root: Path) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from skillgit_envs.docvqa.items import read_items
 from skillgit_envs.docvqa.pages import Pages
 from skillgit_envs.docvqa.scoring import RULES, feedback, score
 from skillgit_envs.packaged import PackagedEnvironment
-from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,10 +96,11 @@ class DocVQA(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Show the page to the target and ask."""
-        system = with_skill(self._prompt_file("system"), skill)
         image = self._pages.image(str(item.content["image"]), detail="" if self._detail == "auto" else self._detail)
         question = f"<question>\n{item.content['question']}\n</question>"
-        return await until_answered(target, item.id, system, question, max_turns=self._turns, images=(image,))
+        return await until_answered(
+            target, item.id, self._system(skill), question, max_turns=self._turns, images=(image,)
+        )
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer, and say what was expected."""

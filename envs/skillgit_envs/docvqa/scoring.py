@@ -8,13 +8,13 @@ does: the distance is divided by the greater length of the normalised texts, and
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
 from skillgit.domain.evaluation import Scored
+from skillgit_envs.answer_tag import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,10 +70,6 @@ def score(answer: str, golds: Sequence[str], rule: AnlsRule) -> Scored:
 def feedback(answer: str, golds: Sequence[str], best: float) -> str:
     """Say in one line what was expected and how near the answer came."""
     if best >= SOLVED:
-        return f"correct: {_quoted(answer)}"
-    quotes = ", ".join(_quoted(gold) for gold in golds)
-    return f"expected one of: {quotes}; the answer {_quoted(answer)} has a similarity of {best:.2f}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+        return f"correct: {quoted(answer)}"
+    quotes = ", ".join(quoted(gold) for gold in golds)
+    return f"expected one of: {quotes}; the answer {quoted(answer)} has a similarity of {best:.2f}"

@@ -12,7 +12,6 @@ from skillgit_envs.asking import AGAIN, until_answered
 from skillgit_envs.livemathematicianbench import items, scoring
 from skillgit_envs.livemathematicianbench.items import read_items
 from skillgit_envs.packaged import PackagedEnvironment
-from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,8 +99,8 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target for a label."""
-        system, question = with_skill(self._prompt_file("system"), skill), items.question(item, self._shown)
-        return await until_answered(target, item.id, system, question, max_turns=self._turns)
+        question = items.question(item, self._shown)
+        return await until_answered(target, item.id, self._system(skill), question, max_turns=self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the label, and say which choice is right."""

@@ -9,7 +9,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.sandbox import Mode, Sandbox
+from skillgit.sandbox import Mode
 from skillgit.sandbox.tools import TOOLS
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.items import read_items
@@ -18,7 +18,6 @@ from skillgit_envs.officeqa.rollout import LOOKING, OFFICE_OPTIONS, SCOPES, Desk
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, score
 from skillgit_envs.officeqa.search import LONGEST_RESULT, Search
 from skillgit_envs.packaged import PackagedEnvironment
-from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
+    from skillgit.sandbox import Sandbox
 
 
 class OfficeQA(PackagedEnvironment):
@@ -63,7 +63,6 @@ class OfficeQA(PackagedEnvironment):
         super().__init__(options, root)
         self._refuse_unknown(scope=SCOPES, scorer=SCORERS, sandbox=tuple(Mode))
         self._turns = self._replies()
-        self._sandbox: Sandbox | None = None
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
             raise ConfigError(
@@ -111,7 +110,7 @@ class OfficeQA(PackagedEnvironment):
 
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where tools could not do their work."""
-        sandbox = self._made_sandbox()
+        sandbox = self._desk_sandbox
         if sandbox and sandbox.kind is not Mode.NONE and not self._own and os.geteuid() == 0:
             self._corpus.refuse_closed()
         if self._search:
@@ -126,10 +125,9 @@ class OfficeQA(PackagedEnvironment):
                 oracle_pages(item, self._corpus)
         return items
 
-    def _made_sandbox(self) -> Sandbox | None:
-        if self._sandbox is None and self._options["use_local_tools"]:
-            self._sandbox = Sandbox(Mode(str(self._options["sandbox"])))
-        return self._sandbox
+    @property
+    def _desk_sandbox(self) -> Sandbox | None:
+        return self._sandbox if self._options["use_local_tools"] else None
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answer and the question."""
@@ -139,13 +137,8 @@ class OfficeQA(PackagedEnvironment):
         """Let the target look into the documents, and answer."""
         only = sources(item) if self._own else None
         task = question(item, documents=only or (), pages=oracle_pages(item, self._corpus) if self._oracle else "")
-        desk = Desk(
-            corpus=self._corpus,
-            sandbox=self._made_sandbox(),
-            search=self._search,
-            max_turns=self._turns,
-        )
-        return await desk.work(target, item.id, with_skill(self._prompt_file("system"), skill), task, only)
+        desk = Desk(corpus=self._corpus, sandbox=self._desk_sandbox, search=self._search, max_turns=self._turns)
+        return await desk.work(target, item.id, self._system(skill), task, only)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.answer_tag import extract, in_tag
+from skillgit_envs.answer_tag import extract, in_tag, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,14 +43,10 @@ def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
 def feedback(answer: str, gold: str, scorer: str, tolerance: float) -> str:
     """Say in one line what was expected and what is wrong with the answer; the target never sees it."""
     if score(answer, gold, scorer, tolerance).passed:
-        return f"correct: the answer {_quoted(answer)} matches {_quoted(gold)}"
+        return f"correct: the answer {quoted(answer)} matches {quoted(gold)}"
     if scorer == "official":
-        return f"expected {_quoted(gold)}, not {_quoted(answer)}: {fault(answer, gold, tolerance)}"
-    return f"expected {_quoted(gold)}, not {_quoted(answer)}, which has a word overlap of {f1(answer, gold):.2f}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+        return f"expected {quoted(gold)}, not {quoted(answer)}: {fault(answer, gold, tolerance)}"
+    return f"expected {quoted(gold)}, not {quoted(answer)}, which has a word overlap of {f1(answer, gold):.2f}"
 
 
 _DROPPED = re.compile(r"[^\w\s.%-]|_")

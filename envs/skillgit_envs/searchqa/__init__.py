@@ -10,8 +10,6 @@ from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.searchqa import items, rollout, scoring
-from skillgit_envs.searchqa import items as public
-from skillgit_envs.searchqa import rollout as prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +45,8 @@ class SearchQA(PackagedEnvironment):
             ),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
-        licence=public.LICENCE,
-        public=public.SOURCE,
+        licence=items.LICENCE,
+        public=items.SOURCE,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
@@ -58,12 +56,12 @@ class SearchQA(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
-        prompts = [self._prompt_file("system"), prompt.user_prompt("question", "context")]
-        reviews = [self._turns, prompt.review_prompt("task", "answer")] if self._turns > 1 else []
-        return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts, *reviews])
+        prompts = [self._prompt_file("system"), rollout.user_prompt("question", "context")]
+        reviews = [self._turns, rollout.review_prompt("task", "answer")] if self._turns > 1 else []
+        return short_digest(["searchqa", scoring.SCORER, rollout.CONTEXT_CHARACTERS, *prompts, *reviews])
 
     def _load(self) -> Splits:
-        return items.load(self._options, self._root)
+        return self._load_with(items.read_items)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answers, the question and the search results."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
@@ -12,29 +11,22 @@ from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.environment import PublicSource, SourceKind
 from skillgit.plugin.rows import read_each, text_field
-from skillgit.plugin.splits import load_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from skillgit.plugin.splits import Splits
-
-
-SHIPPED = Path(__file__).parent / "data"
+    from pathlib import Path
 
 
-def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
-    """Return the items that ``options`` name; the ones that come with the environment if they name none.
+Row = Mapping[str, object]
+HINT = "skillgit envs searchqa lists the fields of an item"
+
+
+def read_items(files: Sequence[Path]) -> list[Item]:
+    """Return the items of one file of many items, or of many files of one item.
 
     Raises:
-        ConfigError: The options contradict each other.
-        DataError: The data cannot be used.
+        DataError: The files are no data, or none of the known shapes.
     """
-    return load_splits(options, root, SHIPPED, _read)
-
-
-def _read(files: Sequence[Path]) -> list[Item]:
-    """Read one file of many items, or many files of one item."""
     if len(files) > 1:
         strays = [path for path in files if not is_single_crawl(path)]
         if strays:
@@ -43,10 +35,6 @@ def _read(files: Sequence[Path]) -> list[Item]:
                 hint="keep one *.json or *.jsonl file in the folder",
             )
     return [item for path in files for item in read_file(path)]
-
-
-Row = Mapping[str, object]
-HINT = "skillgit envs searchqa lists the fields of an item"
 
 
 def read_file(path: Path) -> list[Item]:

@@ -9,13 +9,13 @@ F1 of 1, and no other. An empty answer scores 0.
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
+from skillgit_envs.answer_tag import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,14 +59,10 @@ def feedback(answer: str, golds: Sequence[str]) -> str:
     """Say in one line what was expected and how near the answer came; the target never sees it."""
     match = next((gold for gold in golds if exact_match(answer, gold)), None)
     if match is not None:
-        return f"correct: the answer {_quoted(answer)} matches {_quoted(match)}"
-    message = f"expected one of: {', '.join(_quoted(gold) for gold in golds)}"
+        return f"correct: the answer {quoted(answer)} matches {quoted(match)}"
+    message = f"expected one of: {', '.join(quoted(gold) for gold in golds)}"
     if not answer.strip():
         return f"{message}; there is no answer"
     words = normalise(answer).split()
     overlap = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
-    return f"{message}; the answer {_quoted(answer)} shares {overlap} of {len(words)} words"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return f"{message}; the answer {quoted(answer)} shares {overlap} of {len(words)} words"

@@ -9,15 +9,14 @@ from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
-from skillgit.sandbox import Mode, Sandbox
+from skillgit.sandbox import Mode
 from skillgit.sandbox.office import office_program
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.prompt_files import with_skill
-from skillgit_envs.spreadsheetbench import rollout as prompt
 from skillgit_envs.spreadsheetbench.cases import book
 from skillgit_envs.spreadsheetbench.items import TASK_TYPES, WorkbookTasks
 from skillgit_envs.spreadsheetbench.positions import answer_cells
-from skillgit_envs.spreadsheetbench.rollout import MODES, Work, roll_out
+from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import SHOWN
 
@@ -89,12 +88,11 @@ class SpreadsheetBench(PackagedEnvironment):
         self._rule = RULES[str(self._options["scorer"])]
         own = None if self._brings_data else self._folder / "data"
         self._tasks = WorkbookTasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
-        self._sandbox: Sandbox | None = None
 
     @property
     def digest(self) -> str:
         """Identify prompts, the mode, the limits and the scorer."""
-        parts = [prompt.NO_PROGRAM, prompt.FAILED, prompt.CHECK, sorted(SHOWN.items())]
+        parts = [NO_PROGRAM, FAILED, CHECK, sorted(SHOWN.items())]
         turns = 1 if self._mode == "single" else self._turns
         limits = [self._mode, turns, self._seconds]
         return short_digest([self.info.name, self._rule.name, self._prompt, *parts, *limits])
@@ -116,7 +114,7 @@ class SpreadsheetBench(PackagedEnvironment):
 
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where programs cannot be run or scored."""
-        self._made_sandbox()
+        _ = self._sandbox
         if self._rule.recalculates:
             try:
                 office_program()
@@ -125,10 +123,6 @@ class SpreadsheetBench(PackagedEnvironment):
                     f"env.scorer is '{self._options['scorer']}', which calculates formulas: {error.message}",
                     hint=f"{error.hint}; or set env.scorer: skillopt, which does not calculate",
                 ) from error
-
-    def _made_sandbox(self) -> Sandbox:
-        self._sandbox = self._sandbox or Sandbox(Mode(str(self._options["sandbox"])))
-        return self._sandbox
 
     def secrets(self, item: Item) -> Secrets:
         """Return the instruction; values of cells are too common to be looked for."""
@@ -146,7 +140,7 @@ class SpreadsheetBench(PackagedEnvironment):
             system=with_skill(self._prompt, skill),
             books={case.number: book(case.question) for case in self._tasks.cases[item.id]},
             areas=answer_cells(str(item.content["answer_position"])),
-            sandbox=self._made_sandbox(),
+            sandbox=self._sandbox,
             seconds=self._seconds,
         )
         return await roll_out(work, target, self._mode, self._turns)
@@ -161,5 +155,5 @@ class SpreadsheetBench(PackagedEnvironment):
             expected=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}
-        case_faults = await faults(task, workbooks, self._rule, self._made_sandbox())
+        case_faults = await faults(task, workbooks, self._rule, self._sandbox)
         return score(case_faults, task.expected, self._rule), feedback(case_faults, task.expected, self._rule)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Split
@@ -10,7 +9,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
-from skillgit.sandbox import Limits, Mode, Sandbox
+from skillgit.sandbox import Limits, Mode
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.tasks import prompt, rollout
 from skillgit_envs.tasks.checks import judging
@@ -160,10 +159,6 @@ class Tasks(PackagedEnvironment):
             limits=self._limits("check_timeout"),
         )
         return await graded(_checks(item), sheet)
-
-    @cached_property
-    def _sandbox(self) -> Sandbox:
-        return Sandbox(Mode(str(self._options["sandbox"])))
 
     def _limits(self, name: str) -> Limits:
         seconds = float(self._options[name])

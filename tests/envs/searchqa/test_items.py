@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,14 +10,17 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
 from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.items import SHIPPED, load, read_file
+from skillgit_envs.searchqa.items import read_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
+
+    from skillgit.domain.trajectory import Item
 
 
-def options(**values: str | int) -> dict[str, str | float | bool]:
-    return {option.name: option.default for option in SearchQA.info.options} | values
+def load(root: Path, **options: str) -> dict[Split, Sequence[Item]]:
+    environment = SearchQA(options, root)
+    return {split: environment.items(split) for split in Split}
 
 
 def rows(*ids: str) -> str:
@@ -26,24 +31,23 @@ def test_a_folder_holds_one_file(tmp_path: Path):
     for split in ("train", "val", "test"):
         (tmp_path / split).mkdir()
         (tmp_path / split / "items.json").write_text(rows(split))
-    splits = load(options(split_mode="split_dir", split_dir=str(tmp_path)), tmp_path)
+    splits = load(tmp_path, split_mode="split_dir", split_dir=str(tmp_path))
     assert [item.id for item in splits[Split.SELECTION]] == ["val"]
     (tmp_path / "val" / "more.json").write_text(rows("other"))
     with pytest.raises(DataError, match=r"val has 2 data files and items\.json is not a single crawled item"):
-        load(options(split_mode="split_dir", split_dir=str(tmp_path)), tmp_path)
+        load(tmp_path, split_mode="split_dir", split_dir=str(tmp_path))
 
 
 def test_one_file_is_divided_by_ratio(tmp_path: Path):
     (tmp_path / "all.json").write_text(rows(*(f"i{number}" for number in range(20))))
-    splits = load(options(data_path="all.json"), tmp_path)
+    splits = load(tmp_path, data_path="all.json")
     assert [len(splits[split]) for split in Split] == [4, 2, 14]
 
 
 def test_shipped_data_have_the_published_shape():
-    for folder in ("train", "val", "test"):
-        for item in read_file(SHIPPED / folder / "items.json"):
-            assert str(item.content["context"]).startswith("[DOC] [TLE] ")
-            assert item.content["answers"]
+    for item in chain.from_iterable(load(Path()).values()):
+        assert str(item.content["context"]).startswith("[DOC] [TLE] ")
+        assert item.content["answers"]
 
 
 def test_real_rows(real: Path, tmp_path: Path):
@@ -53,8 +57,8 @@ def test_real_rows(real: Path, tmp_path: Path):
     answers = {answer for item in items for answer in item.content["answers"]}
     assert {'"Seasons In The Sun"', "Grauman\\'s Chinese Theater"} <= answers
     with pytest.raises(DataError, match="7 items are too few"):
-        load(options(data_path=str(real / "skillopt_split_format"), split_ratio="1:1:20"), tmp_path)
-    splits = load(options(data_path=str(real / "skillopt_split_format")), tmp_path)
+        load(tmp_path, data_path=str(real / "skillopt_split_format"), split_ratio="1:1:20")
+    splits = load(tmp_path, data_path=str(real / "skillopt_split_format"))
     assert [len(splits[split]) for split in Split] == [1, 1, 5]
 
 
@@ -77,7 +81,7 @@ def test_real_mrqa_is_the_same_without_the_list_of_answers(real: Path, tmp_path:
 def test_a_real_crawl_whose_splits_leak_is_refused(real: Path, tmp_path: Path):
     crawl = real / "hf_datasets_dummy"
     with pytest.raises(DataError, match="ids occur in both the selection and the test split: 000528"):
-        load(options(split_mode="split_dir", split_dir=str(crawl)), tmp_path)
+        load(tmp_path, split_mode="split_dir", split_dir=str(crawl))
     loose = [item for path in sorted(crawl.glob("*.json")) for item in read_file(path)]
     assert [item.content["answers"] for item in loose] == [["Samos"], ["Matthew Broderick"]]
     assert all(str(item.content["context"]).count("[DOC]") > 20 for item in loose)

@@ -95,7 +95,7 @@ def test_what_decides_an_outcome_changes_the_digest(tmp_path: Path):
 
 def test_without_libreoffice_only_the_scorer_that_does_not_calculate_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
-    monkeypatch.setattr(SpreadsheetBench, "_made_sandbox", lambda _: None)
+    monkeypatch.setattr(SpreadsheetBench, "_sandbox", None)
     with pytest.raises(ConfigError, match="LibreOffice is not installed") as caught:
         SpreadsheetBench({}, tmp_path).items(Split.TRAIN)
     assert "env.scorer: skillopt" in caught.value.hint

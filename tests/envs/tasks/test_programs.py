@@ -163,7 +163,7 @@ def test_without_a_sandbox_a_file_with_programs_is_refused_at_once(
     def refuse(mode: object) -> None:
         raise SandboxError("this machine cannot isolate", hint=f"not {mode}")
 
-    monkeypatch.setattr("skillgit_envs.tasks.Sandbox", refuse)
+    monkeypatch.setattr("skillgit.sandbox.Sandbox", refuse)
     written(*({"prompt": f"{n}?", **function("half")} for n in range(20)))
     with pytest.raises(SandboxError):
         Tasks({"data_path": "tasks.jsonl"}, checks).items("train")

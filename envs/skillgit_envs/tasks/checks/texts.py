@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
+from skillgit_envs.answer_tag import quoted
 from skillgit_envs.livemathematicianbench.scoring import SCORER as CHOICE_SCORER
 from skillgit_envs.livemathematicianbench.scoring import label_of
 from skillgit_envs.searchqa.scoring import SCORER as WORDS_SCORER
@@ -49,7 +50,7 @@ def _text(value: object) -> str:
 def expected(answers: Sequence[str]) -> str:
     """Say what would have been right."""
     lead = "expected" if len(answers) == 1 else "expected one of"
-    return f"{lead}: {', '.join(json.dumps(answer, ensure_ascii=False) for answer in answers)}"
+    return f"{lead}: {', '.join(map(quoted, answers))}"
 
 
 def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], Any]:
@@ -59,7 +60,7 @@ def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], A
             return Grade(score=1.0, said="correct")
         if not sheet.answer.strip():
             return Grade(score=0.0, said=f"{expected(fields['answers'])}; there is no answer")
-        excerpt = json.dumps(sheet.answer[:_SHOWN], ensure_ascii=False)
+        excerpt = quoted(sheet.answer[:_SHOWN])
         return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {excerpt}")
 
     return grade
