@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import CallBounds
+from skillgit.plugin.environment import CallBounds, Option
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import load_splits
 from skillgit_envs.prompt_files import prompt_file, with_skill
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import EnvironmentInfo
     from skillgit.plugin.splits import Splits
     from skillgit.sandbox import Sandbox
+
+
+def option(name: str, default: str | float | bool, text: str, *, path: bool = False) -> Option:  # noqa: FBT001
+    """Return an option that is of the type of its default, with ``text`` as its help."""
+    return Option(name=name, type=type(default), default=default, help=text, path=path)
 
 
 class PackagedEnvironment(ABC):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.alfworld import games, items, prompt, rollout
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES
 from skillgit_envs.alfworld.simulator.client import Simulator
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,14 +40,13 @@ class ALFWorld(PackagedEnvironment):
         source="recipes written for skillgit; ALFWorld's games (alfworld-download) by env.split_dir or env.data_path",
         options=(
             *OPTIONS,
-            Option(name="max_steps", type=int, default=50, help="Commands after which a game is lost."),
-            Option(name="history_length", type=int, default=0, help="Last turns that the target sees; 0 shows all."),
-            Option(name="admissible_commands", type=bool, default=True, help="List the commands that are possible."),
-            Option(
-                name="data_root",
-                type=str,
-                default="",
-                help="Folder that game files are relative to; '' takes $ALFWORLD_DATA, else ~/.cache/alfworld.",
+            option("max_steps", 50, "Commands after which a game is lost."),
+            option("history_length", 0, "Last turns that the target sees; 0 shows all."),
+            option("admissible_commands", default=True, text="List the commands that are possible."),
+            option(
+                "data_root",
+                "",
+                "Folder that game files are relative to; '' takes $ALFWORLD_DATA, else ~/.cache/alfworld.",
                 path=True,
             ),
         ),

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
 from skillgit_envs.docvqa.items import read_items
 from skillgit_envs.docvqa.pages import Pages
 from skillgit_envs.docvqa.scoring import RULES, feedback, score
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,18 +45,15 @@ class DocVQA(PackagedEnvironment):
         source="pages drawn for skillgit; the public annotations are read from env.data_path, pages from env.image_dir",
         options=(
             *OPTIONS,
-            Option(
-                name="image_dir", type=str, default="", help="Folder of the pages; empty: beside the data.", path=True
+            option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
+            option("image_detail", "auto", "How closely to look: auto, low or high."),
+            option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
+            option(
+                "scorer",
+                "official",
+                "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
             ),
-            Option(name="image_detail", type=str, default="auto", help="How closely to look: auto, low or high."),
-            Option(name="max_image_mb", type=float, default=5.0, help="Largest page in megabytes that is accepted."),
-            Option(
-                name="scorer",
-                type=str,
-                default="official",
-                help="Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
-            ),
-            Option(name="max_turns", type=int, default=1, help="Replies until one holds an answer."),
+            option("max_turns", 1, "Replies until one holds an answer."),
         ),
         task_types=("form", "table/list", "free_text", "layout"),
         licence="pages and questions that come with it: MIT, as skillgit; the public data: the terms of its authors",

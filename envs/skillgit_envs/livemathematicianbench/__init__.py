@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
 from skillgit_envs.livemathematicianbench import items, scoring
 from skillgit_envs.livemathematicianbench.items import read_items
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,24 +42,12 @@ class LiveMathematicianBench(PackagedEnvironment):
         source="items written for skillgit; the public monthly files are read from env.data_path or env.split_dir",
         options=(
             *OPTIONS,
-            Option(name="max_turns", type=int, default=1, help="Replies until one holds an answer."),
-            Option(name="shuffle_choices", type=bool, default=True, help="Whether choices are shuffled."),
-            Option(name="shuffle_seed", type=int, default=42, help="Seed of the order of choices."),
-            Option(
-                name="use_theorem",
-                type=bool,
-                default=False,
-                help="Show the theorem to the target; the benchmark does not.",
-            ),
-            Option(
-                name="use_sketch",
-                type=bool,
-                default=False,
-                help="Show the sketch of the proof to the target; likewise.",
-            ),
-            Option(
-                name="explain", type=bool, default=False, help="Show theorem and sketch to the optimizer as feedback."
-            ),
+            option("max_turns", 1, "Replies until one holds an answer."),
+            option("shuffle_choices", default=True, text="Whether choices are shuffled."),
+            option("shuffle_seed", 42, "Seed of the order of choices."),
+            option("use_theorem", default=False, text="Show the theorem to the target; the benchmark does not."),
+            option("use_sketch", default=False, text="Show the sketch of the proof to the target; likewise."),
+            option("explain", default=False, text="Show theorem and sketch to the optimizer as feedback."),
         ),
         task_types=("equivalence", "implication", "condition", "existence", "bound"),
         licence="items that come with it: MIT, as skillgit; the public files state no licence",

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.trajectory import Trajectory
 from skillgit.plugin.backend import system, user
-from skillgit.plugin.environment import Option
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import SandboxTools, read_arguments
 from skillgit_envs.officeqa.pages import oracle, pages_of
 from skillgit_envs.officeqa.scoring import final_answer
 from skillgit_envs.officeqa.search import NAME, TOOL
+from skillgit_envs.packaged import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from skillgit.sandbox import Sandbox
     from skillgit.sandbox.tools import Name
     from skillgit_envs.officeqa.corpus import Corpus
-    from skillgit_envs.officeqa.search import Search
-
+from skillgit_envs.officeqa.search import Search
 
 LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
@@ -112,35 +111,19 @@ SCOPES = ("all", "item")
 
 OFFICE_OPTIONS = (
     *OPTIONS,
-    Option(
-        name="docs_dir",
-        type=str,
-        default="",
-        help="Folder of the documents, *.txt or *.md; its transformed if any.",
-        path=True,
-    ),
-    Option(name="scope", type=str, default="all", help="Documents that the tools show: all, or those of the item."),
-    Option(
-        name="oracle_pages",
-        type=bool,
-        default=False,
-        help="Give away the pages that the answer stands on (source_docs).",
-    ),
-    Option(name="use_local_tools", type=bool, default=True, help="Offer the tools glob, grep and read over documents."),
-    Option(name="max_turns", type=int, default=24, help="Replies at most; the last one has to answer."),
-    Option(name="scorer", type=str, default="official", help="official (the reward) or skillopt (exact match and F1)."),
-    Option(
-        name="tolerance",
-        type=float,
-        default=0.0,
-        help="Relative error of a number that is still right: 0.01 is 1 %; for the official scorer.",
-    ),
-    Option(name="search_url", type=str, default="", help="Search service for a further tool, search; https only."),
-    Option(name="search_auth_env", type=str, default="", help="Variable with the token of the search service."),
-    Option(name="search_provider", type=str, default="", help="Source that the search service is to ask."),
-    Option(name="search_max_num_results", type=int, default=4, help="Results of a search at most."),
-    Option(name="search_timeout_seconds", type=float, default=20.0, help="Seconds that a search may take."),
-    Option(name="sandbox", type=str, default="auto", help="How tools are isolated: auto, bubblewrap, landlock, none."),
+    option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
+    option("scope", "all", "Documents that the tools show: all, or those of the item."),
+    option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
+    option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
+    option("max_turns", 24, "Replies at most; the last one has to answer."),
+    option("scorer", "official", "official (the reward) or skillopt (exact match and F1)."),
+    option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
+    option("search_url", "", "Search service for a further tool, search; https only."),
+    option("search_auth_env", "", "Variable with the token of the search service."),
+    option("search_provider", "", "Source that the search service is to ask."),
+    option("search_max_num_results", 4, "Results of a search at most."),
+    option("search_timeout_seconds", 20.0, "Seconds that a search may take."),
+    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
 )
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.searchqa import items, rollout, scoring
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ class SearchQA(PackagedEnvironment):
         source="items written for skillgit; the public SearchQA data is read from env.split_dir or env.data_path",
         options=(
             *OPTIONS,
-            Option(
-                name="max_turns",
-                type=int,
-                default=1,
-                help="Replies at most; from the second on, the target reviews its answer.",
-            ),
+            option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
         licence=items.LICENCE,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.office import office_program
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.prompt_files import with_skill
 from skillgit_envs.spreadsheetbench.cases import book
 from skillgit_envs.spreadsheetbench.items import TASK_TYPES, WorkbookTasks
@@ -49,29 +49,20 @@ class SpreadsheetBench(PackagedEnvironment):
         source="workbooks made for skillgit; the public data is read from env.data_path or env.split_dir",
         options=(
             *OPTIONS,
-            Option(
-                name="data_root", type=str, default="", help="Folder of the workbooks; empty takes that of the data."
+            option("data_root", "", "Folder of the workbooks; empty takes that of the data."),
+            option(
+                "mode",
+                "multi",
+                "One reply (single), replies until the program is right (multi), or a Python tool (react).",
             ),
-            Option(
-                name="mode",
-                type=str,
-                default="multi",
-                help="One reply (single), replies until the program is right (multi), or a Python tool (react).",
+            option("max_turns", 30, "Replies at most, in the modes multi and react."),
+            option(
+                "scorer",
+                "official",
+                "official, skillopt, or lenient: official, but it reads what an answer position means.",
             ),
-            Option(name="max_turns", type=int, default=30, help="Replies at most, in the modes multi and react."),
-            Option(
-                name="scorer",
-                type=str,
-                default="official",
-                help="official, skillopt, or lenient: official, but it reads what an answer position means.",
-            ),
-            Option(name="program_timeout", type=float, default=120.0, help="Seconds that a program may run."),
-            Option(
-                name="sandbox",
-                type=str,
-                default="auto",
-                help="How programs are isolated: auto, bubblewrap, landlock, none.",
-            ),
+            option("program_timeout", 120.0, "Seconds that a program may run."),
+            option("sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none."),
         ),
         task_types=TASK_TYPES,
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Limits, Mode
-from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.tasks import prompt, rollout
 from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
@@ -53,23 +53,18 @@ class Tasks(PackagedEnvironment):
         source="tasks written for skillgit; your own are read from env.data_path: its README says what a row may hold",
         options=(
             *OPTIONS,
-            Option(
-                name="prompt_field", type=str, default="", help="Field with the task; empty looks for the usual names."
+            option("prompt_field", "", "Field with the task; empty looks for the usual names."),
+            option("scorer", "normalized", "Check of tasks that have an answer and no check."),
+            option(
+                "extract",
+                "",
+                f"How a result is taken out of a reply: {', '.join(EXTRACTORS)}; empty is as the checks need it.",
             ),
-            Option(
-                name="scorer", type=str, default="normalized", help="Check of tasks that have an answer and no check."
-            ),
-            Option(
-                name="extract",
-                type=str,
-                default="",
-                help=f"How a result is taken out of a reply: {', '.join(EXTRACTORS)}; empty is as the checks need it.",
-            ),
-            Option(name="tools", type=str, default="none", help="Tools of the target: none, read, or python."),
-            Option(name="max_turns", type=int, default=12, help="Replies of a rollout with tools at most."),
-            Option(name="check_timeout", type=float, default=60.0, help="Seconds that a program may take that checks."),
-            Option(name="tool_timeout", type=float, default=60.0, help="Seconds that one call of Python may take."),
-            Option(name="sandbox", type=str, default="auto", help=f"Isolation of programs: {', '.join(Mode)}."),
+            option("tools", "none", "Tools of the target: none, read, or python."),
+            option("max_turns", 12, "Replies of a rollout with tools at most."),
+            option("check_timeout", 60.0, "Seconds that a program may take that checks."),
+            option("tool_timeout", 60.0, "Seconds that one call of Python may take."),
+            option("sandbox", "auto", f"Isolation of programs: {', '.join(Mode)}."),
         ),
         task_types=("default",),
     )

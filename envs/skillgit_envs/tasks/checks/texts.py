@@ -128,33 +128,14 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
 
 _ANSWERS: dict[str, tuple[type, ...]] = {"answer": (str, int, float), "answers": (list,)}
 KINDS = (
-    CheckKind(
-        name="exact",
-        help="The answer is one of 'answers', but for blanks around it.",
-        grade=_compared(_exact),
-        takes=_ANSWERS,
-        prepare=with_answers,
-    ),
-    CheckKind(
-        name="normalized",
-        help="The same without case, punctuation, articles and surplus blanks.",
-        grade=_compared(_normalized),
-        takes=_ANSWERS,
-        prepare=with_answers,
-    ),
-    CheckKind(
-        name="contains",
-        help="One of 'answers' stands in the answer, in whichever case.",
-        grade=_compared(_contains),
-        takes=_ANSWERS,
-        prepare=with_answers,
-    ),
-    CheckKind(
-        name="f1",
-        help="The best overlap of words with one of 'answers'; partial credit.",
-        grade=_compared(f1_of),
-        takes=_ANSWERS,
-        prepare=with_answers,
+    *(
+        CheckKind(name=name, help=text, grade=_compared(score), takes=_ANSWERS, prepare=with_answers)
+        for name, text, score in (
+            ("exact", "The answer is one of 'answers', but for blanks around it.", _exact),
+            ("normalized", "The same without case, punctuation, articles and surplus blanks.", _normalized),
+            ("contains", "One of 'answers' stands in the answer, in whichever case.", _contains),
+            ("f1", "The best overlap of words with one of 'answers'; partial credit.", f1_of),
+        )
     ),
     CheckKind(
         name="choice",
