@@ -47,7 +47,7 @@ _TWO = 2
 def causes(attempt: TaskAttempt) -> Sequence[StrEnum]:
     """Return the rules whose lack, or whose presence where they are harmful, explains the failure, likeliest first."""
     scene = played(attempt.turns)
-    return _causes_in_game(scene) if scene else _causes_in_answer(attempt)
+    return [*_missing(scene), *_harmful(scene)] if scene else _causes_in_answer(attempt)
 
 
 def by_cause(attempts: Iterable[TaskAttempt], rules_present: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
@@ -182,10 +182,6 @@ def _find(part: list[str], whole: list[str]) -> int:
     return next((at for at in range(len(whole) - size + 1) if size and whole[at : at + size] == part), -1)
 
 
-def _causes_in_game(scene: Scene) -> list[Chore]:
-    return [*_missing(scene), *_harmful(scene)]
-
-
 def _missing(scene: Scene) -> list[Chore]:
     task = scene.task
     names_there = [name for name, spot in scene.dropped if kind(name) == task.thing and kind(spot) == task.target]
@@ -196,7 +192,8 @@ def _missing(scene: Scene) -> list[Chore]:
         return [] if any((name, task.chore) in scene.treated for name in names_there) else [task.chore]
     if names_there and task.chore is Chore.BOTH:
         return _failed_search(scene) if _went_on(scene) else [Chore.BOTH]
-    if is_in_hand and scene.here in scene.closed and _refusals(scene) >= _TWO:
+    refusals = sum(seen.startswith(NOTHING) for _, seen in scene.steps[-_SEVERAL:])
+    if is_in_hand and scene.here in scene.closed and refusals >= _TWO:
         return [Chore.OPEN]
     return [] if is_in_hand or names_there else _failed_search(scene)
 
@@ -212,10 +209,6 @@ def _went_on(scene: Scene) -> bool:
         (at for at, (_, observation) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", observation)), 0
     )
     return sum(command.startswith("go to ") for command, _ in scene.steps[put + 1 :]) >= _TWO
-
-
-def _refusals(scene: Scene) -> int:
-    return sum(observation.startswith(NOTHING) for _, observation in scene.steps[-_SEVERAL:])
 
 
 def _harmful(scene: Scene) -> list[Chore]:

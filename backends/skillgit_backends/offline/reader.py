@@ -68,15 +68,18 @@ def answer(task: SearchTask, orders: frozenset[StrEnum]) -> str:
     extract = _open(task, orders)
     if not extract.sentences:
         return extract.documents[0].title if extract.documents else _UNKNOWN
-    best = max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
-    if Habit.UNKNOWN in extract.orders and _is_unsure(extract, extract.sentences[best]):
+    best = extract.sentences[
+        max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
+    ]
+    asked = extract.question.words
+    if Habit.UNKNOWN in orders and len(asked & best.words) < _SURE * len(asked):
         return _UNKNOWN
-    if Habit.SENTENCE in extract.orders:
-        return extract.sentences[best].text
-    if Habit.ANY_TITLE in extract.orders and extract.documents[extract.sentences[best].document].title:
-        return extract.documents[extract.sentences[best].document].title
+    if Habit.SENTENCE in orders:
+        return best.text
+    if Habit.ANY_TITLE in orders and extract.documents[best.document].title:
+        return extract.documents[best.document].title
     ranking = _rank(extract)
-    text = render(max(ranking, key=itemgetter(0))[1], extract) if ranking else extract.sentences[best].text
+    text = render(max(ranking, key=itemgetter(0))[1], extract) if ranking else best.text
     return text.split()[0].strip(" ,;:") if Habit.ONE_WORD in extract.orders and text.split() else text
 
 
@@ -110,10 +113,6 @@ def _options(pages: list[Document], sentences: list[Sentence]) -> tuple[tuple[An
     return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in sentences)
 
 
-def _is_unsure(extract: Extract, best: Sentence) -> bool:
-    return len(extract.question.words & best.words) < _SURE * len(extract.question.words)
-
-
 def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
     spread = _spread(extract)
     entries = _titles(extract)
@@ -127,14 +126,15 @@ def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     merit = _figure_merit(candidate, extract)
-    is_echo = _is_echo(candidate, extract)
+    topic, before = topics(candidate.core), sentence.text[: candidate.start]
+    is_echo = bool(topic) and topic <= extract.question.words
     if Habit.TYPE in extract.orders:
         merit += 1.2 * fit(candidate, sentence.text, extract.question.wanted)
     if Habit.ECHO in extract.orders and is_echo:
         merit -= 4.0
     if Habit.REPEAT in extract.orders and not is_echo and spread[candidate.identity] > 1:
         merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
-    if Habit.PAREN in extract.orders and _is_inside_parentheses(candidate, sentence.text):
+    if Habit.PAREN in extract.orders and before.count("(") > before.count(")"):
         merit -= 4.0
     if Habit.ANY_YEAR in extract.orders and candidate.year:
         merit += 3.0
@@ -146,16 +146,6 @@ def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
     wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
     return 0.3 if is_figure == wants_figure else -0.3
-
-
-def _is_echo(candidate: AnswerCandidate, extract: Extract) -> bool:
-    own = topics(candidate.core)
-    return bool(own) and own <= extract.question.words
-
-
-def _is_inside_parentheses(candidate: AnswerCandidate, sentence: str) -> bool:
-    before = sentence[: candidate.start]
-    return before.count("(") > before.count(")")
 
 
 def _spread(extract: Extract) -> Counter[str]:

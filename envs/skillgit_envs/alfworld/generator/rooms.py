@@ -20,62 +20,31 @@ class Room:
     lamps: tuple[str, ...] = ()
 
 
+def _room(receptacles: str, clutter: str, lamps: str = "") -> Room:
+    kinds = receptacles.split()
+    counts = {kind: int(count) for kind, count in zip(kinds[::2], kinds[1::2], strict=True)}
+    return Room(receptacles=counts, clutter=tuple(clutter.split()), lamps=tuple(lamps.split()))
+
+
 ROOMS = {
-    "kitchen": Room(
-        receptacles={
-            "Cabinet": 5,
-            "CounterTop": 2,
-            "Drawer": 3,
-            "DiningTable": 1,
-            "Fridge": 1,
-            "GarbageCan": 1,
-            "Microwave": 1,
-            "Shelf": 1,
-            "SinkBasin": 1,
-            "StoveBurner": 2,
-        },
-        clutter=("Fork", "Kettle", "Pan", "PepperShaker", "Spatula", "SoapBottle"),
+    "kitchen": _room(
+        "Cabinet 5 CounterTop 2 Drawer 3 DiningTable 1 Fridge 1 GarbageCan 1 Microwave 1 Shelf 1 SinkBasin 1 "
+        "StoveBurner 2",
+        "Fork Kettle Pan PepperShaker Spatula SoapBottle",
     ),
-    "bathroom": Room(
-        receptacles={
-            "Cabinet": 4,
-            "CounterTop": 1,
-            "Drawer": 3,
-            "GarbageCan": 1,
-            "HandTowelHolder": 1,
-            "Shelf": 1,
-            "SinkBasin": 1,
-            "Toilet": 1,
-            "ToiletPaperHanger": 1,
-        },
-        clutter=("Candle", "HandTowel", "SprayBottle", "ToiletPaper"),
+    "bathroom": _room(
+        "Cabinet 4 CounterTop 1 Drawer 3 GarbageCan 1 HandTowelHolder 1 Shelf 1 SinkBasin 1 Toilet 1 "
+        "ToiletPaperHanger 1",
+        "Candle HandTowel SprayBottle ToiletPaper",
     ),
-    "bedroom": Room(
-        receptacles={
-            "Bed": 1,
-            "Desk": 1,
-            "Drawer": 6,
-            "Dresser": 1,
-            "GarbageCan": 1,
-            "Safe": 1,
-            "Shelf": 3,
-            "SideTable": 2,
-        },
-        clutter=("CD", "KeyChain", "Pencil", "Pillow", "Statue"),
-        lamps=("Desk", "SideTable", "Dresser"),
+    "bedroom": _room(
+        "Bed 1 Desk 1 Drawer 6 Dresser 1 GarbageCan 1 Safe 1 Shelf 3 SideTable 2",
+        "CD KeyChain Pencil Pillow Statue",
+        "Desk SideTable Dresser",
     ),
-    "livingroom": Room(
-        receptacles={
-            "ArmChair": 2,
-            "Cabinet": 3,
-            "CoffeeTable": 1,
-            "Drawer": 3,
-            "GarbageCan": 1,
-            "Shelf": 2,
-            "SideTable": 2,
-            "Sofa": 1,
-        },
-        clutter=("CreditCard", "Newspaper", "RemoteControl", "TissueBox", "Vase"),
-        lamps=("SideTable", "CoffeeTable"),
+    "livingroom": _room(
+        "ArmChair 2 Cabinet 3 CoffeeTable 1 Drawer 3 GarbageCan 1 Shelf 2 SideTable 2 Sofa 1",
+        "CreditCard Newspaper RemoteControl TissueBox Vase",
+        "SideTable CoffeeTable",
     ),
 }
