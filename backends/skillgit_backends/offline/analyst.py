@@ -169,9 +169,6 @@ def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: 
         return f"None of the {size} failures shows a cause that a rule would mend."
     rule, ids = next(iter(items.items()))
     sentence = f"In {len(ids)} of {size} failures {RULES[rule].symptom}."
-    hasty = next((rule for rule in causes if rule in HARMFUL), None)
-    if hasty is not None:
-        return f"{sentence} A simple rule should cover the rest: {RULES[hasty].label}."
     return sentence if causes else f"{sentence} The skill says so already; closer reading may help."
 
 
