@@ -24,11 +24,6 @@ _MOST_NEW = 2
 _MOST_REMINDERS = 3
 _WEIGHT = {"regressed": 2, "persistent_fail": 1}
 _WANTS_REMINDERS = re.compile(r"^## (?:Defects and lapses|Reminders)$", re.MULTILINE)
-GENERAL_GUIDANCE = (
-    "When two rules collide, follow the one whose condition matches the question more closely.",
-    "Rules that proved themselves stay in force even where a single task seems to speak against them.",
-)
-"""Guidance for an epoch that shows nothing in particular."""
 PROBES = (
     "Before the final line, copy the passage that you relied on.",
     "First list what you considered and what spoke against each, then finish as usual.",
@@ -44,8 +39,6 @@ def slow_update(briefing: Briefing) -> Answer:
     rules_present = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))
     missing = [rule for rule in failing if rule not in HARMFUL | rules_present][:_MOST_NEW]
     lines = [wording(rule, seed) for rule in missing]
-    if not lines and not standing and draw(seed, "quiet", 3):
-        lines = [GENERAL_GUIDANCE[draw(seed, "general", len(GENERAL_GUIDANCE))]]
     guidance = [*(line for line in standing if not rules_in(line) & HARMFUL), *lines][:_MOST_BULLETS]
     counts = Counter(attempt.category.replace("_", " ") for attempt in briefing.pairs)
     counts_text = ", ".join(f"{count} {category}" for category, count in sorted(counts.items())) or "none"

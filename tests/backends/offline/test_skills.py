@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from offline_prompts import prompt
 
 from skillgit.domain.edit import normalised
-from skillgit_backends.offline.epochs import GENERAL_GUIDANCE
 from skillgit_backends.offline.patches import edit
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Chore, Habit
 from skillgit_backends.offline.skills import (
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 WORDINGS = [(name, text) for name, rule in RULES.items() for text in rule.wordings]
 IDLE = [
-    *GENERAL_GUIDANCE,
     *(
         text
         for subject in (QUESTIONS, GAMES)
