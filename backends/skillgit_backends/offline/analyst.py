@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FatalBackendError
-from skillgit_backends.offline import epochs, shortening
+from skillgit_backends.offline import epochs
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.diagnosis import by_cause
 from skillgit_backends.offline.patches import (
@@ -213,5 +213,5 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "reflect on an epoch": epochs.reflect,
     "write a probe": epochs.probe,
     "put reminders together": epochs.consolidate,
-    "shorten the skill": shortening.compress,
+    "shorten the skill": epochs.compress,
 }

@@ -1,4 +1,4 @@
-"""What the analyst writes beside its proposals: guidance and memory at the end of an epoch, probes, reminders."""
+"""What the analyst writes beside its proposals: guidance and memory of an epoch, probes, reminders, shorter texts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import normalised
+from skillgit.domain.rewrite import Template
 from skillgit.domain.skill import appendix_notes
 from skillgit_backends.offline.diagnosis import by_cause, causes
 from skillgit_backends.offline.patches import Answer, added_rule, bare, body_lines, edit
-from skillgit_backends.offline.rules import HARMFUL, RULES
+from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES
 from skillgit_backends.offline.skills import BULLET, draw, labels, rules_in, title, title_of_edits, wording
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ _MOST_NEW = 2
 _MOST_REMINDERS = 3
 _WEIGHT = {"regressed": 2, "persistent_fail": 1}
 _WANTS_REMINDERS = re.compile(r"^## (?:Defects and lapses|Reminders)$", re.MULTILINE)
+_IDLE = frozenset(
+    normalised(text)
+    for subject in (QUESTIONS, GAMES)
+    for text in (*subject.advice, *(advice for _, advice in subject.strengths))
+)
+_SUMMARY_LENGTH = 50
 PROBES = (
     "Before the final line, copy the passage that you relied on.",
     "First list what you considered and what spoke against each, then finish as usual.",
@@ -171,3 +178,34 @@ def consolidate(briefing: Briefing) -> Answer:
     for line in filter(None, map(bare, briefing.section("notes").splitlines())):
         notes.setdefault(rules_in(line) or line, line)
     return {"reasoning": f"{len(notes)} reminders say all that is said.", "notes": list(notes.values())}
+
+
+def compress(briefing: Briefing) -> Answer:
+    """Leave out bullets that ask for nothing or for what another line asks for; word the others shortly."""
+    template = Template.of(briefing.document)
+    seen: set[object] = {rules_in(line) for region in template.regions for line in region.text.splitlines()}
+    seen -= {frozenset()}
+    lines, removals, shorter = list[str](), list[str](), list[str]()
+    for line in template.body.splitlines():
+        bullet, rules = BULLET.fullmatch(line), rules_in(line)
+        if bullet is None:
+            lines.append(line)
+            continue
+        meaning = rules or normalised(line)
+        if meaning in seen or meaning in _IDLE:
+            removals.append(f"left out: {bullet['rule']}")
+            continue
+        seen.add(meaning)
+        wordings = [text for rule in rules for text in RULES[rule].wordings] if len(rules) == 1 else []
+        shortest = min((bullet["rule"], *wordings), key=len)
+        if shortest != bullet["rule"]:
+            shorter.append(f"shorter: {shortest}")
+        lines.append(bullet["sign"] + shortest)
+    parts = [f"drop {len(removals)} idle or repeated" if removals else "", f"shorten {len(shorter)}" if shorter else ""]
+    count = len(removals) + len(shorter)
+    return {
+        "title": f"{', '.join(filter(None, parts))} rule{'s' if count > 1 else ''}" if count else "",
+        "reasoning": f"{len(removals)} bullets are repeated or ask for nothing; {len(shorter)} can be said in fewer words.",
+        "summary": [line[:_SUMMARY_LENGTH] for line in (*removals, *shorter)],
+        "body": "\n".join(lines) if count else "",
+    }
