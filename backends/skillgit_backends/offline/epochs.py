@@ -205,7 +205,7 @@ def compress(briefing: Briefing) -> Answer:
     count = len(removals) + len(shorter)
     return {
         "title": f"{', '.join(filter(None, parts))} rule{'s' if count > 1 else ''}" if count else "",
-        "reasoning": f"{len(removals)} bullets are repeated or ask for nothing; {len(shorter)} can be said in fewer words.",
+        "reasoning": f"{len(removals)} bullets repeat or ask for nothing; {len(shorter)} can be said in fewer words.",
         "summary": [line[:_SUMMARY_LENGTH] for line in (*removals, *shorter)],
         "body": "\n".join(lines) if count else "",
     }
