@@ -31,7 +31,7 @@ from skillgit.plugin.rows import read_rows
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.tools import read_arguments
 from skillgit.store import event_commit
-from skillgit_envs.docvqa import scoring as docvqa
+from skillgit_envs import docvqa
 from skillgit_envs.livemathematicianbench import scoring as livemathematicianbench
 from skillgit_envs.officeqa import scoring as officeqa
 from skillgit_envs.searchqa import scoring as searchqa

@@ -18,9 +18,8 @@ from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.actions import exchange
 from skillgit.tui.commands import Ran
-from skillgit.tui.palette import KeyCommands
 from skillgit.tui.start import THEME, setting_names
-from skillgit.tui.terminal import QUIET, Collector, LastFilter
+from skillgit.tui.theme import QUIET, Collector, KeyCommands, LastFilter
 from skillgit.view.screen import Screen as Facts
 
 if TYPE_CHECKING:

@@ -7,15 +7,31 @@ or more to all grounds that it can stand on (WCAG 2.1, level AA).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import gc
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
+from rich.cells import cell_len
 from rich.style import Style as Paint
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.filter import LineFilter
 from textual.theme import Theme
 
+from skillgit.domain.untrusted.text import visible_characters
+from skillgit.tui import keymap
 from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from rich.segment import Segment
+    from textual.color import Color
+    from textual.dom import DOMNode
+    from textual.screen import Screen
+
+    from skillgit.tui.keymap import Key
+
 
 DARK: Final = Theme(
     name="skillgit-dark",
@@ -98,3 +114,91 @@ def paint(style: Style, theme: str) -> Paint:
 def other(theme: str) -> str:
     """Return the light theme for the dark one, and the dark one for every other."""
     return LIGHT.name if theme == DARK.name else DARK.name
+
+
+def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
+    """Return who does what ``key`` stands for: the focused widget or one around it, else any widget, else the app."""
+    name = f"action_{key.action}"
+    chain = screen.focused.ancestors_with_self if screen.focused is not None else []
+    for node in (*chain, screen, *screen.walk_children(), screen.app):
+        if hasattr(node, name):
+            return node
+    return None
+
+
+class KeyCommands(Provider):
+    """The keys of the screen that the palette was opened over, as commands."""
+
+    def _commands(self) -> Iterator[tuple[Key, str, DOMNode]]:
+        rebound = getattr(self.app, "rebound", {})
+        for key, keys in keymap.in_force(rebound):
+            node = doer(self.screen, key)
+            if node is not None and key.id != "app.palette":
+                yield key, f"{key.label}  ({' '.join(keys)})", node
+
+    async def discover(self) -> Hits:
+        """Yield all commands."""
+        for key, label, node in self._commands():
+            yield DiscoveryHit(label, partial(self._do, key, node), text=label, help=key.id)
+
+    async def search(self, query: str) -> Hits:
+        """Yield the commands whose words fit."""
+        matcher = self.matcher(query)
+        for key, label, node in self._commands():
+            score = max(matcher.match(label), matcher.match(key.id))
+            if score > 0:
+                yield Hit(score, matcher.highlight(label), partial(self._do, key, node), text=label, help=key.id)
+
+    async def _do(self, key: Key, node: DOMNode) -> None:
+        await self.app.run_action(key.action, node)
+
+
+class LastFilter(LineFilter):
+    """Takes out of every line what would act on the terminal."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return ``segments`` without control and hidden characters."""
+        del background
+        return [
+            segment if segment.control or segment.text.isprintable() else segment._replace(text=_inert(segment.text))
+            for segment in segments
+        ]
+
+
+def _inert(text: str) -> str:
+    """Return ``text`` in as many columns, each hidden character replaced or, where it takes no column, left out."""
+    pairs = zip(text, visible_characters(text), strict=True)
+    return "".join(sign if sign == glyph else "\ufffd" * max(cell_len(sign), 0) for sign, glyph in pairs)
+
+
+QUIET: Final = 1.0
+"""Seconds without a key after which there is time."""
+_USUAL, _MOST = 10, 200
+"""Collections of younger objects after which all are looked through: where nobody waits, and whatever happens."""
+
+
+class Collector:
+    """Puts full collections off until there is time for them; there is one in a process."""
+
+    def __init__(self) -> None:
+        self._used = time.monotonic()
+
+    def wait(self) -> None:
+        """Collect nothing until :meth:`take_over`."""
+        gc.disable()
+
+    def take_over(self) -> None:
+        """Leave out what is there now, which is needed to the end, and put collections off from now on."""
+        gc.freeze()
+        gc.enable()
+        youngest, younger, _ = gc.get_threshold()
+        gc.set_threshold(youngest, younger, _MOST)
+
+    def used(self) -> None:
+        """Take note that the user does something."""
+        self._used = time.monotonic()
+
+    def rest(self) -> None:
+        """Collect if there is enough to look through and nobody waits."""
+        if gc.get_count()[2] >= _USUAL and time.monotonic() - self._used >= QUIET:
+            gc.collect()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import measure
 
-from skillgit_envs.alfworld.items import SHIPPED
+from skillgit_envs.alfworld import SHIPPED
 from skillgit_envs.alfworld.simulator.client import Simulator
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from skillgit_envs.alfworld.items import SHIPPED
+from skillgit_envs.alfworld import SHIPPED
 
 POTATO = {
     "recipe": {

@@ -4,7 +4,7 @@ from rich.cells import cell_len
 from rich.segment import ControlType, Segment
 from textual.color import Color
 
-from skillgit.tui.terminal import LastFilter
+from skillgit.tui.theme import LastFilter
 
 BLACK = Color(0, 0, 0)
 

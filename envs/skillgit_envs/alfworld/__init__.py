@@ -2,27 +2,213 @@
 
 from __future__ import annotations
 
+import json
+import re
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
+from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.alfworld import games, items, prompt, rollout
-from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES
+from skillgit.plugin.rows import read_each, text_field
+from skillgit.plugin.splits import OPTIONS, check, divide, load_splits
+from skillgit_envs.alfworld import games, prompt
+from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES, Recipe
+from skillgit_envs.alfworld.prompt import conversation, seen, shortened, system_prompt
 from skillgit_envs.alfworld.simulator.client import Simulator
 from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
+    from skillgit_envs.alfworld.simulator.client import Game
+
+
+SHIPPED = Path(__file__).parent / "data"
+_HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfworld` lists the fields"
+
+
+def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
+    """Return the items that ``options`` name; the games that come with the environment if they name none.
+
+    Raises:
+        ConfigError: The options contradict each other, or the engine is not installed.
+        DataError: The data cannot be used.
+    """
+    games.check_installed()
+    data_root = games.data_root(str(options["data_root"]), root)
+    split_dir, whole = root / str(options["split_dir"]), root / str(options["data_path"])
+    limit = int(options["limit"]) or None
+    if options["split_mode"] == "split_dir" and options["split_dir"] and _holds_games(split_dir):
+        splits = check({split: _of_folder(folder, split_dir) for split, folder in _split_folders(split_dir)})
+    elif options["split_mode"] == "ratio" and options["data_path"] and _holds_games(whole):
+        ratio, seed = str(options["split_ratio"]), int(options["split_seed"])
+        splits = check(divide(_of_folder(whole, whole), ratio, seed))
+    else:
+        return load_splits(options, root, SHIPPED, partial(read_each, things_of=lambda row, _: [_item(row, data_root)]))
+    return {split: items[:limit] for split, items in splits.items()}
+
+
+def _holds_games(folder: Path) -> bool:
+    return next(folder.rglob(games.GAME), None) is not None
+
+
+def _split_folders(folder: Path) -> Iterator[tuple[Split, Path]]:
+    """Yield the folders that are named like splits; ALFWorld's valid_train and the like are passed over."""
+    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+        try:
+            yield Split.parse(child.name), child
+        except DataError:
+            continue
+
+
+def _of_folder(folder: Path, base: Path) -> tuple[Item, ...]:
+    """Return the games in ``folder`` as items named by their paths below ``base``."""
+    return tuple(
+        _game_item(path.parent.relative_to(base).as_posix(), str(path), path) for path in games.in_folder(folder)
+    )
+
+
+def _game_item(identity: str, gamefile: str, path: Path, kind: str = "") -> Item:
+    content = {"gamefile": gamefile, "sha256": games.fingerprint(path)}
+    return Item(id=identity, content=content, task_type=kind or games.task_type(gamefile))
+
+
+def _item(entry: Row, root: Path) -> Item:
+    row, identity = entry.fields, text_field(entry.where, entry.fields, "id")
+    if not identity:
+        raise DataError(f"{entry.where} has no id", hint=_HINT)
+    if isinstance(fields := row.get("recipe"), dict):
+        recipe = Recipe.parse(fields, entry.where)
+        return Item(id=identity, content={"recipe": recipe.content()}, task_type=recipe.task)
+    gamefile = row.get("gamefile")
+    if not isinstance(gamefile, str) or not gamefile.strip():
+        raise DataError("neither a gamefile nor a recipe is named", hint=_HINT)
+    path = games.located(gamefile, root)
+    if games.parsed(path).get("solvable") is False:
+        raise DataError(f"the game {gamefile} cannot be won", hint="leave it out, as ALFWorld does")
+    task_type = str(row.get("task_type", ""))
+    return _game_item(identity, gamefile, path, task_type if task_type in TASK_TYPES else "")
+
+
+def opening(item: Item, root: Path) -> dict[str, Any]:
+    """Return what a game process needs to start the game of ``item``.
+
+    Raises:
+        DataError: The game file is gone, or is another one than it was.
+    """
+    if "recipe" in item.content:
+        return {"recipe": item.content["recipe"]}
+    gamefile = str(item.content["gamefile"])
+    path = games.located(gamefile, root)
+    if games.fingerprint(path) != item.content["sha256"]:
+        raise DataError(f"the game {gamefile} has changed since the run began", hint="start a new run")
+    return {"game": games.parsed(path)}
+
+
+RESULT = "result.json"
+"""The product that tells the scorer how the game ended."""
+NO_COMMAND = "Nothing happens: there was no command between <action> and </action>."
+
+
+async def play(
+    item: Item,
+    skill: Skill,
+    target: Target,
+    game: Game,
+    opening: Mapping[str, Any],
+    *,
+    max_steps: int,
+    history: int,
+    show_commands: bool,
+) -> Trajectory:
+    """Play one game.
+
+    A reply without a command uses up a step, changes nothing, and is told so.
+
+    Raises:
+        BackendError: A model call failed for good.
+        EnvironmentFaultError: The game cannot be played.
+    """
+    instructions = system_prompt(skill, max_steps)
+    state = await game.start(opening, max_steps)
+    observations, replies, commands = [state.observation], list[str](), list[str]()
+    while not state.over:
+        possible = state.commands if show_commands else ()
+        messages = conversation(instructions, observations, replies, possible, history)
+        reply = await target.chat(messages)
+        replies.append(shortened(reply.text))
+        commands.append(command_in(reply.text))
+        state = await game.step(commands[-1])
+        observations.append(state.observation if commands[-1] else NO_COMMAND)
+    turns = [Turn(role="user", content=seen(observations[0]))]
+    for text, observation in zip(replies, observations[1:], strict=True):
+        turns += [Turn(role="assistant", content=text), Turn(role="user", content=seen(observation))]
+    result = {"won": state.won, "max_steps": max_steps, "commands": commands, "observations": observations}
+    return Trajectory(
+        item_id=item.id,
+        turns=tuple(turns),
+        answer=f"{'won' if state.won else 'not won'} in {len(commands)} steps",
+        products={RESULT: json.dumps(result).encode()},
+    )
+
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_ACTION = re.compile(r"<action>(?P<command>.*?)(?:</action>|\n|\Z)", re.DOTALL | re.IGNORECASE)
+_WRAPPING = " \t\r\n`'\"*.>-"
+
+
+def command_in(reply: str) -> str:
+    """Return the command of a reply, in lower case with single spaces; empty if it has none.
+
+    The first action counts; one in a closed thought does not. A tag that is not closed ends with its line.
+    """
+    for match in _ACTION.finditer(_THOUGHT.sub("", reply)):
+        command = " ".join(match.group("command").lower().split()).strip(_WRAPPING)
+        if command:
+            return command
+    return ""
+
+
+SCORER = 1
+"""Raised whenever the same game may get another score."""
+_NOTHING = "Nothing happens."
+
+
+def score(trajectory: Trajectory) -> tuple[Scored, str]:
+    """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it.
+
+    Raises:
+        EnvironmentFaultError: The trajectory says no result.
+    """
+    if RESULT not in trajectory.products:
+        raise EnvironmentFaultError("the game told no result", hint="roll it out again")
+    result: dict[str, Any] = json.loads(trajectory.products[RESULT])
+    won = float(result["won"])
+    return Scored(hard=won, soft=won), _feedback(result)
+
+
+def _feedback(result: dict[str, Any]) -> str:
+    commands, observations = result["commands"], result["observations"]
+    task = observations[0].rpartition("Your task is to:")[2].strip().rstrip(".")
+    if result["won"]:
+        return f"done in {len(commands)} steps: {task}"
+    parts = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
+    idle = sum(observation == _NOTHING for observation in observations[1:])
+    silent = observations[1:].count(NO_COMMAND)
+    repeats = len(commands) - len(set(commands))
+    parts += [f"{idle} commands changed nothing"] if idle else []
+    parts += [f"{silent} replies had no command"] if silent else []
+    parts += [f"{repeats} commands repeat an earlier one"] if repeats else []
+    return "; ".join(parts)
 
 
 class ALFWorld(PackagedEnvironment):
@@ -64,13 +250,13 @@ class ALFWorld(PackagedEnvironment):
     def digest(self) -> str:
         """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
-        words = [self._prompt_file("system"), prompt.seen("observation", ["command"]), rollout.NO_COMMAND]
+        words = [self._prompt_file("system"), prompt.seen("observation", ["command"]), NO_COMMAND]
         engine = [_version(name) for name in ("textworld", "alfworld")]
-        numbers = [rollout.SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
+        numbers = [SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
     def _load(self) -> Splits:
-        return items.load(self._options, self._root)
+        return load(self._options, self._root)
 
     @property
     def _most_replies(self) -> int:
@@ -80,16 +266,16 @@ class ALFWorld(PackagedEnvironment):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Play the game of ``item``."""
         try:
-            opening = items.opening(item, games.data_root(str(self._options["data_root"]), self._root))
+            start = opening(item, games.data_root(str(self._options["data_root"]), self._root))
         except DataError as error:
             raise EnvironmentFaultError(error.message, hint=error.hint) from error
         async with self._simulator.game() as game:
-            return await rollout.play(
+            return await play(
                 item,
                 skill,
                 target,
                 game,
-                opening,
+                start,
                 max_steps=int(self._options["max_steps"]),
                 history=int(self._options["history_length"]),
                 show_commands=bool(self._options["admissible_commands"]),
@@ -98,7 +284,7 @@ class ALFWorld(PackagedEnvironment):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the game and say how it ended."""
         del item, judge
-        return rollout.score(trajectory)
+        return score(trajectory)
 
 
 def _version(package: str) -> str:

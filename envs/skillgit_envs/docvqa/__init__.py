@@ -2,29 +2,146 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from rapidfuzz.distance import Levenshtein
+
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.errors import ConfigError
+from skillgit.domain.trajectory import Item
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
+from skillgit_envs.answer_tag import quoted
 from skillgit_envs.asking import AGAIN, until_answered
-from skillgit_envs.docvqa.items import read_items
 from skillgit_envs.docvqa.pages import Pages
-from skillgit_envs.docvqa.scoring import RULES, feedback, score
 from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
+
+
+_HINT = "skillgit envs docvqa lists the fields of an item"
+_TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
+
+
+def read_items(files: Sequence[Path], *, pages: Pages) -> list[Item]:
+    """Return the items of data files.
+
+    Raises:
+        DataError: A row has no id, question or answer, or its page is not there.
+    """
+    return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
+
+
+def _item(row: Row, pages: Pages, folder: Path) -> Item:
+    fields = row.fields
+    identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
+    question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
+    image = text_field(row.where, fields, "image", "image_path")
+    answers = _accepted_answers(row.where, fields)
+    for name, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
+        if not value:
+            raise DataError(f"{row.where} has no {name}", hint=_HINT)
+    page = pages.find(row.where, image, fields, folder)
+    content = {"question": question, "answers": answers, "image": image, "page": page}
+    return Item(id=identity, content=content, task_type=_type(row))
+
+
+def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
+    value = next((fields[name] for name in ("answers", "answer", "ground_truth") if fields.get(name)), None)
+    if isinstance(value, str):
+        value = _list_literal(where, value) if value.lstrip().startswith("[") else [value]
+    if not isinstance(value, list):
+        return []
+    return [str(answer) for answer in value if str(answer).strip()]
+
+
+def _list_literal(where: str, text: str) -> list[object]:
+    """Read a list as Python writes it; any other cell is an answer as it stands, ``1,234`` and ``0.50`` too."""
+    try:
+        value = ast.literal_eval(text.strip())
+    except (SyntaxError, ValueError) as error:
+        raise DataError(f"{where} has answers that are no list: {text[:60]}", hint="write ['one', 'two']") from error
+    return value if isinstance(value, list) else [text]
+
+
+def _type(row: Row) -> str:
+    fields = row.fields
+    types = fields.get("question_types")
+    if isinstance(types, list) and types:
+        return str(types[0])
+    return text_field(row.where, fields, "topic", "category") or "default"
+
+
+THRESHOLD = 0.5
+SOLVED = 0.999
+"""From this similarity on an answer counts as right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnlsRule:
+    """One way to compute ANLS.
+
+    Attributes:
+        name: Changes whenever a score can change.
+        raw_lengths: Whether lengths are those before normalisation.
+        keeps_half: Whether a similarity of exactly 0.5 counts.
+    """
+
+    name: str
+    raw_lengths: bool
+    keeps_half: bool
+
+
+RULES: Mapping[str, AnlsRule] = {
+    "official": AnlsRule(name="anls-rrc/1", raw_lengths=True, keeps_half=True),
+    "skillopt": AnlsRule(name="anls-paper/1", raw_lengths=False, keeps_half=False),
+}
+
+
+def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
+    """Return the similarity of two answers, from 0 to 1, under ``rule``."""
+    ours, theirs = _normalised(answer), _normalised(gold)
+    length = max(len(answer), len(gold)) if rule.raw_lengths else max(len(ours), len(theirs))
+    distance = Levenshtein.distance(ours, theirs)
+    # Whole numbers are compared, for 1 - d / n is not exact.
+    within = 2 * distance <= length if rule.keeps_half else 2 * distance < length
+    if not distance:
+        return 1.0
+    return 1.0 - distance / length if within else 0.0
+
+
+def _normalised(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def score(answer: str, golds: Sequence[str], rule: AnlsRule) -> Scored:
+    """Return the best similarity over the accepted answers as the soft score; the hard one is whether it is full."""
+    best = max((similarity(answer, gold, rule) for gold in golds), default=0.0)
+    return Scored(hard=float(best >= SOLVED), soft=best)
+
+
+def feedback(answer: str, golds: Sequence[str], best: float) -> str:
+    """Say in one line what was expected and how near the answer came."""
+    if best >= SOLVED:
+        return f"correct: {quoted(answer)}"
+    quotes = ", ".join(quoted(gold) for gold in golds)
+    return f"expected one of: {quotes}; the answer {quoted(answer)} has a similarity of {best:.2f}"
+
 
 _DETAILS = ("auto", "low", "high")
 

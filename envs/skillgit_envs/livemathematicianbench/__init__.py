@@ -2,26 +2,156 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
-from skillgit_envs.livemathematicianbench import items, scoring
-from skillgit_envs.livemathematicianbench.items import read_items
+from skillgit_envs.livemathematicianbench import scoring
 from skillgit_envs.packaged import PackagedEnvironment, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
+
+
+MOST_CHOICES = 26
+_MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
+_HINT = "skillgit envs livemathematicianbench lists the fields of an item"
+
+
+def read_items(files: Sequence[Path]) -> list[Item]:
+    """Return the items of data files.
+
+    Raises:
+        DataError: A row has no question, no choices or no right choice.
+    """
+    return read_each(files, lambda row, path: [_item(row, path)])
+
+
+def _item(row: Row, path: Path) -> Item:
+    fields = row.fields
+    mcq = fields.get("mcq", fields)
+    if not isinstance(mcq, Mapping):
+        raise DataError(f"{row.where}: 'mcq' is not an object", hint=_HINT)
+    question = _text(mcq, "question")
+    if not question:
+        raise DataError(f"{row.where} has no question", hint=_HINT)
+    choices, correct = _choices(row.where, mcq)
+    types = fields.get("theorem_type") or []
+    names = [types] if isinstance(types, str) else types
+    content = {
+        "question": question,
+        "choices": choices,
+        "correct": correct,
+        "theorem": _text(fields, "theorem"),
+        "sketch": _text(fields, "sketch"),
+        "types": [str(kind) for kind in names] if isinstance(names, list) else [],
+    }
+    return Item(
+        id=_identity(row, path), content=content, task_type=content["types"][0] if content["types"] else "default"
+    )
+
+
+def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
+    """Return all choices, in the order of the file, and the right one; it may stand apart from the others."""
+    entries = mcq.get("choices")
+    if not isinstance(entries, list) or not all(isinstance(choice, Mapping | str) for choice in entries):
+        raise DataError(f"{where} has no list of choices", hint=_HINT)
+    pairs = [
+        (_text(choice, "label"), _text(choice, "text")) if isinstance(choice, Mapping) else ("", choice.strip())
+        for choice in entries
+    ]
+    correct = _correct(mcq.get("correct_choice"), dict(pairs))
+    texts = [text for _, text in pairs]
+    if correct not in texts:
+        texts.insert(0, correct)
+    if not correct or not all(texts):
+        raise DataError(f"{where} does not say which choice is right, or has an empty one", hint=_HINT)
+    if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is no choice
+        raise DataError(f"{where} has choices that are equal, fewer than 2 or more than {MOST_CHOICES}", hint=_HINT)
+    return texts, correct
+
+
+def _correct(value: object, by_label: Mapping[str, str]) -> str:
+    if isinstance(value, Mapping):
+        return _text(value, "text") or by_label.get(_text(value, "label"), "")
+    return by_label.get(value.strip(), value.strip()) if isinstance(value, str) else ""
+
+
+def _text(fields: Mapping[str, object], key: str) -> str:
+    value = fields.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _identity(row: Row, path: Path) -> str:
+    """Return the id, or month and number, which identify an item of the monthly files."""
+    fields = row.fields
+    if identity := text_field(row.where, fields, "id"):
+        return identity
+    number = text_field(row.where, fields, "no")
+    match = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
+    month = text_field(row.where, fields, "month") or (match.group() if match else "")
+    if not number or not month:
+        raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
+    return f"{month}:{number}"
+
+
+EXAMPLE = Item(
+    id="example", content={"question": "question", "choices": ["one", "two"], "theorem": "theorem", "sketch": "sketch"}
+)
+"""An item whose prompt identifies how prompts are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownItem:
+    """What the target sees of an item.
+
+    Attributes:
+        shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
+        seed: Seed of their order.
+        theorem: Whether the theorem is shown.
+        sketch: Whether the sketch of its proof is shown.
+    """
+
+    shuffle: bool = True
+    seed: int = 42
+    theorem: bool = False
+    sketch: bool = False
+
+
+def arranged(item: Item, display: ShownItem) -> dict[str, str]:
+    """Return label to choice; the order depends on seed, item and choices alone."""
+    texts = cast("Sequence[str]", item.content["choices"])
+    if display.shuffle:
+        # A sort by digest, for the standard library does not promise that its shuffle stays the same.
+        texts = sorted(texts, key=lambda text: hashlib.sha256(f"{display.seed}:{item.id}:{text}".encode()).digest())
+    return dict(zip(ascii_uppercase, texts, strict=False))
+
+
+def question(item: Item, display: ShownItem) -> str:
+    """Return the user prompt."""
+    listing = "\n".join(f"{label}. {text}" for label, text in arranged(item, display).items())
+    extras = {"theorem": display.theorem, "sketch": display.sketch}
+    more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in extras.items() if use)
+    return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"
 
 
 class LiveMathematicianBench(PackagedEnvironment):
@@ -64,7 +194,7 @@ class LiveMathematicianBench(PackagedEnvironment):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._turns = self._replies()
-        self._shown = items.ShownItem(
+        self._shown = ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
             theorem=bool(self._options["use_theorem"]),
@@ -74,7 +204,7 @@ class LiveMathematicianBench(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        prompts = [self._prompt_file("system"), items.question(items.EXAMPLE, self._shown), AGAIN, self._turns]
+        prompts = [self._prompt_file("system"), question(EXAMPLE, self._shown), AGAIN, self._turns]
         return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
 
     def _load(self) -> Splits:
@@ -87,13 +217,14 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target for a label."""
-        question = items.question(item, self._shown)
-        return await until_answered(target, item.id, self._system(skill), question, max_turns=self._turns)
+        return await until_answered(
+            target, item.id, self._system(skill), question(item, self._shown), max_turns=self._turns
+        )
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the label, and say which choice is right."""
         del judge
-        choices = items.arranged(item, self._shown)
+        choices = arranged(item, self._shown)
         scores, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
         explanation = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
         return scores, "\n\n".join(filter(None, (feedback, *explanation)))

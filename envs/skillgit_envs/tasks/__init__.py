@@ -2,36 +2,197 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
-from skillgit.errors import ConfigError
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Trajectory
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.skill_folder import write_files
+from skillgit.plugin.splits import OPTIONS, check, data_files, load_splits
 from skillgit.sandbox import Limits, Mode
+from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.tools import NAMES, SandboxTools
 from skillgit_envs.packaged import PackagedEnvironment, option
-from skillgit_envs.tasks import prompt, rollout
+from skillgit_envs.tasks import prompt
 from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
 from skillgit_envs.tasks.checks.check import Sheet
 from skillgit_envs.tasks.checks.grading import graded
 from skillgit_envs.tasks.extraction import EXTRACTORS
-from skillgit_envs.tasks.items import load
+from skillgit_envs.tasks.prompt import listed, messages
 from skillgit_envs.tasks.reading import Reader
-from skillgit_envs.tasks.secrets import secrets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from skillgit.domain.evaluation import Scored
-    from skillgit.domain.leaks import Secrets
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
+    from skillgit.sandbox import Sandbox
+    from skillgit.sandbox.conversation import Conversation
+    from skillgit_envs.tasks.attachments import Attachments
     from skillgit_envs.tasks.checks.check import Fields
+
+
+SHIPPED = Path(__file__).parent / "data"
+
+
+def load(options: Mapping[str, str | float | bool], root: Path, reader: Reader) -> Splits:
+    """Return the items that ``options`` name; the ones that come with the environment if they name none.
+
+    Rows that have a ``split`` are divided by it, and no ratio counts.
+
+    Raises:
+        ConfigError: The options contradict each other.
+        DataError: The data cannot be used, or only some rows have a split.
+    """
+    whole, limit = str(options["data_path"]), int(options["limit"])
+    if whole and options["split_mode"] == "ratio" and limit >= 0:
+        items = reader.read(data_files(root / whole))
+        if reader.splits:
+            return {split: part[: limit or None] for split, part in _by_column(items, reader.splits).items()}
+    return load_splits(options, root, SHIPPED, reader.read)
+
+
+def _by_column(items: Sequence[Item], assignment: Mapping[str, Split]) -> Splits:
+    without = next((item.id for item in items if item.id not in assignment), "")
+    if without:
+        raise DataError(f"item {without} has no split, though others have", hint="give every row a split, or none")
+    splits: dict[Split, tuple[Item, ...]] = dict.fromkeys(Split, ())
+    for item in items:
+        splits[assignment[item.id]] += (item,)
+    return check(splits)
+
+
+TOOLS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "read": tuple(name for name in NAMES if name != "python"),
+    "python": NAMES,
+}
+"""What ``env.tools`` says, to the tools on offer."""
+
+
+class NoTools:
+    """A toolbox without tools."""
+
+    tools = ()
+
+    async def execute(self, call: object) -> str:
+        """Answer a call that nobody offered."""
+        del call
+        return "error: there are no tools"
+
+
+async def ask(item: Item, skill: Skill, target: Target, attachments: Attachments) -> Trajectory:
+    """Ask the target once.
+
+    Raises:
+        BackendError: The call failed for good.
+        EnvironmentFaultError: A file of the item cannot be read.
+    """
+    return _trajectory(item, await converse(target, messages(item, skill, attachments, "none"), NoTools(), 1))
+
+
+async def work(
+    item: Item,
+    skill: Skill,
+    target: Target,
+    attachments: Attachments,
+    *,
+    tools: str,
+    max_turns: int,
+    sandbox: Sandbox,
+    limits: Limits,
+) -> Trajectory:
+    """Let the target work with tools over the files of the item; what Python writes are the trajectory's products.
+
+    Raises:
+        BackendError: A call failed for good.
+        EnvironmentFaultError: The sandbox failed, or a file of the item cannot be read.
+    """
+    async with _laid_out(item, attachments) as folder:
+        toolbox = SandboxTools(sandbox=sandbox, documents=folder, offered=TOOLS[tools], limits=limits)  # type: ignore[arg-type]
+        conversation = await converse(target, messages(item, skill, attachments, tools), toolbox, max_turns)
+    return replace(_trajectory(item, conversation), products=toolbox.files)
+
+
+def _trajectory(item: Item, conversation: Conversation) -> Trajectory:
+    answer = EXTRACTORS[str(item.content["extract"])](conversation.text)
+    return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
+
+
+@asynccontextmanager
+async def _laid_out(item: Item, attachments: Attachments) -> AsyncIterator[Path | None]:
+    """Put the files of an item into a folder of their own; None if it has none."""
+    files = listed(item, "files")
+    if not files:
+        yield None
+        return
+    with TemporaryDirectory(prefix="skillgit-task-") as name:
+        folder = Path(name) / "files"
+        yield await asyncio.to_thread(_write, folder, {entry["name"]: attachments.read(entry) for entry in files})
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write ``files`` into the new folder ``folder`` and return its real path."""
+    write_files(folder, files)
+    # The user that jobs run as has to be able to look.
+    for path in (folder.parent, folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return folder.resolve()
+
+
+def secrets_in(item: Item, attachments: Attachments) -> Secrets:
+    """Return the secrets of ``item``; files that are no text hold none.
+
+    Raises:
+        EnvironmentFaultError: A file has gone or changed since the items were read.
+    """
+    checks = cast("Sequence[Fields]", item.content["checks"])
+    files = cast("Sequence[dict[str, str]]", item.content["files"])
+    sources = [entry for check in checks if check["type"] in {"python", "command"} for entry in check["files"]]
+    return Secrets(
+        answers=tuple(answer for check in checks for answer in _answers(check)),
+        inputs=(str(item.content["prompt"]), *_texts(files, attachments)),
+        checks=(*(text for check in checks for text in _criteria(check)), *_texts(sources, attachments)),
+    )
+
+
+def _answers(check: Fields) -> Iterator[str]:
+    if check["type"] == "choice":
+        yield from (check["choices"][label] for label in check["answers"])
+        return
+    yield from check.get("answers", ())
+    yield from (value if isinstance(value, str) else json.dumps(value) for value in check.get("fields", {}).values())
+    if "against" in check:
+        yield check["against"]
+
+
+def _criteria(check: Fields) -> Iterator[str]:
+    yield from check.get("criteria", ())
+    yield from (check[name] for name in ("pattern", "function") if name in check)
+    if "command" in check:
+        yield " ".join(check["command"])
+
+
+def _texts(entries: Sequence[Any], attachments: Attachments) -> Iterator[str]:
+    for entry in entries:
+        try:
+            yield attachments.read(entry).decode()
+        except UnicodeDecodeError:
+            continue
+
 
 _PROGRAMS = ("python", "command")
 
@@ -72,7 +233,7 @@ class Tasks(PackagedEnvironment):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._tools, self._turns = str(self._options["tools"]), int(self._options["max_turns"])
-        self._refuse_unknown(tools=rollout.TOOLS, scorer=KINDS, sandbox=tuple(Mode))
+        self._refuse_unknown(tools=TOOLS, scorer=KINDS, sandbox=tuple(Mode))
         if str(self._options["extract"]) not in {"", *EXTRACTORS}:
             raise ConfigError(f"env.extract is '{self._options['extract']}'", hint=f"known are {', '.join(EXTRACTORS)}")
         for name in ("max_turns", "check_timeout", "tool_timeout"):
@@ -128,9 +289,9 @@ class Tasks(PackagedEnvironment):
         """Let the target do the task."""
         attachments = self._reader.attachments
         if self._tools == "none":
-            return await rollout.ask(item, skill, target, attachments)
+            return await ask(item, skill, target, attachments)
         limits = self._limits("tool_timeout")
-        return await rollout.work(
+        return await work(
             item,
             skill,
             target,

@@ -105,7 +105,7 @@ def tui_command(
         require_terminal(session, "tui", instead="skillgit log")
     from skillgit.tui.start import reading_ahead  # noqa: PLC0415 - see the package
 
-    # nothing that is loaded from here on is garbage; skillgit.tui.terminal looks for some once the first screen stands
+    # nothing that is loaded from here on is garbage; skillgit.tui.theme looks for some once the first screen stands
     gc.disable()
     with reading_ahead(session.context, run) as reading:
         from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import

@@ -8,8 +8,7 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.change.fork import fork
-from skillgit.app.history.graph import in_order
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import LogRequest, in_order, log
 from skillgit.index.rows import LogRow
 from skillgit.store import refs
 

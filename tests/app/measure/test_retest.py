@@ -16,7 +16,8 @@ from skillgit.app.setup.plan import Bound
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
 from skillgit.plugin.backend import flatten
-from skillgit_backends.offline import backend, reader
+from skillgit_backends import offline
+from skillgit_backends.offline import reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ def other(monkeypatch) -> str:
         text = reader.complete(messages)
         return "I do not know." if len(flatten(messages)) % 3 == 0 else text
 
-    monkeypatch.setitem(backend._MODELS, "other", complete)
+    monkeypatch.setitem(offline._MODELS, "other", complete)
     return OTHER
 
 

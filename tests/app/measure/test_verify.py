@@ -23,7 +23,7 @@ from skillgit.domain.gate import GateRule
 from skillgit.domain.statistics import binomial_test
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.store.writer import RunWriter
-from skillgit_backends.offline import backend
+from skillgit_backends import offline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def test_an_honest_score_is_consistent(trained):
 
 
 def test_a_target_that_has_grown_worse_is_told(trained, monkeypatch):
-    monkeypatch.setitem(backend._MODELS, "reader", lambda _: "I do not know.")
+    monkeypatch.setitem(offline._MODELS, "reader", lambda _: "I do not know.")
     found, _ = verified(trained, "best", sample=20)
     verdict = found.verdict
     assert (verdict.word, verdict.measured, verdict.higher) == ("lower", 0.0, ())

@@ -12,7 +12,7 @@ from skillgit.engine.rendering import conversation, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
 from skillgit_envs.answer_tag import extract
-from skillgit_envs.searchqa.rollout import system_prompt, user_prompt
+from skillgit_envs.searchqa import system_prompt, user_prompt
 from skillgit_envs.searchqa.scoring import feedback
 
 if TYPE_CHECKING:

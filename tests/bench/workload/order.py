@@ -18,7 +18,8 @@ from skillgit.domain.early_stop import order
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate import GateRule
 from skillgit.engine.evaluate import WAVE
-from skillgit_envs.searchqa import rollout, scoring
+from skillgit_envs import searchqa
+from skillgit_envs.searchqa import scoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +87,7 @@ class _Planner:
         self._recording = recording
         self._plan = Plan()
         self._golds = {
-            rollout.user_prompt(item["question"], item["context"]): item
+            searchqa.user_prompt(item["question"], item["context"]): item
             for split in recording.items.values()
             for item in split
         }

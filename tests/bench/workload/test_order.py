@@ -13,7 +13,7 @@ from skillgit.domain.early_stop import EarlyStop, order
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate import GateRule
 from skillgit.engine.evaluate import WAVE
-from skillgit_envs.searchqa.rollout import user_prompt
+from skillgit_envs.searchqa import user_prompt
 
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
 ITEMS = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.alfworld.rollout import command_in
+from skillgit_envs.alfworld import command_in
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
-from skillgit_envs.alfworld import ALFWorld, games, items
+from skillgit_envs import alfworld
+from skillgit_envs.alfworld import ALFWorld, games
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def test_manifests_of_the_reference_are_read(tmp_path, monkeypatch):
 
 def test_a_changed_game_is_another_item_and_is_not_played(tmp_path):
     path = put(tmp_path, NAMES[0])
-    (before,) = items._of_folder(tmp_path, tmp_path)
+    (before,) = alfworld._of_folder(tmp_path, tmp_path)
     path.write_text(json.dumps({**GAME, "pddl_problem": "another"}))
-    (after,) = items._of_folder(tmp_path, tmp_path)
+    (after,) = alfworld._of_folder(tmp_path, tmp_path)
     assert before.digest != after.digest
     with pytest.raises(DataError, match="has changed since the run began"):
-        items.opening(before, tmp_path)
+        alfworld.opening(before, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
-from skillgit_envs.docvqa import DocVQA
-from skillgit_envs.docvqa.items import read_items
+from skillgit_envs.docvqa import DocVQA, read_items
 from skillgit_envs.docvqa.pages import Pages
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.docvqa.scoring import RULES, feedback, score, similarity
+from skillgit_envs.docvqa import RULES, feedback, score, similarity
 
 if TYPE_CHECKING:
     from pathlib import Path

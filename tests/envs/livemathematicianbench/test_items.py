@@ -8,8 +8,7 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
-from skillgit_envs.livemathematicianbench import LiveMathematicianBench
-from skillgit_envs.livemathematicianbench.items import ShownItem, arranged, question, read_items
+from skillgit_envs.livemathematicianbench import LiveMathematicianBench, ShownItem, arranged, question, read_items
 
 if TYPE_CHECKING:
     from pathlib import Path

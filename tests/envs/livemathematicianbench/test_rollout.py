@@ -10,8 +10,7 @@ from over_the_wire import events, train
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
 from skillgit.plugin.conformance import check_environment
-from skillgit_envs.livemathematicianbench import LiveMathematicianBench
-from skillgit_envs.livemathematicianbench.items import arranged
+from skillgit_envs.livemathematicianbench import LiveMathematicianBench, arranged
 
 if TYPE_CHECKING:
     from pathlib import Path

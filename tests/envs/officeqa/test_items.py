@@ -11,10 +11,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.conformance import check_environment
-from skillgit_envs.officeqa import OfficeQA
+from skillgit_envs.officeqa import OfficeQA, oracle_pages, read_items
 from skillgit_envs.officeqa.corpus import Corpus
-from skillgit_envs.officeqa.items import read_items
-from skillgit_envs.officeqa.rollout import oracle_pages
 from skillgit_envs.officeqa.scoring import fault
 
 ROW = {"uid": "U1", "question": "Total?", "answer": "36,495", "source_files": "b_02.txt", "difficulty": "easy"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.errors import DataError
-from skillgit_envs.searchqa.items import is_single_crawl, read_file
+from skillgit_envs.searchqa import is_single_crawl, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

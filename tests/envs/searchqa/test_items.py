@@ -9,8 +9,7 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
-from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.items import read_file
+from skillgit_envs.searchqa import SearchQA, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

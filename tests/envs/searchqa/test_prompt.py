@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.skill import Skill
-from skillgit_envs.searchqa.rollout import CONTEXT_CHARACTERS, fit, system_prompt, user_prompt
+from skillgit_envs.searchqa import CONTEXT_CHARACTERS, fit, system_prompt, user_prompt
 
 
 def skill(body: str) -> Skill:

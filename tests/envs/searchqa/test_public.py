@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import DataError
-from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.items import SOURCE, convert, read_file
+from skillgit_envs.searchqa import SOURCE, SearchQA, convert, read_file
 
 ROW = {"key": "k1", "question": "Which moon?", "context": "[DOC] Titan", "answers": ["Titan"], "labels": [{"end": [1]}]}
 

@@ -8,9 +8,8 @@ from spreadsheet_solutions import SOLUTIONS
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit_envs.spreadsheetbench import SpreadsheetBench
+from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks
 from skillgit_envs.spreadsheetbench.cases import book
-from skillgit_envs.spreadsheetbench.items import WorkbookTasks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from spreadsheet_solutions import workbook
 
 from skillgit.errors import SandboxError
 from skillgit.sandbox import Sandbox
-from skillgit_envs.spreadsheetbench.program import find_program, run
+from skillgit_envs.spreadsheetbench.rollout import find_program, run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,8 +1,10 @@
 """From a recipe to a game: what lies where is drawn, written as a PDDL problem and joined with ALFWorld's grammar."""
 
 # mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -11,12 +13,12 @@ import alfworld
 from alfworld.gen import constants, goal_library
 
 from skillgit_envs.alfworld.generator.recipe import GENERATOR
-from skillgit_envs.alfworld.generator.rooms import ROOMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit_envs.alfworld.generator.recipe import Recipe
+
 
 _ABILITIES = {"Cleanable": "cleanable", "Heatable": "heatable", "Coolable": "coolable"}
 _NEEDED = {
@@ -157,3 +159,48 @@ def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> I
     for name, ability in _ABILITIES.items():
         if kind in constants.VAL_ACTION_OBJECTS[name]:
             yield f"({ability} {id_})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A room.
+
+    Attributes:
+        receptacles: Kind of receptacle to how many there are.
+        clutter: Kinds of objects that lie about besides those that the task is about.
+        lamps: Where a lamp may stand.
+    """
+
+    receptacles: dict[str, int]
+    clutter: tuple[str, ...]
+    lamps: tuple[str, ...] = ()
+
+
+def _room(receptacles: str, clutter: str, lamps: str = "") -> Room:
+    kinds = receptacles.split()
+    counts = {kind: int(count) for kind, count in zip(kinds[::2], kinds[1::2], strict=True)}
+    return Room(receptacles=counts, clutter=tuple(clutter.split()), lamps=tuple(lamps.split()))
+
+
+ROOMS = {
+    "kitchen": _room(
+        "Cabinet 5 CounterTop 2 Drawer 3 DiningTable 1 Fridge 1 GarbageCan 1 Microwave 1 Shelf 1 SinkBasin 1 "
+        "StoveBurner 2",
+        "Fork Kettle Pan PepperShaker Spatula SoapBottle",
+    ),
+    "bathroom": _room(
+        "Cabinet 4 CounterTop 1 Drawer 3 GarbageCan 1 HandTowelHolder 1 Shelf 1 SinkBasin 1 Toilet 1 "
+        "ToiletPaperHanger 1",
+        "Candle HandTowel SprayBottle ToiletPaper",
+    ),
+    "bedroom": _room(
+        "Bed 1 Desk 1 Drawer 6 Dresser 1 GarbageCan 1 Safe 1 Shelf 3 SideTable 2",
+        "CD KeyChain Pencil Pillow Statue",
+        "Desk SideTable Dresser",
+    ),
+    "livingroom": _room(
+        "ArmChair 2 Cabinet 3 CoffeeTable 1 Drawer 3 GarbageCan 1 Shelf 2 SideTable 2 Sofa 1",
+        "CreditCard Newspaper RemoteControl TissueBox Vase",
+        "SideTable CoffeeTable",
+    ),
+}

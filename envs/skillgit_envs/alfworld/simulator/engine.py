@@ -8,8 +8,10 @@ Transcripts stay the same byte by byte; a test compares them.
 
 # mypy: disable-error-code="import-untyped"
 # ruff: noqa: ANN401 - TextWorld has no types
+
 from __future__ import annotations
 
+import ast
 import copy
 import hashlib
 import os
@@ -24,11 +26,10 @@ from textworld.envs.pddl import logic, textgen
 from textworld.envs.pddl.pddl import PddlEnv
 from textworld.logic import Rule
 
-from skillgit_envs.alfworld.simulator.expressions import compiled
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
 
 _parse_symbols = textgen._parse_and_convert  # noqa: SLF001 - there is no other place to remember what it parses
 _parse_logic = logic._parse_and_convert  # noqa: SLF001
@@ -125,3 +126,44 @@ def _copied_symbols(value: Any) -> Any:
 def _derived(symbol: Any, context: Mapping[str, Any] | None = None) -> list[Any]:
     variables = (context or symbol.context)["variables"]
     return [textgen.TerminalSymbol(compiled(symbol.expression)(variables))]
+
+
+ATTRIBUTES = frozenset({"name", "id", "type", "definite", "indefinite", "adj", "noun", "desc"})
+"""What an expression may ask of an entity."""
+
+
+class ExpressionError(Exception):
+    """An expression that is not understood, and therefore not evaluated."""
+
+
+@lru_cache(maxsize=1024)
+def compiled(expression: str) -> Callable[[Mapping[str, Any]], Any]:
+    """Return what evaluates ``expression`` with variables.
+
+    Raises:
+        ExpressionError: It is more than names, attributes, texts, ``+`` and ``or``.
+    """
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise ExpressionError(f"'{expression}' is no expression") from error
+    return _compiled(tree.body, expression)
+
+
+def _compiled(node: ast.expr, expression: str) -> Callable[[Mapping[str, Any]], Any]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        value = node.value
+        return lambda _: value
+    if isinstance(node, ast.Name):
+        name = node.id
+        return lambda variables: variables[name]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in ATTRIBUTES:
+        owner, attribute = node.value.id, node.attr
+        return lambda variables: getattr(variables[owner], attribute)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        first, second = _compiled(node.left, expression), _compiled(node.right, expression)
+        return lambda variables: first(variables) + second(variables)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        options = [_compiled(value, expression) for value in node.values]
+        return lambda variables: next((result for option in options if (result := option(variables))), "")
+    raise ExpressionError(f"'{expression}' is more than a game's grammar may say")
