@@ -7,6 +7,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+from skillgit.app.history.live import Standing
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.screens.live import LiveScreen
 
@@ -52,6 +53,10 @@ class TrainerProcess:
         """Say whether it has ended."""
         return self.code is not None
 
+    def wait(self) -> None:
+        """Wait for its end, which is moments away once its run has ended."""
+        self._process.wait()
+
     def output(self) -> tuple[bytes, bytes]:
         """Return what it wrote to stdout and to stderr."""
         self._said.seek(0)
@@ -68,4 +73,9 @@ def watch(context: Context, trainer: TrainerProcess, *, unicode: bool) -> str:
         return screens[0]
 
     SkillgitApp(context, opening=opening, unicode=unicode).run()
-    return screens[0].run_name if screens else ""
+    if not screens:
+        return ""
+    look = screens[0].look
+    if look is not None and look.standing is Standing.ENDED:
+        trainer.wait()
+    return screens[0].run_name
