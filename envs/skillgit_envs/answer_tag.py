@@ -13,6 +13,9 @@ def extract(reply: str, tag: str = "answer") -> str:
     Args:
         reply: What the model said.
         tag: The name of the tag, in whichever case.
+
+    >>> extract('It is in the title. <answer>Paris</answer>')
+    'Paris'
     """
     answer = in_tag(reply, tag)
     if answer is not None:

@@ -109,6 +109,9 @@ def address_of(
         origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
         number: Which intervention of the run it is; 0 for everything else.
         at: The version that the run is at with it.
+
+    >>> str(address_of(EventKind.REJECTED, run='demo', step=4))
+    'demo/r4'
     """
     counts = _kind_of(kind, origin, number)
     match counts:
@@ -140,7 +143,13 @@ def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
 
 
 def parse(text: str) -> Address | None:
-    """Return the address that ``text`` writes; None if it writes none."""
+    """Return the address that ``text`` writes; None if it writes none.
+
+    >>> parse('demo/v7')
+    Address(kind=<AddressKind.VERSION: 'v'>, number=7, run='demo')
+    >>> str(parse('s4')), parse('nonsense')
+    ('s4', None)
+    """
     match = _ADDRESS.fullmatch(text)
     if match is None:
         return None

@@ -128,6 +128,9 @@ class Caps:
         max_calls: Model calls.
         max_tokens: Tokens, in and out.
         max_usd: US dollars.
+
+    >>> Caps(max_calls=100, max_usd=2.5).exceeded_by(Cost(calls=80, usd=3.1))
+    'max_usd'
     """
 
     max_calls: int | None = None

@@ -132,9 +132,18 @@ class _RefusedError(Exception):
 
 
 def apply(skill: Skill, edits: Iterable[Edit]) -> Application:
-    """Apply ``edits`` in order, each to the result of the ones before it.
+    r"""Apply ``edits`` in order, each to the result of the ones before it.
 
     Never raises for a bad edit: it is reported with its status, and the text stays as it was.
+
+    >>> from skillgit.domain.untrusted.text import clean
+    >>> skill = Skill(name="search", files={"SKILL.md": b"- Read the question.\n"})
+    >>> edit = Edit(op=Op.APPEND, content=clean("- Answer with a name."))
+    >>> result = apply(skill, [edit, Edit(op=Op.DELETE, anchor=clean("Never."))])
+    >>> result.skill.files["SKILL.md"]
+    b'- Read the question.\n- Answer with a name.\n'
+    >>> [report.status.value for report in result.reports]
+    ['applied', 'anchor-missing']
     """
     reports: list[EditReport] = []
     for edit in edits:
@@ -284,7 +293,11 @@ def _is_list_item(text: str) -> bool:
 
 
 def normalised(text: str) -> str:
-    """Return ``text`` without list bullets, case and differences in white space, for finding repetitions."""
+    """Return ``text`` without list bullets, case and differences in white space, for finding repetitions.
+
+    >>> normalised('-  Read  the Question.')
+    'read the question'
+    """
     without_bullet = re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", text.strip())
     return " ".join(without_bullet.casefold().split()).rstrip(" .;:,")
 

@@ -166,7 +166,7 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first secret that ``text`` quotes.
 
     A long secret text is quoted by eight of its words in a row. An answer is quoted if its words are in a row in
-    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and does not be in
+    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and is not in
     ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
     counts only next to three telling words of the item's own question, or all of them if it has but two.
 
@@ -174,6 +174,12 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
         index: The secrets.
         text: What a candidate would add.
         base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
+
+    >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium?',))
+    >>> index = build_index([('q1', Split.TRAIN, secrets)])
+    >>> find_leak(index, '- The answer is often Marie Curie.', base='').kind.value
+    'answer'
+    >>> find_leak(index, '- Answer with a full name.', base='')
     """
     tokens = words(text)
     allowed_words = words(base)

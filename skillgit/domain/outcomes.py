@@ -38,6 +38,9 @@ def exact(value: float) -> Fraction:
     That is the simple fraction that the float differs from by rounding alone, such as 7/10 for ``0.7``, 1/3 for
     ``1 / 3`` and 3/10 for ``0.1 + 0.2``; where none has a denominator up to a million, it is the shortest decimal.
     Equal floats give equal fractions, and a greater one never a smaller fraction.
+
+    >>> exact(0.1 + 0.2), exact(1 / 3)
+    (Fraction(3, 10), Fraction(1, 3))
     """
     simple = Fraction(value).limit_denominator(_SIMPLE)
     return simple if abs(float(simple) - value) < _ROUNDING else Fraction(repr(value))

@@ -142,12 +142,17 @@ def slow_guidance(text: str) -> SkillText:
 
 
 def with_slow_guidance(text: str, guidance: SkillText) -> str:
-    """Return ``text`` with the slow region set to ``guidance``; every other character stays as it was.
+    r"""Return ``text`` with the slow region set to ``guidance``; every other character stays as it was.
 
     A region that is missing is added at the end. Empty guidance leaves an empty region in place.
 
     Raises:
         SkillError: ``guidance`` contains a region marker.
+
+    >>> from skillgit.domain.untrusted.text import clean
+    >>> text = with_slow_guidance('# Search\n', clean('Answer in few words.'))
+    >>> slow_guidance(text)
+    'Answer in few words.'
     """
     if has_marker(guidance):
         raise SkillError("slow guidance contains a region marker", hint="write the guidance without HTML comments")
@@ -180,7 +185,7 @@ def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """An Agent Skills folder as a value.
+    r"""An Agent Skills folder as a value.
 
     Wherever it comes from, its name and the paths of its files are ``TreePath``: they can be joined to a folder.
 
@@ -191,6 +196,10 @@ class Skill:
 
     Raises:
         SkillError: It has no ``SKILL.md`` in UTF-8, or a name that is no path.
+
+    >>> skill = Skill(name='search', files={'SKILL.md': b'# Search\n', 'notes/units.md': b'km\n'})
+    >>> list(skill.files)
+    ['SKILL.md', 'notes/units.md']
     """
 
     name: str

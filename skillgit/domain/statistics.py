@@ -30,6 +30,9 @@ def sign_test(fixes: int, breaks: int) -> float:
     """Return the one-sided exact sign-test p-value: P(X >= fixed) for X ~ Binomial(fixed + broken, 1/2).
 
     This is the exact form of McNemar's test for paired pass/fail outcomes; without changes it is 1.
+
+    >>> sign_test(fixes=8, breaks=1)
+    0.01953125
     """
     n = fixes + breaks
     return float(sum(comb(n, k) for k in range(fixes, n + 1)) / 2**n)
@@ -102,7 +105,12 @@ def _chance(group: int) -> bytes:
 
 
 def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval of a share of ``n`` items; (0, 1) for none."""
+    """Return the Wilson score interval of a share of ``n`` items; (0, 1) for none.
+
+    >>> low, high = wilson_interval(0.7, 40)
+    >>> f'{low:.2f} to {high:.2f}'
+    '0.55 to 0.82'
+    """
     if n <= 0:
         return 0.0, 1.0
     z = _quantile(confidence)

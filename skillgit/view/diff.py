@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from skillgit.domain.text_diff import Sign, detailed
-from skillgit.domain.unified import read
+from skillgit.domain.text_diff import Sign
 from skillgit.domain.untrusted.text import visible
 from skillgit.view.items import counted, differing, headline, length
 from skillgit.view.screen import Style
@@ -116,14 +115,6 @@ def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
         yield SAME
     for file in diff.files:
         yield ""
-        yield from _file(file, screen)
-
-
-def of_patch(patch: str, screen: Screen) -> Iterator[str]:
-    """Yield the files and hunks of what git printed without colour, a blank line between two files."""
-    for number, file in enumerate(detailed(read(patch))):
-        if number:
-            yield ""
         yield from _file(file, screen)
 
 

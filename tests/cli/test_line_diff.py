@@ -2,13 +2,10 @@ from __future__ import annotations
 
 import re
 
-import diff_sample as sample
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, detailed
-from skillgit.domain.unified import read
-from skillgit.view import diff
 from skillgit.view import diff as side_by_side
 from skillgit.view.screen import Screen
 from skillgit.view.text import painted, visible_line, width
@@ -62,11 +59,3 @@ def test_without_spans_and_without_colour_text_stays_as_it_is():
     assert visible_line(line, COLOUR) == ("plain", ())
     assert painted(line, "plain", (), Screen()) == "plain"
     assert painted(line, "plain", (), COLOUR) == "\x1b[32mplain\x1b[m"
-
-
-def test_what_git_printed_is_shown_without_its_plumbing():
-    shown = [unpainted(line) for line in diff.of_patch(sample.PATCH, COLOUR)]
-    assert shown[:3] == ["skills/searchqa/SKILL.md   +3 -3", "@@ -8,11 +8,11 @@ ## Verify units", "  ## Verify units"]
-    assert shown[-4:] == ["", "skills/searchqa/run.sh", "old mode 100644", "new mode 100755"]
-    assert list(diff.of_patch("", COLOUR)) == []
-    assert len(read(sample.PATCH)) == 2

@@ -36,6 +36,9 @@ def label_of(answer: str, choices: Mapping[str, str]) -> str:
     Args:
         answer: The final answer.
         choices: Label to text.
+
+    >>> label_of('The answer is (B).', {'A': 'even', 'B': 'odd'})
+    'B'
     """
     bare = _undressed(answer)
     for text in dict.fromkeys((bare, _undressed(_last_line(answer)))):

@@ -33,6 +33,11 @@ def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
         gold: The accepted one.
         scorer: One of :data:`SCORERS`; the official one knows right and wrong only.
         tolerance: The greatest relative error of a number for the official one.
+
+    >>> score('It was 12.5 million.', '12.5 million', 'official', 0.01).hard
+    1.0
+    >>> score('13 million', '12.5 million', 'official', 0.01).hard
+    0.0
     """
     if scorer == "official":
         right = float(not fault(answer, gold, tolerance))

@@ -33,13 +33,21 @@ def normalise(text: str) -> str:
 
 
 def exact_match(answer: str, gold: str) -> bool:
-    """Say whether two answers are the same."""
+    """Say whether two answers are the same.
+
+    >>> exact_match('The Beatles!', 'beatles')
+    True
+    """
     ours, theirs = normalise(answer), normalise(gold)
     return ours == theirs if ours and theirs else answer.strip().casefold() == gold.strip().casefold() != ""
 
 
 def f1(answer: str, gold: str) -> float:
-    """Return the harmonic mean of precision and recall of the answer's words."""
+    """Return the harmonic mean of precision and recall of the answer's words.
+
+    >>> round(f1('John Lennon of Liverpool', 'John Lennon'), 3)
+    0.667
+    """
     if exact_match(answer, gold):
         return 1.0
     ours, theirs = normalise(answer).split(), normalise(gold).split()

@@ -125,7 +125,11 @@ READINGS: Mapping[str, Callable[[str, str], list[Area]]] = {
 
 
 def answer_cells(position: str) -> list[Area]:
-    """Return the areas that were meant; none if that cannot be told."""
+    """Return the areas that were meant; none if that cannot be told.
+
+    >>> answer_cells("'Sheet1'!B2:C4")
+    [Area(sheet='Sheet1', left=2, top=2, right=3, bottom=4)]
+    """
     try:
         return lenient(position, "")
     except UnreadablePositionError:
@@ -133,7 +137,11 @@ def answer_cells(position: str) -> list[Area]:
 
 
 def column_name(number: int) -> str:
-    """Return the letters of a column."""
+    """Return the letters of a column.
+
+    >>> column_name(28)
+    'AB'
+    """
     letters = ""
     while number > 0:
         number, rest = divmod(number - 1, _ALPHABET)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from skillgit.app.format.frontmatter import Head
     from skillgit.app.format.rules import Fault
     from skillgit.app.place.context import Context
-    from skillgit.domain.skill import Skill
 
 
 LOWER = "skill.md"
@@ -231,11 +230,6 @@ def lint(context: Context, words: Sequence[str] = ()) -> Linted:
         SkillError: A folder or a file cannot be read.
     """
     return Linted(skills=tuple(skill for word in words or (".",) for skill in _named(context, word)))
-
-
-def faults_of(skill: Skill) -> tuple[Fault, ...]:
-    """Return where ``skill`` breaks a rule of Agent Skills."""
-    return check_folder(skill.name, skill.files)
 
 
 def _named(context: Context, word: str) -> list[LintedSkill]:

@@ -61,6 +61,16 @@ class Policy(ABC):
         name: What configurations and trailers call it: letters, digits and hyphens.
         terms: The fields of :class:`Terms` that it looks at; verdicts record these.
         wants_gain: Whether a candidate has to score higher; the steps of a run ask for that.
+
+    >>> class TwoToOne(Policy):
+    ...     name = 'two-to-one'
+    ...     def accepts(self, comparison):
+    ...         return comparison.fixed >= 2 * comparison.broken
+    ...     def wants(self, terms):
+    ...         return 'two items fixed for each that breaks'
+    >>> gains = {'total': 3, 'scale': 1, 'count': 40, 'fixed': 5, 'broken': 2}
+    >>> TwoToOne().accepts(Comparison(**gains, terms=Terms(), p_value=lambda: 0.23, counts_decide=True))
+    True
     """
 
     name: ClassVar[str]

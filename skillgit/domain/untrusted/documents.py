@@ -41,6 +41,9 @@ def object_in(reply: str) -> dict[str, Any]:
     Raises:
         SeveralObjectsError: It holds several that differ.
         DocumentError: It holds none, or one beyond a limit of this module.
+
+    >>> object_in('Here it is: {"edits": []} as asked.')
+    {'edits': []}
     """
     objects: list[dict[str, Any]] = []
     for candidate in _FENCE.findall(reply) or [""]:

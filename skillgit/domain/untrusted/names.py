@@ -52,6 +52,9 @@ class TreePath(str):
 
     Raises:
         UnsafeNameError: It could mean another place, another file or no file on some system.
+
+    >>> TreePath('notes/units.md')
+    'notes/units.md'
     """
 
     __slots__ = ()
@@ -120,7 +123,13 @@ def clashes(names: Iterable[str]) -> Iterator[str]:
 
 
 def path_fault(path: str) -> str:
-    """Return why ``path`` cannot be the path of a file; empty if it can."""
+    """Return why ``path`` cannot be the path of a file; empty if it can.
+
+    >>> path_fault('../outside.md')
+    'it leads out of its folder'
+    >>> path_fault('notes/units.md')
+    ''
+    """
     if path.startswith("/"):
         return "it is absolute"
     if len(path.encode(errors="replace")) > PATH_BYTES:
