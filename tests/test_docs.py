@@ -83,6 +83,13 @@ def test_a_relative_link_leads_somewhere(path: Path):
             assert anchor in anchors(found), link
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_a_source_file_that_is_named_exists(path: Path):
+    names = re.findall(r"`((?:\w+/)+\w+\.py)`", path.read_text(encoding="utf-8"))
+    rooms = {name.partition("/")[0] for name in names} & {folder.name for folder in (ROOT / "skillgit").iterdir()}
+    assert [name for name in names if name.partition("/")[0] in rooms and not (ROOT / "skillgit" / name).exists()] == []
+
+
 def test_the_changelog_keeps_its_form():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
