@@ -8,32 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import assert_never
 
-from skillgit.domain.kinds import EventKind
-
-
-class AddressKind(StrEnum):
-    """What an address begins with; ``END`` is all of it."""
-
-    VERSION = "v"
-    """The event that made a version."""
-    REJECTED = "r"
-    """The candidate that a step proposed and the gate refused."""
-    SKIPPED = "s"
-    """A step that had no candidate to measure."""
-    REFLECTION = "m"
-    """The reflection on an epoch, refused or without a candidate."""
-    INTERVENTION = "i"
-    """What a person asked for and the gate refused."""
-    GUIDANCE = "e"
-    """The slow update that was proposed at the end of an epoch."""
-    BASELINE = "b"
-    """The measurement of a version that a person wrote."""
-    END = "end"
-    """The end of the run."""
-
+from skillgit.domain.kinds import AddressKind, EventKind
 
 _NUMBERED = "".join(kind for kind in AddressKind if kind is not AddressKind.END)
 _INTERVENED = r"r[0-9]+-[a-z-]+-(?P<intervention>[0-9]{1,15})"
@@ -71,19 +48,6 @@ class Address:
         return self.label if self.run == run else str(self)
 
 
-_KINDS: dict[EventKind, AddressKind] = {
-    EventKind.RUN_STARTED: AddressKind.VERSION,
-    EventKind.ACCEPTED: AddressKind.VERSION,
-    EventKind.REJECTED: AddressKind.REJECTED,
-    EventKind.SKIPPED: AddressKind.SKIPPED,
-    EventKind.SLOW_PROPOSED: AddressKind.GUIDANCE,
-    EventKind.SLOW_MERGED: AddressKind.VERSION,
-    EventKind.REVERTED: AddressKind.VERSION,
-    EventKind.EDITED: AddressKind.VERSION,
-    EventKind.MEASURED: AddressKind.BASELINE,
-    EventKind.RUN_FINISHED: AddressKind.END,
-}
-"""The kind of an event to that of its address, but for what a reflection or a person proposed and came to nothing."""
 _META = "meta"
 
 
@@ -133,7 +97,7 @@ def address_of(
 
 
 def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    address_kind = _KINDS[kind]
+    address_kind = kind.traits.address
     if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
         if origin == _META:
             return AddressKind.REFLECTION

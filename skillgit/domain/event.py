@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from skillgit.domain.address import Address, address_of
 
@@ -109,6 +109,8 @@ class RunStarted(_Event):
         cost: What the baseline cost.
     """
 
+    kind = EventKind.RUN_STARTED
+
     config: str
     splits: str
     environment: str
@@ -172,6 +174,8 @@ class _Proposed(_Event):
 class Accepted(_Proposed):
     """A candidate became version ``version``."""
 
+    kind = EventKind.ACCEPTED
+
     version: int
 
 
@@ -179,10 +183,14 @@ class Accepted(_Proposed):
 class Rejected(_Proposed):
     """A candidate was refused, or the gate could not decide; it stands on a side branch."""
 
+    kind = EventKind.REJECTED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped(_Event):
     """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why."""
+
+    kind = EventKind.SKIPPED
 
     step: int
     patch: PatchCounts
@@ -208,6 +216,8 @@ class SlowProposed(_Event):
         cost: What it cost.
     """
 
+    kind = EventKind.SLOW_PROPOSED
+
     step: int
     base: int
     guidance: SkillText
@@ -226,6 +236,8 @@ class SlowMerged(_Event):
 
     Its score is that of the proposal. A merge that no gate decided on may have inherited it, unmeasured, from its base.
     """
+
+    kind = EventKind.SLOW_MERGED
 
     step: int
     version: int
@@ -250,6 +262,8 @@ class Reverted(_Event):
         models: The models; nameless if none was asked.
         cost: What measuring it cost.
     """
+
+    kind = EventKind.REVERTED
 
     step: int
     version: int
@@ -276,6 +290,8 @@ class Edited(_Event):
         author: Who made the commit.
         changes: The changed lines of the text.
     """
+
+    kind = EventKind.EDITED
 
     step: int
     version: int
@@ -306,6 +322,8 @@ class Measured(_Event):
         cost: What it cost.
     """
 
+    kind = EventKind.MEASURED
+
     step: int
     version: int
     evaluation: EvaluationSummary
@@ -329,6 +347,8 @@ class RunFinished(_Event):
         cost: What the final evaluation cost.
     """
 
+    kind = EventKind.RUN_FINISHED
+
     step: int
     outcome: RunOutcome
     evaluations: tuple[EvaluationSummary, ...] = ()
@@ -345,24 +365,13 @@ Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited
 """The events that make a version."""
 
-KIND_OF: dict[type[Event], EventKind] = {
-    RunStarted: EventKind.RUN_STARTED,
-    Accepted: EventKind.ACCEPTED,
-    Rejected: EventKind.REJECTED,
-    Skipped: EventKind.SKIPPED,
-    SlowProposed: EventKind.SLOW_PROPOSED,
-    SlowMerged: EventKind.SLOW_MERGED,
-    Reverted: EventKind.REVERTED,
-    Edited: EventKind.EDITED,
-    Measured: EventKind.MEASURED,
-    RunFinished: EventKind.RUN_FINISHED,
-}
+KIND_OF: dict[type[Event], EventKind] = {event_class: event_class.kind for event_class in get_args(Event)}
 """Every class of events and its kind; all but that of an edit are in trailers."""
 
 
 def event_kind(event: Event) -> EventKind:
     """Return the event's kind."""
-    return KIND_OF[type(event)]
+    return event.kind
 
 
 def event_step(event: Event) -> int:
@@ -373,6 +382,11 @@ def event_step(event: Event) -> int:
 def event_origin(event: Event) -> Origin:
     """Return where the candidate of ``event`` comes from; a step for events without one."""
     return event.origin if isinstance(event, Accepted | Rejected | Skipped) else Origin.STEP
+
+
+def event_number(event: Event) -> int:
+    """Return which intervention of its run ``event`` is, counted from 1; 0 if it is none."""
+    return event.number if isinstance(event, Accepted | Rejected) else 0
 
 
 def version_of(event: Event) -> int | None:
@@ -389,6 +403,6 @@ def event_address(event: Event) -> Address:
         step=event_step(event),
         epoch=event.epoch,
         origin=event_origin(event).value,
-        number=event.number if isinstance(event, Accepted | Rejected) else 0,
+        number=event_number(event),
         at=event.version if isinstance(event, Measured) else 0,
     )

@@ -1,8 +1,66 @@
-"""The kinds of events, for those who read them from the index and need no event."""
+"""The kinds of events, and what holds for all events of a kind; those who read the index have no more than that."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum
+
+
+class AddressKind(StrEnum):
+    """What an address begins with; ``END`` is all of it."""
+
+    VERSION = "v"
+    """The event that made a version."""
+    REJECTED = "r"
+    """The candidate that a step proposed and the gate refused."""
+    SKIPPED = "s"
+    """A step that had no candidate to measure."""
+    REFLECTION = "m"
+    """The reflection on an epoch, refused or without a candidate."""
+    INTERVENTION = "i"
+    """What a person asked for and the gate refused."""
+    GUIDANCE = "e"
+    """The slow update that was proposed at the end of an epoch."""
+    BASELINE = "b"
+    """The measurement of a version that a person wrote."""
+    END = "end"
+    """The end of the run."""
+
+
+class Branch(Enum):
+    """The branches of a run, on which commits of its events are."""
+
+    LINE = "its accepted line"
+    SIDE = "one for each candidate that was refused"
+    SLOW = "the one of slow updates"
+
+
+class Rank(IntEnum):
+    """The place of an event among those of its version and step."""
+
+    MADE, MEASURED, REJECTED, SKIPPED, META, SLOW, FINISHED, INTERVENED = range(8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What holds for all events of a kind.
+
+    Attributes:
+        address: What the number in their address counts, if they are of the step itself: neither a reflection on the
+            epoch nor an intervention.
+        rank: Where they stand in the history, if they are of the step itself.
+        prefix: How the subject of their commit begins, if nothing in the event says it.
+        branch: Which branch their commits are on.
+        has_outcomes: Whether their evidence holds outcomes of items of the selection split.
+        keeps_text: Whether the skill in their commit is that of the commit before.
+    """
+
+    address: AddressKind
+    rank: Rank
+    prefix: str
+    branch: Branch = Branch.LINE
+    has_outcomes: bool = False
+    keeps_text: bool = False
 
 
 class EventKind(StrEnum):
@@ -18,3 +76,30 @@ class EventKind(StrEnum):
     EDITED = "edited"
     MEASURED = "measured"
     RUN_FINISHED = "run-finished"
+
+    @property
+    def traits(self) -> Traits:
+        """What holds for all events of the kind."""
+        return _TRAITS[self]
+
+
+_TRAITS = {
+    EventKind.RUN_STARTED: Traits(
+        address=AddressKind.VERSION, rank=Rank.MADE, prefix="run", has_outcomes=True, keeps_text=True
+    ),
+    EventKind.ACCEPTED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="skill", has_outcomes=True),
+    EventKind.REJECTED: Traits(
+        address=AddressKind.REJECTED, rank=Rank.REJECTED, prefix="skill", branch=Branch.SIDE, has_outcomes=True
+    ),
+    EventKind.SKIPPED: Traits(address=AddressKind.SKIPPED, rank=Rank.SKIPPED, prefix="skip", keeps_text=True),
+    EventKind.SLOW_PROPOSED: Traits(
+        address=AddressKind.GUIDANCE, rank=Rank.SLOW, prefix="slow", branch=Branch.SLOW, has_outcomes=True
+    ),
+    EventKind.SLOW_MERGED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="slow"),
+    EventKind.REVERTED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="restore", has_outcomes=True),
+    EventKind.EDITED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="edit"),
+    EventKind.MEASURED: Traits(
+        address=AddressKind.BASELINE, rank=Rank.MEASURED, prefix="measure", has_outcomes=True, keeps_text=True
+    ),
+    EventKind.RUN_FINISHED: Traits(address=AddressKind.END, rank=Rank.FINISHED, prefix="run", keeps_text=True),
+}

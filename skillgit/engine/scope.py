@@ -6,11 +6,10 @@ it would have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from skillgit.domain.event import (
     Accepted,
-    Edited,
     Measured,
     Origin,
     Rejected,
@@ -18,8 +17,8 @@ from skillgit.domain.event import (
     RunFinished,
     RunStarted,
     Skipped,
-    SlowMerged,
     SlowProposed,
+    event_address,
 )
 
 if TYPE_CHECKING:
@@ -76,10 +75,8 @@ def event_scope(event: Event) -> str:
             return intervention_scope(event.run, Origin.RESTORE, event.version)
         case RunFinished():
             return finish_scope(event.run)
-        case SlowMerged() | Edited():
-            return ""
         case _:
-            assert_never(event)
+            return str(event_address(event)) if hasattr(event, "cost") else ""
 
 
 def _candidate_scope(event: Accepted | Rejected | Skipped) -> str:

@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 NEEDED = (SELECTION, CONFIG, SPLITS, ENVIRONMENT)
 """The files of an evidence tree that the index reads."""
-WITH_OUTCOMES = (
-    EventKind.RUN_STARTED,
-    EventKind.ACCEPTED,
-    EventKind.REJECTED,
-    EventKind.SLOW_PROPOSED,
-    EventKind.REVERTED,
-    EventKind.MEASURED,
-)
+WITH_OUTCOMES = tuple(kind for kind in EventKind if kind.traits.has_outcomes)
 """The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str]

@@ -9,27 +9,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Gauge
+from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event import (
     NOBODY,
     Accepted,
     Edited,
     Event,
-    Inherited,
+    Gated,
     Measured,
     Models,
     Rejected,
     Reverted,
     RunFinished,
     RunStarted,
-    Skipped,
     SlowMerged,
     SlowProposed,
     event_kind,
     event_origin,
+    version_of,
 )
 from skillgit.errors import InvariantError
 from skillgit.index.schema import AMOUNTS
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.cost import CostPart
-    from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Change, EditRecord, PatchCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.order import OrderKey
@@ -152,45 +151,23 @@ def _check_run(run: str, records: Iterable[Recorded]) -> None:
 
 
 def _parts(event: Event) -> _Parts:
-    match event:
-        case RunStarted():
-            return _Parts(version=0, evaluations=_measured(event.evaluation))
-        case Accepted() | Rejected():
-            old_lines, new_lines = _texts(event.changes)
-            return _Parts(
-                version=event.version if isinstance(event, Accepted) else None,
-                base=event.base,
-                verdict=event.verdict,
-                patch=event.patch,
-                edits=event.edits,
-                evaluations=(event.evaluation,),
-                removed=old_lines,
-                added=new_lines,
-            )
-        case Skipped():
-            return _Parts(patch=event.patch)
-        case SlowProposed() | SlowMerged():
-            return _Parts(
-                version=event.version if isinstance(event, SlowMerged) else None,
-                base=event.base,
-                merge=isinstance(event, SlowMerged),
-                verdict=event.verdict,
-                evaluations=_measured(event.evaluation),
-                added=() if isinstance(event, SlowMerged) else (event.guidance,),
-            )
-        case Reverted():
-            return _Parts(
-                version=event.version, base=event.base, verdict=event.verdict, evaluations=_measured(event.evaluation)
-            )
-        case Edited():
-            old_lines, new_lines = _texts(event.changes)
-            return _Parts(version=event.version, base=event.base, removed=old_lines, added=new_lines)
-        case Measured():
-            return _Parts(verdict=event.verdict, evaluations=(event.evaluation,), measures=event.version)
-        case RunFinished():
-            return _Parts(outcome=str(event.outcome), evaluations=event.evaluations)
-        case _:
-            assert_never(event)
+    """Return what ``event`` has of what the tables hold: any kind of event may have any of it."""
+    old_lines, new_lines = _texts(getattr(event, "changes", ()))
+    guidance = (event.guidance,) if isinstance(event, SlowProposed) else ()
+    evaluations = event.evaluations if isinstance(event, RunFinished) else (getattr(event, "evaluation", None),)
+    return _Parts(
+        version=version_of(event),
+        base=getattr(event, "base", None),
+        measures=event.version if isinstance(event, Measured) else None,
+        merge=isinstance(event, SlowMerged),
+        verdict=event.verdict if isinstance(event, Gated) else None,
+        patch=getattr(event, "patch", None),
+        edits=getattr(event, "edits", ()),
+        evaluations=tuple(evaluation for evaluation in evaluations if isinstance(evaluation, EvaluationSummary)),
+        removed=old_lines,
+        added=new_lines + guidance,
+        outcome=str(event.outcome) if isinstance(event, RunFinished) else "",
+    )
 
 
 def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -198,10 +175,6 @@ def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]
     change_list = list(changes)
     old_lines, new_lines = ([change.text for change in change_list if change.sign == sign] for sign in "-+")
     return tuple(old_lines), tuple(new_lines)
-
-
-def _measured(evaluation: EvaluationSummary | Inherited | None) -> tuple[EvaluationSummary, ...]:
-    return () if evaluation is None or isinstance(evaluation, Inherited) else (evaluation,)
 
 
 def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool) -> tuple[Any, ...]:

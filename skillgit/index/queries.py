@@ -6,8 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillgit.domain.address import AddressKind
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.kinds import AddressKind, EventKind
 from skillgit.index.rows import ItemRow, LogRow, RunRow
 from skillgit.index.schema import SCORE
 from skillgit.index.selection import Selection, condition

@@ -22,14 +22,15 @@ import re
 import sys
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, assert_never
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
+from skillgit.domain.address import Address
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     Accepted,
     Change,
-    Edited,
     Event,
+    Gated,
     Inherited,
     Measured,
     Origin,
@@ -38,10 +39,11 @@ from skillgit.domain.event import (
     RunFinished,
     RunStarted,
     Skipped,
-    SlowMerged,
     SlowProposed,
     event_address,
+    event_origin,
 )
+from skillgit.domain.kinds import AddressKind
 from skillgit.domain.prose import clean_paragraphs
 from skillgit.errors import TrailerError
 
@@ -58,16 +60,6 @@ _SIGNS = ("  +", "  -")
 """What a changed line begins with."""
 _FLIPS = ("fixed: ", "broken: ")
 _CHANGE = re.compile(r"^  ([+-])(?: (.*))?$", re.MULTILINE)
-_PREFIXES: dict[type[Event], str] = {
-    RunStarted: "run",
-    Skipped: "skip",
-    SlowProposed: "slow",
-    SlowMerged: "slow",
-    Reverted: "restore",
-    Edited: "edit",
-    Measured: "measure",
-    RunFinished: "run",
-}
 _UNSAFE_IN_ID = re.compile(r"[%\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 _ENCODED = re.compile(r"%([0-9a-f]{2,6});")
 
@@ -89,39 +81,31 @@ def subject(event: Event) -> str:
 
 
 def _prefix(event: Event) -> str:
-    if isinstance(event, Accepted | Rejected):
-        return "skill" if event.origin is Origin.STEP else event.origin.value
-    return _PREFIXES[type(event)]
+    origin = event_origin(event)
+    return event.kind.traits.prefix if isinstance(event, Skipped) or origin is Origin.STEP else origin.value
 
 
 def _note(event: Event) -> str:
+    label = event_address(event).label
     match event:
         case RunStarted():
-            note = "v0" + _score(event.evaluation, event.gauge)
-        case Accepted() | SlowMerged():
-            note = f"v{event.version}{_gain(event)}"
-        case Skipped():
-            note = event_address(event).label
-        case Rejected() | SlowProposed():
-            note = f"{event_address(event).label}{_gain(event)}"
+            return label + _score(event.evaluation, event.gauge)
         case Reverted():
-            note = f"v{event.version}, as v{event.target}{_gain(event)}"
-        case Edited():
-            note = f"v{event.version}"
+            return f"{label}, as {Address(AddressKind.VERSION, event.target)}{_gain(event)}"
         case Measured():
-            note = f"v{event.version}, {event.evaluation.score(event.verdict.metric, event.verdict.soft_weight):.4f}"
+            version = Address(AddressKind.VERSION, event.version)
+            return f"{version}, {event.evaluation.score(event.verdict.metric, event.verdict.soft_weight):.4f}"
         case RunFinished():
-            note = event.outcome.value
+            return event.outcome.value
         case _:
-            assert_never(event)
-    return note
+            return label + (_gain(event) if isinstance(event, Gated) else "")
 
 
 def _score(measurement: Measurement, gauge: Gauge) -> str:
     return "" if isinstance(measurement, Inherited) else f", {gauge.score(measurement):.4f}"
 
 
-def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged | Reverted) -> str:
+def _gain(event: Gated) -> str:
     verdict, evaluation = event.verdict, event.evaluation
     if verdict is None:
         return ""

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from skillgit.domain.ids import RUN_NAME
+from skillgit.domain.kinds import Branch
 from skillgit.errors import HistoryError
 
 if TYPE_CHECKING:
@@ -169,15 +170,19 @@ _HIDDEN_REFS = {RefKind.EVIDENCE: evidence_ref, RefKind.DROPPED: dropped_ref, Re
 
 def branch_of(event: Event) -> str:
     """Return the branch that the commit of ``event`` belongs to."""
-    from skillgit.domain.event import Rejected, SlowProposed  # noqa: PLC0415 - names are needed without events
+    from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
-    match event:
-        case Rejected():
-            return rejected_branch(event.run, event.step, event.origin.value, event.number)
-        case SlowProposed():
+    branch = event.kind.traits.branch
+    match branch:
+        case Branch.LINE:
+            return run_branch(event.run)
+        case Branch.SIDE:
+            origin = event_origin(event)
+            return rejected_branch(event.run, event_step(event), origin.value, event_number(event))
+        case Branch.SLOW:
             return slow_branch(event.run)
         case _:
-            return run_branch(event.run)
+            assert_never(branch)
 
 
 @lru_cache(maxsize=1 << 18)

@@ -16,15 +16,16 @@ import pygit2
 from skillgit.domain.event import (
     Accepted,
     Edited,
+    Gated,
     Measured,
     Origin,
     Rejected,
-    RunFinished,
     RunStarted,
     Skipped,
     SlowMerged,
     SlowProposed,
     event_kind,
+    event_number,
     event_origin,
     event_step,
 )
@@ -162,7 +163,7 @@ class RunWriter:
         step, current = event_step(self._records[-1].event), max(self._versions)
         if isinstance(event, Measured):
             return (event.step, event.version) != (step, current)
-        if not isinstance(event, RunStarted | Skipped | RunFinished) and event.base != current:
+        if isinstance(event, Gated | Edited) and event.base != current:
             return True
         if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
             return event.step <= step
@@ -176,7 +177,7 @@ class RunWriter:
         events = (record.event for record in self._records if event_origin(record.event) is not Origin.STEP)
         if origin is Origin.META:
             return any(event_origin(earlier) is origin and earlier.epoch >= event.epoch for earlier in events)
-        return _number(event) <= max(map(_number, events), default=0)
+        return event_number(event) <= max(map(event_number, events), default=0)
 
     def _write_commit(
         self, event: Event, skill: Skill | None, proof: str, parents: list[str], signature: pygit2.Signature
@@ -209,7 +210,7 @@ class RunWriter:
         if skill is not None:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
             return tree.with_skill(self._repo, root, event.skill, skill, beside)
-        if root is None or not isinstance(event, RunStarted | Skipped | Measured | RunFinished):
+        if root is None or not event.kind.traits.keeps_text:
             raise InvariantError(f"{event_kind(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
@@ -256,10 +257,6 @@ class RunWriter:
         self._versions |= derived.versions([record])
         self._evidence = chain_end
         self._resumed = True
-
-
-def _number(event: Event) -> int:
-    return event.number if isinstance(event, Accepted | Rejected) else 0
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:

@@ -204,14 +204,14 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             yield from left_out(report.left_out, event.patch)
         case SlowProposed():
             yield from _slow(event, gauge, screen)
-        case SlowMerged() | Measured() | Reverted():
-            yield from _version(event, gauge, screen)
         case Edited():
             yield "author", event.author
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
                 yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, gauge, screen)}"
+        case _:
+            yield from _version(event, gauge, screen)
     yield from _paid(event, screen)
 
 

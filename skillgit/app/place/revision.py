@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.place.workspace import Workspace, open_workspace
-from skillgit.domain.address import Address, AddressKind, parse
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.address import Address, parse
+from skillgit.domain.kinds import AddressKind, EventKind
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store import refs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
-from skillgit.domain.address import AddressKind, parse
+from skillgit.domain.address import parse
 from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
@@ -25,6 +25,7 @@ from skillgit.domain.event import (
     event_origin,
     version_of,
 )
+from skillgit.domain.kinds import AddressKind
 from skillgit.domain.untrusted.names import shown
 from skillgit.errors import SkillgitError
 from skillgit.store import line, reader

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import (
     Accepted,
-    Edited,
-    Measured,
     Origin,
     Rejected,
-    Reverted,
     RunFinished,
     RunStarted,
     Skipped,
-    SlowMerged,
     SlowProposed,
     event_kind,
 )
@@ -63,24 +59,22 @@ def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterato
 
 def needed_files(event: Event) -> tuple[str, ...]:
     """Return the files that the evidence of an event like ``event`` always has, test scores and placebos left out."""
-    match event:
-        case RunStarted():
-            # A fork takes over what is here of the run that it comes from, which may be nothing.
-            return () if event.fork_of else (*_PLAN, "selection.json")
-        case Accepted() | Rejected():
-            rollouts = ("rollout.json",) if event.origin is Origin.STEP else ()
-            repeats = ("repeats.json",) if event.verdict.repeats else ()
-            return ("patch.json", *rollouts, "selection.json", *repeats)
-        case Skipped():
-            return ("rollout.json",) if event.origin is Origin.STEP else ()
-        case SlowProposed():
-            return ("comparison.json", *(("selection.json",) if event.evaluation is not None else ()))
-        case Reverted():
-            return ("selection.json",) if isinstance(event.evaluation, EvaluationSummary) else ()
-        case Measured():
-            return ("selection.json",)
-        case SlowMerged() | Edited() | RunFinished():
-            return ()
+    if isinstance(event, RunStarted) and event.fork_of:
+        return ()  # A fork takes over what is here of the run that it comes from, which may be nothing.
+    files: list[str] = []
+    if isinstance(event, RunStarted):
+        files += _PLAN
+    if isinstance(event, Accepted | Rejected):
+        files.append("patch.json")
+    if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
+        files.append("rollout.json")
+    if isinstance(event, SlowProposed):
+        files.append("comparison.json")
+    if event.kind.traits.has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):
+        files.append("selection.json")
+    if isinstance(event, Accepted | Rejected) and event.verdict.repeats:
+        files.append("repeats.json")
+    return tuple(files)
 
 
 CONFIG, SPLITS, ENVIRONMENT = "config.json", "splits.json", "environment.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.export.skillopt_layout import document, summary_files, text_hash
 from skillgit.domain.edit import EditStatus
@@ -11,15 +11,16 @@ from skillgit.domain.event import (
     Accepted,
     Edited,
     Event,
+    MakesVersion,
     Measured,
     Origin,
     Rejected,
-    Reverted,
     RunFinished,
     RunStarted,
     Skipped,
     SlowMerged,
     SlowProposed,
+    event_step,
 )
 from skillgit.domain.gate import Decision, NoRegression
 from skillgit.domain.policies import STRICT
@@ -61,10 +62,8 @@ def event_files(layout: Layout, event: Event, skill: Skill | None, evidence: Map
                 _best(layout, event.version, event.step)
         case RunFinished():
             summary_files(layout, event, evidence)
-        case Accepted() | Rejected() | Skipped() | Reverted() | Edited() | Measured():
-            _elsewhere(layout, event, skill)
         case _:
-            assert_never(event)
+            _elsewhere(layout, event, skill)
     if not isinstance(event, RunStarted | RunFinished):
         layout.texts[event.step] = layout.document
 
@@ -84,11 +83,9 @@ def _best(layout: Layout, version: int, step: int) -> None:
     layout.best_version, layout.best_origin = version, layout.origin
 
 
-def _elsewhere(
-    layout: Layout, event: Accepted | Rejected | Skipped | Reverted | Edited | Measured, skill: Skill | None
-) -> None:
+def _elsewhere(layout: Layout, event: Event, skill: Skill | None) -> None:
     """Tell of what only skillgit has: interventions, reflections on epochs, edits by hand."""
-    if isinstance(event, Accepted | Reverted | Edited):
+    if isinstance(event, MakesVersion) and not isinstance(event, RunStarted):
         layout.remark(f"v{event.version} was made by no step; its text is in the files of step {event.step}")
         layout.origin = f"step_{event.step:04d}"
         _stand(layout, event.version, skill, None if isinstance(event, Edited) else event.evaluation)
@@ -98,7 +95,7 @@ def _elsewhere(
     elif isinstance(event, Measured):
         layout.remark(f"the score of v{event.version}, which was measured late, has no place in that layout")
     else:
-        layout.remark(f"what was tried and refused after step {event.step} has no place in that layout")
+        layout.remark(f"what was tried and refused after step {event_step(event)} has no place in that layout")
 
 
 def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
