@@ -51,6 +51,16 @@ class Address:
 _META = "meta"
 
 
+def version_label(number: int | None) -> str:
+    """Return what people call version ``number``: ``v7``, or ``no version``."""
+    return "no version" if number is None else Address(AddressKind.VERSION, number).label
+
+
+def refused_label(step: int) -> str:
+    """Return what people call the candidate that was refused at ``step``: ``r7``."""
+    return Address(AddressKind.REJECTED, step).label
+
+
 def address_of(
     kind: EventKind,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -81,13 +82,16 @@ def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
 
 def check_base(state: RunState, base: int) -> None:
     """Refuse a proposal on another version than the current one."""
-    check(base == state.version, f"a proposal on v{base} while the current version is v{state.version}")
+    check(
+        base == state.version,
+        f"a proposal on {version_label(base)} while the current version is {version_label(state.version)}",
+    )
 
 
 def check_version(state: RunState, version: int, base: int) -> None:
     """Refuse a version that is not the next one."""
     check_base(state, base)
-    check(version == state.version + 1, f"v{version} follows v{state.version}")
+    check(version == state.version + 1, f"{version_label(version)} follows {version_label(state.version)}")
 
 
 def check_verdict(verdict: Verdict) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Change,
@@ -152,7 +153,7 @@ class RunState:
         if summary is None:
             run = self.started.run
             raise InvariantError(
-                f"v{version} of run {run} has no score yet, for a person wrote it",
+                f"{version_label(version)} of run {run} has no score yet, for a person wrote it",
                 hint=f"skillgit train CONFIG --run {run} measures it and goes on",
             )
         return summary
@@ -292,10 +293,15 @@ def _is_new_best(verdict: Verdict | None) -> bool:
 
 def _after_revert(state: RunState, event: Reverted) -> RunState:
     check_version(state, event.version, event.base)
-    check(event.target < event.version, f"v{event.version} restores v{event.target}, which comes after it")
+    check(
+        event.target < event.version,
+        f"{version_label(event.version)} restores {version_label(event.target)}, which comes after it",
+    )
     if event.verdict is not None:
         check_verdict(event.verdict)
-        check(event.verdict.decision.accepted, f"v{event.version} restores a text though its gate refuses")
+        check(
+            event.verdict.decision.accepted, f"{version_label(event.version)} restores a text though its gate refuses"
+        )
     cost = state.cost + event.cost
     new_best = _is_new_best(event.verdict)
     return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)
@@ -318,10 +324,13 @@ def _after_edit(state: RunState, event: Edited) -> RunState:
 
 def _after_measurement(state: RunState, event: Measured) -> RunState:
     version = event.version
-    check(version == state.version, f"v{version} is measured while the current version is v{state.version}")
-    check(state.known_evaluation(version) is None, f"v{version} is measured though it has a score")
+    check(
+        version == state.version,
+        f"{version_label(version)} is measured while the current version is {version_label(state.version)}",
+    )
+    check(state.known_evaluation(version) is None, f"{version_label(version)} is measured though it has a score")
     check_verdict(event.verdict)
-    check(not event.verdict.gated, f"v{version} is measured, and a gate decided on it")
+    check(not event.verdict.gated, f"{version_label(version)} is measured, and a gate decided on it")
     new = replace(state.versions[version], evaluation=event.evaluation)
     best = version if _is_new_best(event.verdict) else state.best
     cost = state.cost + event.cost

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import QUARANTINED, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
@@ -167,7 +168,8 @@ def stop_at_once(session: Session, state: RunState) -> str:
     settings, evaluation = session.settings, state.evaluation(state.version)
     is_covered = evaluation.coverage >= settings.evaluation.min_coverage
     if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
-        return f"v{state.version} has the full score on the selection split, so that no edit can score higher."
+        version = version_label(state.version)
+        return f"{version} has the full score on the selection split, so that no edit can score higher."
     return ""
 
 

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import Cost, RunFinished, RunStarted, SlowMerged
 from skillgit.engine import artifacts
@@ -317,7 +318,10 @@ class Trainer:
             models=models(session),
             cost=session.cost_since(began),
         )
-        files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in results.items()]
+        files = [
+            artifacts.rollouts_files(f"test-{version_label(version)}", result.rollouts)
+            for version, result in results.items()
+        ]
         return Transition(event=event, evidence=artifacts.merged([*files, placebo.files]))
 
     async def _test(self, session: Session, state: RunState) -> dict[int, EvaluationResult]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit.domain.address import version_label
 from skillgit.domain.confirmation import confirmation
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
@@ -84,7 +85,8 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
     first, best = _selection_scores(session, state)
     match outcome:
         case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
-            gain = f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
+            version = version_label(state.best)
+            gain = f"{version} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
             return _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
         case RunOutcome.CEILING:
             return "The seed solves every selection item, so that no edit can score higher."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import Measured
 from skillgit.engine.judge import judge
 from skillgit.engine.step import models
@@ -36,7 +37,7 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
     judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
     if not judgement.evaluation.scored:
         raise ServiceError(
-            f"none of the {judgement.evaluation.n} selection items could be evaluated with v{version}",
+            f"none of the {judgement.evaluation.n} selection items could be evaluated with {version_label(version)}",
             hint="skillgit doctor asks each model once and says what is wrong",
         )
     event = Measured(
@@ -44,8 +45,9 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
         skill=session.skill_path,
         epoch=state.epoch,
         step=state.step,
-        title=f"selection score of v{version}",
-        why=f"v{version} had no score. It is compared with v{before}, and no gate decides on it.",
+        title=f"selection score of {version_label(version)}",
+        why=f"{version_label(version)} had no score."
+        f" It is compared with {version_label(before)}, and no gate decides on it.",
         version=version,
         evaluation=judgement.evaluation,
         verdict=judgement.verdict,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.errors import InvariantError
 
@@ -94,7 +95,7 @@ class Versions:
     def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
         if version in self._made or self._before.scores(version) is not None:
             # copied with its commit, as git cherry-pick does
-            raise InvariantError(f"run {run} makes v{version} twice", hint="skillgit fsck")
+            raise InvariantError(f"run {run} makes {version_label(version)} twice", hint="skillgit fsck")
         row = [run, version, number, scores[0], source, *scores[1:]]
         self.rows.append(row)
         self._made[version], self._scores[version] = row, scores

@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, SlowProposed
 from skillgit.domain.order import event_order
 from skillgit.domain.untrusted.text import storable, verbatim
@@ -64,7 +65,9 @@ def encode(event: Event, evidence: str) -> str:
 
 def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
     if isinstance(event, Edited):
-        raise InvariantError(f"v{event.version} is an edit, which only its author can commit", hint="git commit")
+        raise InvariantError(
+            f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
+        )
     for trailer, absent in _WRITTEN[type(event)]:
         value: Any = attrgetter(trailer.attribute)(event) if trailer.attribute else event
         if trailer.many:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
+from skillgit.domain.address import version_label
 from skillgit.domain.ids import RUN_NAME
 from skillgit.domain.kinds import Branch
 from skillgit.errors import HistoryError
@@ -127,12 +128,12 @@ def best_branch(run: str) -> str:
 
 def version_tag(run: str, version: int) -> str:
     """Return the tag of ``version`` of ``run``."""
-    return f"refs/tags/{run}/v{version}"
+    return f"refs/tags/{run}/{version_label(version)}"
 
 
 def release_tag(skill: str, version: str) -> str:
     """Return the tag of a release of ``skill``; a semantic version has dots, so it is never one of a run's."""
-    return f"refs/tags/{skill}/v{version}"
+    return f"refs/tags/{skill}/v" + version
 
 
 def is_release(name: str) -> bool:

@@ -9,11 +9,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
+from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
 from skillgit.domain.gate import Decision, NoRegression, Verdict
+from skillgit.domain.kinds import AddressKind
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
@@ -90,7 +92,9 @@ INTEGER = TokenKind("an integer", trailers.INTEGER, int)
 # the sum over a history of any length has to fit into what a database calls an integer
 AMOUNT = TokenKind("an integer from 0, of at most 15 digits", re.compile(r"[0-9]{1,15}"), int)
 NUMBER = TokenKind("a number", re.compile(r"-?[0-9][0-9.e+-]*"), _number)
-VERSION = TokenKind("`v` and a number", re.compile(r"v[0-9]{1,18}"), lambda token: int(token[1:]), "v{}".format)
+VERSION = TokenKind(
+    "`v` and a number", re.compile(rf"{AddressKind.VERSION}[0-9]{{1,18}}"), lambda token: int(token[1:]), version_label
+)
 
 
 def member(members: type[StrEnum]) -> TokenKind:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
+from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -152,7 +153,9 @@ class RunWriter:
         if not self._records:
             raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
         if isinstance(event, Edited):
-            raise InvariantError(f"v{event.version} is an edit, which only its author can commit", hint="git commit")
+            raise InvariantError(
+                f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
+            )
         if self._is_late(event):
             raise ConcurrentWriteError(
                 f"run {self._run} went on while {name} was computed; nothing was written", hint="resume the run"

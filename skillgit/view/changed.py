@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.score import known
 from skillgit.view import gate, words
 from skillgit.view.gate import following
@@ -25,22 +26,28 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
     """Yield which text is the newest version now."""
     dot = f" {screen.glyphs.dot} "
     if result.version is None:
-        stays = f"{result.run} stays at v{result.base}: the gate refused v{result.target}"
+        stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
         yield dot.join((stays, _judged(result, screen)))
         yield following((f"skillgit show {_refused(result)}",), screen)
         return
-    parts = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result, screen)]
+    parts = [
+        f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}",
+        _score(result, screen),
+    ]
     if result.event is None:
         yield dot.join((f"would write: {parts[0]}", *parts[1:]))
         return
     yield dot.join((*parts, words.short(result.event.commit)))
-    yield following((f"skillgit diff {result.run}/v{result.base} {result.run}/v{result.version}",), screen)
+    yield following(
+        (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}",),
+        screen,
+    )
 
 
 def _score(result: RestoreResult, screen: Screen) -> str:
     if result.verdict is not None:
         return _judged(result, screen)
-    return "not measured yet" if result.inherited is None else f"score inherited from v{result.inherited}"
+    return "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
 
 
 def _judged(result: RestoreResult, screen: Screen) -> str:
@@ -75,7 +82,7 @@ def forked(result: Fork, screen: Screen) -> Iterator[str]:
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
     """Yield what ``main`` holds."""
     dot = f" {screen.glyphs.dot} "
-    name = f"{result.run}/v{result.version}"
+    name = f"{result.run}/{version_label(result.version)}"
     release = f"released as {result.tag}" if result.tag else ""
     if result.held:
         yield f"main holds {name} already{dot + release if release else ''}"
@@ -143,9 +150,11 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
     """Yield the candidates, then those that could not be tried, with the reason."""
     dot = f" {screen.glyphs.dot} "
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
-    whole = f"v{result.base} {result.metric} {words.score(result.base_score)}"
+    whole = f"{version_label(result.base)} {result.metric} {words.score(result.base_score)}"
     items = words.plural(result.n, f"{result.split} item")
-    summary = f"{whole} on {items}" if result.base_score is not None else f"nothing applies to v{result.base}"
+    summary = (
+        f"{whole} on {items}" if result.base_score is not None else f"nothing applies to {version_label(result.base)}"
+    )
     yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, summary))}"
     trials = [row for row in result.rows if not row.reason]
     if trials:
@@ -178,7 +187,7 @@ def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
         screen.paint(Style.STRONG, row.name),
         words.known(known(row.old_score, row.bound), screen),
         words.delta(row.old_delta),
-        f"v{row.old_base}" if row.old_base is not None else "",
+        version_label(row.old_base) if row.old_base is not None else "",
         words.score(row.score),
         words.delta(row.delta),
         str(len(row.fixed)),
@@ -193,5 +202,5 @@ def _next(result: RetryResult, trials: list[Retried]) -> tuple[str, ...]:
     if not winners:
         return (f"skillgit show {result.run}/{trials[0].name}",) if trials else ("skillgit log --graph",)
     if not result.own_model:
-        return (f"skillgit diff {result.run}/v{result.base} {result.run}/{winners[0].name}",)
+        return (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{winners[0].name}",)
     return (f"skillgit cherry-pick {result.run}/{winners[0].name} --run {result.run}",)

@@ -6,6 +6,7 @@ import re
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.view import diff, words
 from skillgit.view.gate import following
 from skillgit.view.items import name
@@ -128,7 +129,7 @@ def lines(result: Imported, screen: Screen) -> Iterator[str]:
     ]
     yield dot.join(parts)
     gain = words.delta(result.best_score - result.first_score)
-    yield f"v{result.best} scores {words.score(result.best_score)}, {gain} over the seed"
+    yield f"{version_label(result.best)} scores {words.score(result.best_score)}, {gain} over the seed"
     if not result.dry_run:
         yield following((f"skillgit log {result.run}", f"skillgit diff {result.run}/v0 {result.run}/best"), screen)
 

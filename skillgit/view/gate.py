@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.policies import wanted
 from skillgit.view import event as cells
 from skillgit.view import words
@@ -107,7 +108,7 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     name = screen.paint(Style.STRONG, row.label)
     yield f"{name}  {sign}   {cells.score(entry).strip()} {words.delta(row.delta)}".rstrip()
-    yield dot.join((row.run, f"base v{result.base}", result.branch, words.short(row.commit)))
+    yield dot.join((row.run, f"base {version_label(result.base)}", result.branch, words.short(row.commit)))
     yield screen.paint(Style.STRONG, cells.title(entry))
 
 
@@ -167,5 +168,8 @@ def next_commands(result: Decided) -> tuple[str, ...]:
     """Return what to type after a decision."""
     row = result.event
     if result.accepted:
-        return f"skillgit diff {row.run}/v{result.base} {row.address} --items", f"skillgit show {row.address}"
+        return (
+            f"skillgit diff {row.run}/{version_label(result.base)} {row.address} --items",
+            f"skillgit show {row.address}",
+        )
     return (f"skillgit show {row.address}",)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.app.setup.plan import Bound
+from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
@@ -129,7 +130,7 @@ def placebo(counts: Placebo) -> str:
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "", f"selection {metric}", f"test {metric}"))
-    body = [(row.label, f"v{row.version}", _or_none(row.selection), _or_none(row.test)) for row in rows]
+    body = [(row.label, version_label(row.version), _or_none(row.selection), _or_none(row.test)) for row in rows]
     yield from table([head, *body], align="llrr")
 
 
@@ -218,9 +219,9 @@ def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
 
 def _version(row: CostRow, result: Spending) -> str:
     if row.version is not None:
-        return f"v{row.version}"
+        return version_label(row.version)
     versions = [entry.version for entry in result.rows if entry.version is not None]
-    return f"after v{max(versions)}" if versions else "no version"
+    return f"after {version_label(max(versions))}" if versions else "no version"
 
 
 def _step(row: CostRow) -> str:
@@ -239,7 +240,7 @@ def _step(row: CostRow) -> str:
 
 def _became(row: CostRow) -> str:
     if row.version is not None:
-        return f"v{row.version}"
+        return version_label(row.version)
     return row.kind if row.kind in {EventKind.REJECTED, EventKind.SKIPPED} else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.kinds import EventKind
 from skillgit.view import words
 from skillgit.view.items import headline
@@ -116,7 +117,7 @@ def _label(row: RuleChange, diff: RulesDiffed) -> str:
 
 def _step(row: RuleChange) -> str:
     if row.kind == EventKind.SLOW_PROPOSED and row.version is not None:
-        return f"in v{row.version}"
+        return f"in {version_label(row.version)}"
     if row.kind.startswith("slow-") or row.origin == "meta":
         return f"epoch {row.epoch}"
     if row.kind in _BY_KIND:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.view import gate, words
 from skillgit.view.screen import Style
 from skillgit.view.text import fit, inert, pad, table, width
@@ -147,7 +148,7 @@ def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
     own = row.address.label
     if row.run != result.run:
         own = f"{fit(row.run, room, screen.glyphs.ellipsis)}/{own}"
-    return own if row.restored is None else f"{own} {screen.glyphs.reverted} v{row.restored}"
+    return own if row.restored is None else f"{own} {screen.glyphs.reverted} {version_label(row.restored)}"
 
 
 def _rests_on(row: BlameRow, screen: Screen) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, words
 from skillgit.view.plan import placebo, unfinished
@@ -59,7 +60,7 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
             row.name,
             steps(row),
             words.score(row.best_score),
-            f"v{row.best_version}",
+            version_label(row.best_version),
             words.delta(row.best_score - row.first_score),
             *((words.score(row.best_test), words.delta(test_gain(row))) if has_test else ()),
             f"{row.versions}/{row.rejected}/{row.merges}",
@@ -143,7 +144,7 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
     yield "progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"
     if test_score := on_test(run, screen):
         over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
-        yield "test", f"{run.metric} {test_score}, v{run.best_version}{over}"
+        yield "test", f"{run.metric} {test_score}, {version_label(run.best_version)}{over}"
     if status.detectable is not None:
         gains = f"gains of {status.detectable * 100:.1f} points or more over the seed"
         yield "detects", f"{gains}, four times out of five (paired test at {LEVEL:g})"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     NOBODY,
@@ -169,7 +170,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
-        f"base v{row.base}" if row.base is not None else "",
+        f"base {version_label(row.base)}" if row.base is not None else "",
         words.ago(row.time, now),
     ]
     yield dot.join(part for part in parts if part)
@@ -209,7 +210,10 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
-                yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, gauge, screen)}"
+                yield (
+                    evaluation.split.value,
+                    f"{version_label(evaluation.version)}  {summary(evaluation, gauge, screen)}",
+                )
         case _:
             yield from _version(event, gauge, screen)
     yield from _paid(event, screen)
@@ -217,7 +221,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 
 def _version(event: SlowMerged | Measured | Reverted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
     if isinstance(event, Reverted):
-        yield "text", f"that of v{event.target}"
+        yield "text", f"that of {version_label(event.target)}"
     yield "score", _measured(event.evaluation, gauge, screen)
     if event.verdict is not None:
         yield "gate", gate(event.verdict, screen)
@@ -331,7 +335,7 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
 
 def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:
     if isinstance(evaluation, Inherited):
-        return f"inherited from v{evaluation.version}"
+        return f"inherited from {version_label(evaluation.version)}"
     return summary(evaluation, gauge, screen)
 
 

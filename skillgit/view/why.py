@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.kinds import EventKind
 from skillgit.view import event as cells
 from skillgit.view import words
@@ -121,7 +122,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
     )
     yield _Fact(text=dot.join(part for part in parts if part))
     if story.restored is not None:
-        yield _Fact(text=f"it had gone, and v{story.restored} brought it back")
+        yield _Fact(text=f"it had gone, and {version_label(story.restored)} brought it back")
 
 
 def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
@@ -221,15 +222,15 @@ def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
 def _fate(change: LaterChange, screen: Screen) -> str:
     title = f" ({inert(cells.title(Entry.of_origin(change.origin)))})" if change.origin else ""
     if change.fate == "removed" or change.rule is None:
-        return f"v{change.version} removed it{title}"
+        return f"{version_label(change.version)} removed it{title}"
     if change.fate == "reworded":
-        return f"v{change.version} reworded it{title}: {_short(change.rule.text, screen)}"
-    return f"it is in v{change.version}, the newest version, line {change.rule.first}"
+        return f"{version_label(change.version)} reworded it{title}: {_short(change.rule.text, screen)}"
+    return f"it is in {version_label(change.version)}, the newest version, line {change.rule.first}"
 
 
 def _worth(story: Story) -> Iterator[_Fact]:
     for number, ablation in enumerate(story.worth):
-        name = "the candidate" if ablation.version is None else f"v{ablation.version}"
+        name = "the candidate" if ablation.version is None else version_label(ablation.version)
         items = words.plural(ablation.n, f"{ablation.split} item")
         text = f"{name} without it: {words.score(ablation.score)} ({words.delta(ablation.delta)}) on {items}"
         flips = f"{ablation.fixed} fixed, {ablation.broken} broken"

@@ -12,6 +12,7 @@ from skillgit.app.change.three_way import Conflict, merge
 from skillgit.app.place.named import version_of_run
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
@@ -145,9 +146,9 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
         )
     after = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
     merging = merge(after, head, before, beside=True)
-    whole = f"skillgit restore {row.run}/v{row.base} brings back the whole text from before it"
+    whole = f"skillgit restore {row.run}/{version_label(row.base)} brings back the whole text from before it"
     if merging.conflicts:
-        spots = [_place(conflict, "now", f"before v{row.version}") for conflict in merging.conflicts]
+        spots = [_place(conflict, "now", f"before {version_label(row.version)}") for conflict in merging.conflicts]
         raise _conflicting(f"later versions changed what {row.address} did", spots, hint=whole)
     skill = merging.settled([])
     if skill is None:

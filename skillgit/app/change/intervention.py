@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.change.measuring import GateWatcher, Measuring, MeasuringTerms, open_measuring
 from skillgit.app.known.gates import version_outcomes
 from skillgit.app.setup.setup import differences
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus, Patch, apply, left_out
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
 from skillgit.domain.rewrite import UpdateMode
@@ -149,7 +150,7 @@ class Gating:
     @property
     def name(self) -> str:
         """The address of the newest version."""
-        return f"{self.measuring.run}/v{self.state.version}"
+        return f"{self.measuring.run}/{version_label(self.state.version)}"
 
     @property
     def number(self) -> int:
@@ -205,8 +206,10 @@ async def ready(gating: Gating) -> None:
     if not lacks_score(gating.state):
         return
     measuring = gating.measuring
-    measuring.watcher.remark(f"v{gating.state.version} was edited by hand and has no score yet; it is measured first")
-    with measuring.shown(f"v{gating.state.version}"):
+    measuring.watcher.remark(
+        f"{version_label(gating.state.version)} was edited by hand and has no score yet; it is measured first"
+    )
+    with measuring.shown(version_label(gating.state.version)):
         transition = await measure_version(measuring.session, gating.state, gating)
     append(gating, transition.event, None, transition.evidence)
     measuring.begin_anew()
@@ -252,7 +255,7 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
     measuring, state = gating.measuring, gating.state
     if (fault := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
         raise SkillError(f"nothing is measured, for {name} is {fault.title}", hint=" ".join(fault.why.split()))
-    base = f"v{state.version}"
+    base = version_label(state.version)
     measuring.expect(2)
     await measuring.measure(base, gating.head)
     with measuring.shown(name):

@@ -11,6 +11,7 @@ from skillgit.app.change.three_way import Choice
 from skillgit.app.change.three_way import merge as merge_texts
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
@@ -192,7 +193,9 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
             base, ancestor = _base(workspace, gating, row)
             theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
             work = merge_texts(base, gating.head, theirs)
-            sides = _Sides(ours=f"{into}/v{gating.state.version}", theirs=str(row.address), ancestor=ancestor)
+            sides = _Sides(
+                ours=f"{into}/{version_label(gating.state.version)}", theirs=str(row.address), ancestor=ancestor
+            )
             plan = _plan(gating, sides, work, request.terms.caps)
             if request.terms.dry_run:
                 return plan

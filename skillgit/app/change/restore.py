@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.place.named import version_of_run
 from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.domain.address import version_label
 from skillgit.domain.event import Inherited, Origin, Reverted
 from skillgit.domain.state import advance, fold
 from skillgit.engine.scope import intervention_scope
@@ -149,7 +150,7 @@ def _plan(gating: Gating, skill: Skill, address: str, terms: MeasuringTerms) -> 
     plan_judge(gating, planner, skill)
     facts = {
         "text": f"that of {address}",
-        "against": f"v{gating.state.version}",
+        "against": version_label(gating.state.version),
         "items": f"{len(gating.measuring.items)} selection",
     }
     return planner.plan("restore", facts, caps=terms.caps)
@@ -185,16 +186,23 @@ def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
     now = queries.row_of_version(workspace.index, row.run, current)
     same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
     if target == current or same:
-        reason = "is the newest version already" if target == current else f"has the text of v{current}, the newest one"
-        raise UsageError(f"v{target} of run {row.run} {reason}", hint=f"skillgit log {row.run}")
+        reason = (
+            "is the newest version already"
+            if target == current
+            else f"has the text of {version_label(current)}, the newest one"
+        )
+        raise UsageError(f"{version_label(target)} of run {row.run} {reason}", hint=f"skillgit log {row.run}")
     return skill
 
 
 def _words(row: LogRow, state: RunState) -> tuple[str, str]:
     target = _target(row)
     first, last = target + 1, state.version
-    text = f"v{last} stays" if first == last else f"v{first} to v{last} stay"
-    return f"back to v{target}", f"The text is that of v{target} again. {text} in the history."
+    text = f"{version_label(last)} stays" if first == last else f"{version_label(first)} to {version_label(last)} stay"
+    return (
+        f"back to {version_label(target)}",
+        f"The text is that of {version_label(target)} again. {text} in the history.",
+    )
 
 
 def _facts(row: LogRow, state: RunState) -> dict[str, object]:

@@ -14,6 +14,7 @@ from skillgit.app.measure.retest import model_overrides
 from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.setup import differences
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import decide
@@ -220,7 +221,7 @@ class _Retrial:
             repeats = 2 * len(skills) * measuring.session.settings.gate.repeats
             planner.may_roll_out("repeats", self._head.skill, measuring.items, repeats)
         facts = {
-            "onto": f"{self._head.run}/v{self._head.version}",
+            "onto": f"{self._head.run}/{version_label(self._head.version)}",
             "tries": ", ".join(row.label for row, again in self._chosen if not isinstance(again, str)) or "none",
             "items": f"{len(items)} {split.value}",
         }
@@ -240,7 +241,7 @@ class _Retrial:
         return applying
 
     async def _measured(self, gating: Gating | None) -> None:
-        base = await self._measuring.measure(f"v{self._head.version}", self._head.skill, self._split)
+        base = await self._measuring.measure(version_label(self._head.version), self._head.skill, self._split)
         self._base = base
         for row, again in self._chosen:
             if isinstance(again, str):
@@ -253,7 +254,7 @@ class _Retrial:
 
     def _again(self, row: LogRow, by_digest: dict[str, LogRow]) -> Applied | str:
         """Return the newest version with the edits of ``row``, or why there is none."""
-        onto = f"{self._head.run}/v{self._head.version}"
+        onto = f"{self._head.run}/{version_label(self._head.version)}"
         try:
             application = apply_again(self._workspace, row, self._head.skill, onto)
         except SkillgitError as error:
@@ -285,7 +286,7 @@ class _Retrial:
             origin=Origin.RESURRECT,
             of=str(row.address),
             title=again.title,
-            why=f"It was refused on v{row.base}. {again.how}",
+            why=f"It was refused on {version_label(row.base)}. {again.how}",
             reports=again.reports,
         )
         judgement = await judge(gating, candidate, row.label)
@@ -302,7 +303,9 @@ class _Retrial:
             any_passes = self._kept is not None
         thin = base is not None and len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
         if base is not None and thin:
-            warnings.append(f"v{head.version} has a score on {len(base.scored)} of {len(base.outcomes)} items only")
+            warnings.append(
+                f"{version_label(head.version)} has a score on {len(base.scored)} of {len(base.outcomes)} items only"
+            )
         return RetryResult(
             run=head.run,
             base=head.version,

@@ -21,6 +21,7 @@ from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.domain.ablation import without
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
@@ -148,7 +149,7 @@ class _Pruning:
             commit=row.commit,
             skill=gating.head,
             split=Split.SELECTION,
-            name=f"v{row.version}",
+            name=version_label(row.version),
         )
         self.fresh: list[Ablation] = []
         self.gone: list[Ablation] = []

@@ -13,6 +13,7 @@ from skillgit.app.deliver.install_record import known_places, open_record
 from skillgit.app.format.folders import DiffersError, FileChange, changes, fingerprint, read_entries
 from skillgit.app.format.placing import copy, put, refuse_way_out, take_away, typed_path
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
 
@@ -212,4 +213,4 @@ def _newer(workspace: Workspace, layer: Layer) -> str:
         return ""
     best = queries.best_row(workspace.index, layer.run)
     later = best is not None and best.version is not None and best.version > layer.version
-    return f"{layer.run}/v{best.version}" if later and best is not None else ""
+    return f"{layer.run}/{version_label(best.version)}" if later and best is not None else ""

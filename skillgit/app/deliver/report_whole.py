@@ -23,6 +23,7 @@ from skillgit.app.history.log import LogRequest, log
 from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import blame
+from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
@@ -115,7 +116,7 @@ def report(context: Context, run: str | None) -> RunReport:
         frame = _frame(workspace, find_run(workspace, run))
     name = frame.run.name
     rows = log(context, LogRequest(words=(name,), reverse=True)).rows
-    seed, best = f"{name}/v0", f"{name}/v{frame.best.version}"
+    seed, best = f"{name}/v0", f"{name}/{version_label(frame.best.version)}"
     room = DiffAllowance()
     difference = room.take(diff(context, seed, best, lines=_CONTEXT, as_data=True).files)
     return RunReport(

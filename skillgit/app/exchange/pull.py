@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
@@ -127,8 +128,8 @@ class Pulled:
             if run.state is Joining.DIVERGED:
                 return ConflictError(
                     f"run {run.run} has diverged, and was left as it is: {run.reason}",
-                    hint=f"skillgit fork {run.run}/v{self.heads.get(run.run, 0)} NAME keeps your line as a run of its"
-                    " own; docs/sharing.md says how to take theirs then",
+                    hint=f"skillgit fork {run.run}/{version_label(self.heads.get(run.run, 0))} NAME keeps your line"
+                    " as a run of its own; docs/sharing.md says how to take theirs then",
                 )
         for run in (*self.runs, *([self.main] if self.main is not None else [])):
             if run.state in {Joining.REFUSED, Joining.DIVERGED}:

@@ -10,6 +10,7 @@ from skillgit.app.known.scores import detectable_gain
 from skillgit.app.place.revision import default_run
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Inherited, Origin, RunFinished, RunStarted, SlowMerged
 from skillgit.domain.gate import GateRule
 from skillgit.domain.kinds import EventKind
@@ -232,7 +233,7 @@ def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
         if progress.meta_epoch < progress.epoch:
             yield meta_scope(run, progress.epoch), f"reflection on epoch {progress.epoch}"
         if progress.measured != progress.version:
-            yield measure_scope(run, progress.version), f"measurement of v{progress.version}"
+            yield measure_scope(run, progress.version), f"measurement of {version_label(progress.version)}"
         yield finish_scope(run), "final evaluation"
     for origin in Origin:
         if origin is Origin.RESTORE:

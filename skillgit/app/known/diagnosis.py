@@ -8,6 +8,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import refused_label
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.gate import Decision
@@ -147,5 +148,6 @@ def _measured_cause(
         return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
     fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixed", "broken"))
     return Cause.WORSE, (
-        f"the candidates fixed {fixes} items and broke {breaks}; skillgit show r{steps[0].step} shows the last one"
+        f"the candidates fixed {fixes} items and broke {breaks};"
+        f" skillgit show {refused_label(steps[0].step)} shows the last one"
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
 from skillgit.domain.event import Gated, RunStarted, SlowMerged
 from skillgit.domain.gate import decide_items, rule_behind
@@ -93,7 +94,7 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
     if verdict is None or candidate is None or not isinstance(summary, EvaluationSummary):
         return "its items", []
     if before is None:
-        return f"the items of v{outcomes.base}", []
+        return f"the items of {version_label(outcomes.base)}", []
     if rule is None:  # nobody runs a plug-in for a look at history
         return f"the policy {verdict.policy}", []
     has_failures = any(

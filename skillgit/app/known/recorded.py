@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.known.evaluations import noted_outcomes
 from skillgit.app.known.gates import version_outcomes
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate import GateRule
@@ -207,7 +208,7 @@ def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
 
 
 def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
-    name = f"test-v{version}.json"
+    name = f"test-{version_label(version)}.json"
     for commit in version_queries.finished_commits(workspace.index, run):
         tree = item_queries.evidence_of_commit(workspace.index, commit)
         files = read_evidence(workspace.repo, tree, (name,)) or {}

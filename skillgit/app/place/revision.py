@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.place.workspace import Workspace, open_workspace
-from skillgit.domain.address import Address, parse
+from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.kinds import AddressKind, EventKind
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
@@ -215,7 +215,7 @@ def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFo
     number = address.number
     match address.kind:
         case AddressKind.VERSION:
-            message, hint = f"has no v{number}", f"skillgit log {run}"
+            message, hint = f"has no {version_label(number)}", f"skillgit log {run}"
         case AddressKind.REJECTED:
             message, hint = f"rejected nothing at step {number}", _steps(workspace, run, address.kind)
         case AddressKind.SKIPPED:
@@ -230,7 +230,7 @@ def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFo
             message = f"has no slow update of epoch {number}"
             hint = f"skillgit log {run} --event slow-proposed"
         case AddressKind.BASELINE:
-            message = f"did not measure v{number} on its own"
+            message = f"did not measure {version_label(number)} on its own"
             hint = f"skillgit log {run} --event measured"
         case AddressKind.END:
             message, hint = "has not finished", f"skillgit status {run}"
@@ -243,8 +243,8 @@ def _version(workspace: Workspace, run: str, version: int) -> LogRow:
     row = queries.row_of_version(workspace.index, run, version) if version >= 0 else None
     if row is None:
         head = _head(workspace, run).version
-        range_text = f"it has v0 to v{head}" if head else "it has v0 only"
-        request = f"v{version}" if version >= 0 else "nothing before v0"
+        range_text = f"it has v0 to {version_label(head)}" if head else "it has v0 only"
+        request = version_label(version) if version >= 0 else "nothing before v0"
         raise RevisionNotFoundError(
             f"run {run} has no {request}" if version >= 0 else f"run {run} has {request}", hint=range_text
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.event import Cost, Origin, RunOutcome
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 
@@ -190,12 +191,15 @@ def _rounded(cost: Cost) -> Cost:
 def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
     commands = ["skillgit log --graph"]
     if state.best > 0:
-        commands += [f"skillgit diff v0 v{state.best} --items", f"skillgit show v{state.best}"]
+        commands += [
+            f"skillgit diff v0 {version_label(state.best)} --items",
+            f"skillgit show {version_label(state.best)}",
+        ]
     candidates = [
         step.step
         for step in state.memory
         if step.origin is Origin.STEP and step.decision is not None and not step.decision.accepted
     ]
     if candidates:
-        commands.append(f"skillgit show r{candidates[0]}")
-    return (*commands, f"skillgit checkout {run}/v{state.best}")
+        commands.append(f"skillgit show {refused_label(candidates[0])}")
+    return (*commands, f"skillgit checkout {run}/{version_label(state.best)}")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -78,7 +79,7 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
         if target in versions:
             expected_skill = reader.skill_at(repo, versions[target], event.skill)
             if expected_skill.digest != skill.digest:
-                yield f"the skill is not that of v{target}, which it restores"
+                yield f"the skill is not that of {version_label(target)}, which it restores"
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
             base = reader.skill_at(repo, record.parents[0], event.skill)
             guidance = slow_guidance(reader.skill_at(repo, record.parents[1], event.skill).document)
@@ -190,7 +191,7 @@ def _patch_problems(
     elif event.origin.intervenes and document.get("lines") is True:
         yield from _line_problems(event, base, skill, edits)
     elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
-        yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
+        yield f"the patch in the evidence, applied to {version_label(event.base)}, does not give the committed skill"
 
 
 def _edit_problems(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
-from skillgit.domain.address import parse
+from skillgit.domain.address import parse, version_label
 from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
@@ -214,11 +214,11 @@ def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) 
         yield f"the run ends as {event.outcome}, and its scores say {_named(*outcomes)}"
     if event.outcome is RunOutcome.NOT_CONFIRMED:
         tests = {test.version: test for test in event.evaluations}
-        seed, best = tests.get(0), tests.get(state.best)
+        seed, best, best_name = tests.get(0), tests.get(state.best), version_label(state.best)
         if seed is None or best is None:
-            yield f"the run ends as {event.outcome}, and v0 and v{state.best} have no scores on the test split"
+            yield f"the run ends as {event.outcome}, and v0 and {best_name} have no scores on the test split"
         elif all(contradicted(seed, best, *rule) is False for rule in rules):
-            yield f"the run ends as {event.outcome}, and v{state.best} scores no lower on the test split than v0"
+            yield f"the run ends as {event.outcome}, and {best_name} scores no lower on the test split than v0"
 
 
 def _on_selection(outcome: RunOutcome) -> RunOutcome:

@@ -15,6 +15,7 @@ from skillgit.app.setup.setup import refused_settings
 from skillgit.app.upkeep import run_checks
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
 from skillgit.app.upkeep.file_checks import note_problems
+from skillgit.domain.address import version_label
 from skillgit.domain.event import event_kind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
@@ -261,7 +262,7 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
             yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
         for version, commit in derived.versions(records).items():
             if text := _frontmatter_problem(repo, commit, records[0].event.skill):
-                yield Problem(run=run, commit=commit, sentence=f"v{version}: {text}", repairable=False)
+                yield Problem(run=run, commit=commit, sentence=f"{version_label(version)}: {text}", repairable=False)
         sentences = {(problem.commit, problem.sentence) for problem in problems}
         for problem in _deep_problems(repo, records) if deep else ():
             if (problem.commit, problem.sentence) not in sentences:

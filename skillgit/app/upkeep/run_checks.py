@@ -10,6 +10,7 @@ from skillgit.app.upkeep import score_checks as scores
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
 from skillgit.app.upkeep.file_checks import NameChecks, text_problems
+from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -177,7 +178,8 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
     if len(parents) > 1 and not merges and not isinstance(event, SlowMerged | Edited):
         yield f"the commit has {len(parents)} parents, though its event merges nothing"
     if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
-        yield f"it was proposed on v{event.base}, and its parent is not the commit of v{event.base}"
+        base = version_label(event.base)
+        yield f"it was proposed on {base}, and its parent is not the commit of {base}"
     if isinstance(event, SlowMerged) and not (len(parents) == commit_checks.MERGE and parents[1] in guidance):
         yield "a slow merge has the run and the slow line as parents, and this commit has others"
     if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):

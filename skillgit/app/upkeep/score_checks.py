@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, SlowMerged
 from skillgit.domain.statistics import sign_test
@@ -39,7 +40,7 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
         return
     base = state.known_evaluation(base_version)
     if base is None:
-        yield f"the gate compared with v{base_version}, which has no score"
+        yield f"the gate compared with {version_label(base_version)}, which has no score"
         return
     yield from _stop_problems(evaluation, verdict)
     yield from _flip_problems(event, verdict)
@@ -120,7 +121,7 @@ def item_problems(name: str, content: bytes, summary: EvaluationSummary) -> Iter
         return
     figures = count + summary.unneeded, len(outcomes), hard, soft
     if figures != (summary.n, summary.scored, summary.hard, summary.soft):
-        of = "" if summary.version is None else f" of v{summary.version}"
+        of = "" if summary.version is None else f" of {version_label(summary.version)}"
         yield (
             f"the evaluation{of} says n={summary.n} scored={summary.scored} hard={summary.hard!r}"
             f" soft={summary.soft!r},"
@@ -166,7 +167,7 @@ def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
         if evaluation.split is not Split.TEST:
             yield f"the run ends with a score on the split {evaluation.split}, and not on {Split.TEST}"
         if evaluation.version is None or not 0 <= evaluation.version <= state.version:
-            yield f"the run ends with a score of v{evaluation.version}, which it does not have"
+            yield f"the run ends with a score of {version_label(evaluation.version)}, which it does not have"
     if len(set(versions)) < len(versions):
         yield "the run ends with two scores of one version"
     if (
@@ -176,7 +177,7 @@ def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
         yield "the scores at the end of the run are not all of the same items and the same seed"
     versions_needed = {0, state.best, state.version}
     if evaluations and state.started.splits and set(versions) != versions_needed:
-        names = ", ".join(f"v{version}" for version in sorted(versions_needed))
+        names = ", ".join(version_label(version) for version in sorted(versions_needed))
         yield f"the run ends with scores of other versions than the first, the best and the last, which are {names}"
 
 
@@ -186,13 +187,13 @@ def final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_im
     What was imported keeps outcomes that do not add up to a score under another name.
     """
     for evaluation in event.evaluations:
-        name = f"test-v{evaluation.version}.json"
+        name = f"test-{version_label(evaluation.version)}.json"
         if name in files:
             yield from item_problems(name, files[name], evaluation)
         elif not is_import:
-            yield f"the evidence lacks '{name}', and the commit tells the score of v{evaluation.version}"
+            yield f"the evidence lacks '{name}', and the commit tells the score of {version_label(evaluation.version)}"
     versions = {evaluation.version for evaluation in event.evaluations}
     for name in sorted(files):
         match = _TABLE.fullmatch(name)
         if match is not None and int(match["version"]) not in versions:
-            yield f"the evidence has '{name}', and the commit tells no score of v{match['version']}"
+            yield f"the evidence has '{name}', and the commit tells no score of {version_label(int(match['version']))}"

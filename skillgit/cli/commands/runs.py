@@ -11,6 +11,7 @@ from skillgit.app.format.placing import refuse_way_out
 from skillgit.cli.diagnostics import tell_unreadable
 from skillgit.cli.options import as_of_option, complete_runs, document_form, list_forms, run_argument, verb
 from skillgit.cli.output import Form
+from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.view.plan import COST_COLUMNS, cost_lines, unfinished
@@ -84,7 +85,7 @@ def use_command(session: CommandSession, run: str, form: Form) -> None:
     if form is Form.JSON:
         session.output.document("use/1", {"run": row})
     else:
-        best = f"best v{row.best_version} {score(row.best_score)}"
+        best = f"best {version_label(row.best_version)} {score(row.best_score)}"
         session.output.text([f"default run is now {row.name}, {best}; next: skillgit log"])
 
 
@@ -228,7 +229,7 @@ def report_command(session: CommandSession, run: str | None, *, target: str, ope
         session.output.document("report/1", document)
     else:
         summary = f" {session.screen.glyphs.dot} ".join(
-            (str(path), f"run {name}", f"best v{best}", f"{count(len(content))}B")
+            (str(path), f"run {name}", f"best {version_label(best)}", f"{count(len(content))}B")
         )
         session.output.text([f"wrote {summary}"])
     if opens and not webbrowser.open(path.as_uri()):

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from skillgit.app.history import browse
+from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.browsing import Narrowing
 from skillgit.tui.actions import VersionActions
@@ -319,7 +320,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         if row is not None and row.base is None:
             self.notify("it rests on no version", severity="warning")
         elif row is not None:
-            self.open_comparison(f"{row.run}/v{row.base}", row)
+            self.open_comparison(f"{row.run}/{version_label(row.base)}", row)
 
     def action_history_toggle_rejected(self) -> None:
         """Show rejected candidates, or hide them."""

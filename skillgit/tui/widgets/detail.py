@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
 from skillgit.app.place.workspace import BRING
+from skillgit.domain.address import version_label
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.lines import OneLine, TabBar
@@ -214,7 +215,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
     parts = [
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
-        f"base v{row.base}" if row.base is not None else "",
+        f"base {version_label(row.base)}" if row.base is not None else "",
         words.ago(row.time, now),
         words.short(row.commit),
         row.run,

@@ -16,6 +16,7 @@ import yaml
 from skillgit.app.deliver.export.tables import run_data
 from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError
 from skillgit.plugin.skill_folder import write_files
 from skillgit.store import reader
@@ -194,7 +195,7 @@ def _tags(data: RunData) -> Iterator[tuple[str, str]]:
     yield "mlflow.source.type", "LOCAL"
     yield "skillgit.run", data.run
     yield "skillgit.skill", data.skill
-    yield "skillgit.best", f"v{data.best}"
+    yield "skillgit.best", version_label(data.best)
     yield "skillgit.commit", next(row.commit for row in data.versions if row.best)
     for name, value in (("outcome", data.outcome), ("target", first.target), ("optimizer", first.optimizer)):
         if value:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit import __version__
 from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
 from skillgit.app.sources.skillopt.texts import with_their_markers
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.names import name_key, path_fault
@@ -227,7 +228,7 @@ def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, byt
         ("test_eval_final", layout.last),
     ):
         if version in tests:
-            layout.add_outcomes(folder, evidence, f"test-v{version}.json")
+            layout.add_outcomes(folder, evidence, f"test-{version_label(version)}.json")
     first = layout.started.evaluation
     hard, soft = getattr(first, "hard", None), getattr(first, "soft", None)
     baseline = layout.value(hard, soft) if hard is not None and soft is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.export.skillopt_layout import document, summary_files, text_hash
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -86,14 +87,18 @@ def _best(layout: Layout, version: int, step: int) -> None:
 def _elsewhere(layout: Layout, event: Event, skill: Skill | None) -> None:
     """Tell of what only skillgit has: interventions, reflections on epochs, edits by hand."""
     if isinstance(event, MakesVersion) and not isinstance(event, RunStarted):
-        layout.remark(f"v{event.version} was made by no step; its text is in the files of step {event.step}")
+        layout.remark(
+            f"{version_label(event.version)} was made by no step; its text is in the files of step {event.step}"
+        )
         layout.origin = f"step_{event.step:04d}"
         _stand(layout, event.version, skill, None if isinstance(event, Edited) else event.evaluation)
         verdict = None if isinstance(event, Edited) else event.verdict
         if verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST:
             _best(layout, event.version, event.step)
     elif isinstance(event, Measured):
-        layout.remark(f"the score of v{event.version}, which was measured late, has no place in that layout")
+        layout.remark(
+            f"the score of {version_label(event.version)}, which was measured late, has no place in that layout"
+        )
     else:
         layout.remark(f"what was tried and refused after step {event_step(event)} has no place in that layout")
 

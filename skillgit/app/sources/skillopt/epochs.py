@@ -12,6 +12,7 @@ from skillgit.app.sources.skillopt.outcomes import ROUNDING, RecordedScore, meas
 from skillgit.app.sources.skillopt.steps import rule_of
 from skillgit.app.sources.skillopt.story import Chapter
 from skillgit.app.sources.skillopt.texts import alike, without_their_markers
+from skillgit.domain.address import version_label
 from skillgit.domain.confirmation import contradicted
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Split
@@ -282,7 +283,7 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
     for (folder, key), version in zip(_TESTS, versions, strict=True):
         if version in {summary.version for summary in summaries}:
             continue
-        outcomes = read_outcomes(source.directory, [folder], f"test-v{version}")
+        outcomes = read_outcomes(source.directory, [folder], f"test-{version_label(version)}")
         claim = RecordedScore(
             place=f"{key}_hard in summary.json",
             split=Split.TEST,
@@ -296,7 +297,7 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
         story.remark(score.remark)
         summaries.append(replace(score.summary, version=version))
         if outcomes is not None:
-            path = f"test-v{version}.json"
+            path = f"test-{version_label(version)}.json"
             evidence |= outcomes.evidence(path if score.evaluation is not None else f"{ORIGIN}/{path}")
     return summaries, evidence
 
@@ -316,11 +317,14 @@ def check_end(source: Import) -> None:
     story, state, rule = source.story, source.story.state, source.settings.rule
     best = source.directory.text("best_skill.md")
     if best is not None and not alike(source.texts.skill(best).document, story.skills[state.best].document):
-        story.remark(f"best_skill.md is not the text of v{state.best}, which has the highest score that was accepted")
+        story.remark(
+            f"best_skill.md is not the text of {version_label(state.best)},"
+            " which has the highest score that was accepted"
+        )
     claim = number(source.summary.get("best_selection_hard"))
     if claim is not None and abs(claim - story.best_score(rule)) > ROUNDING:
         story.remark(
-            f"summary.json gives the best score as {claim:.6g}, and that of v{state.best} is"
+            f"summary.json gives the best score as {claim:.6g}, and that of {version_label(state.best)} is"
             f" {story.best_score(rule):.6g}; the latter is kept"
         )
     counts = {"total_accepts": 0, "total_rejects": 0, "total_skips": 0}

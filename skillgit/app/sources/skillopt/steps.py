@@ -20,6 +20,7 @@ from skillgit.app.sources.skillopt.outcomes import (
 )
 from skillgit.app.sources.skillopt.story import Chapter
 from skillgit.app.sources.skillopt.texts import alike, with_our_markers
+from skillgit.domain.address import version_label
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
@@ -116,8 +117,9 @@ def check_text(source: Import, step: Step) -> None:
     if text is not None and not alike(source.texts.skill(text).document, source.story.skill.document):
         version = source.story.state.version
         source.story.remark(
-            f"skills/skill_v{step.number:04d}.md is not the text of v{version}, which was current after step"
-            f" {step.number}: it changed without a gate, and the difference shows with the next candidate"
+            f"skills/skill_v{step.number:04d}.md is not the text of {version_label(version)},"
+            f" which was current after step {step.number}: it changed without a gate,"
+            " and the difference shows with the next candidate"
         )
 
 
