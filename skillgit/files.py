@@ -86,7 +86,6 @@ def read_plain(path: Path, *, most: int | None = MOST_BYTES, follow: bool = Fals
     """Return the content of the file at ``path``.
 
     Args:
-        path: The file.
         most: The longest content in bytes; None for any.
         follow: Whether ``path`` may be a link. A link that a program left may lead to what only this user can read.
 

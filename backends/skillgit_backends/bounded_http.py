@@ -37,7 +37,6 @@ class BoundedClient(httpx2.AsyncClient):
 
     Args:
         backend: The backend, for messages and for the name of its setting.
-        options: What the SDK's client takes.
     """
 
     def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - whatever the SDK takes

@@ -29,7 +29,6 @@ def read_keys(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, ob
     """Return every setting of ``backend``, as it was given or else as it is by default.
 
     Args:
-        backend: Its name, for messages.
         keys: What there is to set, by name without the backend's prefix.
         values: What is set; None stands for the default.
 

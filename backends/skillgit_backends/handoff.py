@@ -127,7 +127,6 @@ class Folder:
     """A folder of questions and answers, and what this process waits for in it.
 
     Attributes:
-        path: Where it is.
         in_use: Whether this process has read or written something in it.
         pending: Name of a prompt to its request, of those that are not answered yet.
         last_call: When someone asked last, in seconds of the event loop.
@@ -162,7 +161,6 @@ class Folder:
         return text.removesuffix("\n") if text.strip() else None
 
     def write_prompt(self, name: str, request: Request) -> None:
-        """Write a prompt and its pictures."""
         images = []
         for number, image in enumerate(images_of(request), 1):
             images.append(f"{name}.picture-{number}.{image.media_type.rpartition('/')[2]}")
@@ -246,7 +244,6 @@ def prompt_text(request: Request, images: list[str], answer: str) -> str:
     """Return a request as a document.
 
     Args:
-        request: What is asked.
         images: The names of the files with its pictures, in their order.
         answer: The name of the file that the answer belongs in.
     """
@@ -265,7 +262,6 @@ def prompt_text(request: Request, images: list[str], answer: str) -> str:
 
 
 def images_of(request: Request) -> list[Image]:
-    """Return the pictures of a request."""
     return [part for message in request.messages for part in message.parts if not isinstance(part, Text)]
 
 

@@ -80,7 +80,6 @@ class ReplayBackend:
         return self._record.reply(digest, number % count)
 
     async def aclose(self) -> None:
-        """Close the record."""
         if self._record is not None:
             self._record.close()
             self._record = None
@@ -114,9 +113,7 @@ class Recording(Protocol):
         """Return one of them, in the order of their recording."""
         ...
 
-    def close(self) -> None:
-        """Close the file."""
-        ...
+    def close(self) -> None: ...
 
 
 def open_record(path: Path) -> Recording:
@@ -159,11 +156,9 @@ class LedgerRecord:
         self.undated = len(self._rows.pop("", ()))
 
     def count(self, request: str) -> int:
-        """Return how many replies there are."""
         return len(self._rows.get(request, ()))
 
     def reply(self, request: str, number: int) -> Reply:
-        """Return one of them."""
         query = f"SELECT reply, {', '.join(self._counts)} FROM reply WHERE rowid = ?"  # noqa: S608 - names of columns
         try:
             text, *counts = self._connection.execute(query, (self._rows[request][number],)).fetchone()
@@ -172,7 +167,6 @@ class LedgerRecord:
             raise _unusable(self._path, f"reply {number} to {request[:12]} cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
 
@@ -199,11 +193,9 @@ class LinesRecord:
         self._replies.setdefault(request, []).append(reply)
 
     def count(self, request: str) -> int:
-        """Return how many replies there are."""
         return len(self._replies.get(request, ()))
 
     def reply(self, request: str, number: int) -> Reply:
-        """Return one of them."""
         return self._replies[request][number]
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ def extract(reply: str, tag: str = "answer") -> str:
     """Return the final answer of ``reply``; empty if it says nothing.
 
     Args:
-        reply: What the model said.
         tag: The name of the tag, in whichever case.
 
     >>> extract('It is in the title. <answer>Paris</answer>')

@@ -22,11 +22,7 @@ async def until_answered(
     A reply without an answer tag is followed by a request to check it, as long as there are turns left.
 
     Args:
-        target: The target model.
-        prompt: The system prompt.
-        question: The task.
         max_turns: Replies at most.
-        images: Pictures that are behind the question.
 
     Raises:
         BackendError: A call failed for good.

@@ -106,7 +106,6 @@ class PackagedEnvironment(ABC):
                 raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(values)}")
 
     def _replies(self) -> int:
-        """Return how often the target may reply."""
         turns = int(self._options["max_turns"])
         if turns < 1:
             raise ConfigError(f"env.max_turns is {turns}; it must be at least 1", hint="1 asks once")

@@ -29,7 +29,6 @@ class Budget:
     """Lets calls pass while the caps allow.
 
     Args:
-        caps: The limits.
         spent: Returns what the run has cost so far, the event in progress included.
         stop: The wish to stop; after it no further call passes, and those in flight go on.
     """
@@ -131,8 +130,6 @@ class Charge:
 
     Attributes:
         key: The call; a call is never charged twice to the same event.
-        role: The role that asked.
-        stage: The stage that it asked in.
         cost: Tokens and dollars, and as seconds the time that the call took.
     """
 
@@ -194,5 +191,4 @@ class Tab:
         self._charges.update((charge.key, charge) for charge in charges)
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return what was noted."""
         return tuple(self._charges[key] for key in sorted(self._charges))

@@ -47,15 +47,7 @@ _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unanswered:
-    """A call that will never be answered.
-
-    Attributes:
-        role: Who asked.
-        stage: What for.
-        place: The place in the run that asked.
-        kind: What kind of failure it is.
-        reason: Why, as one sentence.
-    """
+    """A call that will never be answered."""
 
     role: str
     stage: str
@@ -68,11 +60,9 @@ class Calls:
     """The door.
 
     Args:
-        routes: Role to who answers it.
         ledger: Where replies and outcomes are recorded.
         caps: What the run may cost at most.
         sleep: Waits so many seconds.
-        random: Chance for the waits between attempts.
         clock: Returns seconds, for the durations of calls; without one they are 0.
         policy: How fast and how patiently calls are made; None for the usual.
         ask_again: Whether to ask once more what was recorded as unanswerable.
@@ -209,11 +199,7 @@ class Calls:
         """Return the reply to ``messages``; a call that was made before is answered from the ledger.
 
         Args:
-            role: Who asks.
-            stage: What for.
-            messages: The conversation.
             draw: The place in the run that asks; a deliberate second sample has another one.
-            tools: The tools on offer.
 
         Raises:
             BudgetError: The call would go over a cap.
@@ -309,7 +295,6 @@ class Calls:
         return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:
-        """Release the connections of the backends."""
         for backend in {id(route.backend): route.backend for route in self._routes.values()}.values():
             await backend.aclose()
 

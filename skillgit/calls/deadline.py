@@ -101,11 +101,7 @@ def waiting() -> Iterator[None]:
 
 
 class Stop:
-    """The wish to stop.
-
-    Attributes:
-        asked: Whether it was uttered.
-    """
+    """The wish to stop."""
 
     def __init__(self) -> None:
         self.asked = False

@@ -79,7 +79,6 @@ class Breaker:
     An open breaker closes only if a call that was in flight when it opened succeeds.
 
     Args:
-        name: Backend and model, for the message.
         limit: Failures in a row that open it.
     """
 
@@ -115,7 +114,6 @@ class Breaker:
         self._last = error
 
     def succeeded(self) -> None:
-        """Note a call that was answered."""
         self._failures = 0
         self._last = None
 
@@ -135,7 +133,6 @@ class RetryPolicy:
         patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
             longer pause is not waited for: its quota is used up for today.
         sleep: Waits so many seconds.
-        random: Chance for the jitter.
     """
 
     attempts: int
@@ -149,9 +146,7 @@ class RetryPolicy:
         """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
 
         Args:
-            attempt: Tries once.
             first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
-            failures: Attempts that count as made before.
 
         Raises:
             BackendError: The error of the last attempt.
@@ -206,7 +201,6 @@ class _Course:
         return pause(state.attempt_number, retry_after, self._policy.random, first_ceiling=self._first_ceiling())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, and remember how long."""
         self._paused += seconds
         await self._policy.sleep(seconds)
 
@@ -230,13 +224,7 @@ class FailedAttempt:
     """An attempt at a call that brought no answer.
 
     Attributes:
-        call: The key of the call.
-        scope: The event in progress that pays.
-        kind: What kind of failure it is.
-        reason: Why, as one sentence.
-        hint: What helps.
         final: Whether the call is not made again.
-        charge: What it cost.
     """
 
     call: str
@@ -252,12 +240,7 @@ class Failures:
     """Records what fails, and remembers which roles have been answered.
 
     Args:
-        ledger: Where failures are recorded.
-        attempts: Attempts of a call in all.
         ask_again: Whether to ask once more, in this process, what earlier ones recorded as unanswerable.
-
-    Attributes:
-        asks_again: The same.
     """
 
     def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
@@ -303,9 +286,7 @@ class Failures:
         """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call.
 
         Args:
-            order: The call.
             error: What the backend raised.
-            seconds: How long it took.
         """
         fault, was_sent = self._taken(order, error), was_taken(error)
         final = isinstance(fault, UnanswerableError)

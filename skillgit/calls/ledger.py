@@ -154,7 +154,6 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def reply(self, key: str) -> PaidReply | None:

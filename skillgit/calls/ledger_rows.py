@@ -39,9 +39,7 @@ class PaidReply:
     """A reply with what it cost.
 
     Attributes:
-        reply: What the model said, redacted.
         scope: The event in progress that paid for it.
-        charge: What it paid: one call with the tokens of the reply.
         request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
     """
 
@@ -58,7 +56,6 @@ class KnownRollout:
     Attributes:
         value: The outcome as JSON text, redacted.
         scope: The event in progress that paid for it.
-        charges: What it paid, call by call.
     """
 
     value: str
@@ -75,7 +72,6 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     """Return the reply of the call ``key``.
 
     Args:
-        key: The call.
         row: Scope, role, stage, the reply as JSON, the request's digest, usd, seconds, unpriced, and ``COUNTS``.
 
     Raises:
@@ -129,7 +125,6 @@ def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
     """Return the cost of one call.
 
     Args:
-        names: What the numbers are.
         numbers: The numbers; where they are fewer than the names, the rest of the cost is 0.
 
     Raises:
@@ -143,7 +138,6 @@ def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
 
 
 def encode_charges(charges: Iterable[Charge]) -> str:
-    """Return charges as JSON text."""
     return encode_json(
         [
             [charge.key, charge.role, charge.stage, *(getattr(charge.cost, name) for name in CHARGED)]

@@ -34,12 +34,6 @@ class Window:
 
     A refusal takes effect when it is told, before the round has ended: with n attempts in a round of the limit n, k
     refusals make the limit n - k, and every further one only makes it smaller.
-
-    Args:
-        width: The largest limit.
-
-    Attributes:
-        limit: Attempts that may be in flight.
     """
 
     def __init__(self, width: int) -> None:
@@ -57,7 +51,6 @@ class Window:
 
         Args:
             ticket: What ``sent`` returned for it.
-            was_refused: Whether there were too many.
         """
         if ticket != self._round:
             return
@@ -113,9 +106,6 @@ class Rates:
     Args:
         requests_per_minute: Requests; None is no limit.
         tokens_per_minute: Tokens; None is no limit.
-
-    Attributes:
-        limited: Whether there is any limit.
     """
 
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
@@ -155,9 +145,7 @@ class Lane:
     """What all calls of one backend and model share, whichever role makes them.
 
     Attributes:
-        breaker: Opens when the provider fails systematically.
         window: How many calls may be in flight.
-        latency: How long calls take.
     """
 
     def __init__(self, *, name: str, width: int, policy: CallPolicy, stop: Stop, random: Random) -> None:
@@ -234,7 +222,6 @@ class CallQueue:
     """The line in one event loop: first come, first served, and before all others those who come again.
 
     Args:
-        window: How many may be in flight.
         stop: The wish to stop; it empties the line, for nobody is let through afterwards.
         random: Chance for the gaps after a pause.
         spread: Returns the seconds over which the first calls after a pause are spread.
@@ -286,7 +273,6 @@ class CallQueue:
             self._opens = max(self._opens, self._loop.time() + gap)
 
     def leave(self) -> None:
-        """Give a slot back."""
         self._in_flight -= 1
         self._serve()
 
@@ -335,7 +321,6 @@ class CallPolicy:
         patience_s: Seconds that a call spends in pauses before a further refusal is its end.
         breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
         requests_per_minute: Attempts that may be sent to one provider's model in a minute.
-        tokens_per_minute: Tokens, in and out and as estimated, that may be sent for in a minute.
         item_timeout_s: Seconds that one item may take; waiting for a turn does not count.
         hedge: Whether a call that takes unusually long is sent a second time.
     """

@@ -33,12 +33,7 @@ class CallOrder:
 
     Attributes:
         key: What makes it the same call (``skillgit.calls.fingerprints``).
-        route: Who answers it.
-        request: What is asked.
         asked: The digest of the question; empty where no replay may take the answer for one.
-        role: Who asks.
-        stage: What for.
-        scope: The event in progress that pays.
     """
 
     key: str
@@ -61,12 +56,10 @@ class Route:
 
     Attributes:
         backend_name: The name that it was configured by.
-        model: The model's name at its provider.
         max_output_tokens: Upper limit of a reply's length in tokens.
         temperature: Sampling temperature; None leaves the provider's default.
         reasoning_effort: Empty leaves the provider's default.
         price: Dollars for a million tokens; None if that is not known.
-        concurrency: Calls in flight at once.
         timeout_s: Deadline of one attempt in seconds.
         variant: Identifies the backend's own settings, as far as they may change its answers.
         lane: Whose limits its calls share; empty for those of all calls of this backend and model.
@@ -88,7 +81,6 @@ class Route:
 
     @property
     def name(self) -> str:
-        """Backend and model in one word."""
         return f"{self.backend_name}/{self.model}"
 
     @property
@@ -151,17 +143,11 @@ class ModelQuestion(Generic[T]):
     """A question on its way.
 
     Attributes:
-        route: Who answers it.
-        request: What is asked.
-        role: Who asks.
         keep: Makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies
             of the question the provider has begun to answer.
         failed: Records an attempt that failed, at once; it is told the seconds that it took, and returns the error that
             it is taken for.
         given_up: Returns the error that the last attempt's is taken for.
-        failures: Attempts that count as made before.
-        again: Whether it was sent before.
-        copied: Whether a second copy was sent.
         begun: Copies that the provider works on or has answered; those that failed are left out.
     """
 
@@ -181,13 +167,8 @@ class Asking:
     """Asks models.
 
     Args:
-        policy: How fast and how patiently.
         lanes: Name to what the calls of one provider's model share.
-        budget: Lets calls pass.
-        estimate: Returns what a request on a route will cost, roughly.
-        stop: The wish to stop.
         sleep: Waits so many seconds.
-        random: Chance for the pauses.
         clock: Returns seconds.
     """
 

@@ -29,12 +29,7 @@ _NONE: Mapping[str, Price] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """List prices.
-
-    Attributes:
-        date: When they were looked up.
-        prices: Model to price.
-    """
+    """List prices."""
 
     date: date
     prices: Mapping[str, Price]
@@ -67,7 +62,6 @@ def find_price(
     A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date.
 
     Args:
-        model: The model's name at its provider.
         overrides: The user's prices; they go before all others.
         declarations: What the backend says of its own models; it goes before the table.
     """
@@ -121,7 +115,6 @@ class ContextTable:
     """Lengths of contexts.
 
     Attributes:
-        date: When they were looked up.
         contexts: Model to tokens, prompt and reply together.
     """
 

@@ -97,7 +97,6 @@ async def hedged(
     """Return the first result of ``original`` and, if that takes too long, ``copy``; the other one is cancelled.
 
     Args:
-        original: The call.
         copy: Sends a second copy; returns None if there is no room for it.
         after: Seconds after which the call takes too long.
 

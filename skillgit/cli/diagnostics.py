@@ -24,8 +24,6 @@ class Diagnostics:
     """Tells people what happened.
 
     Args:
-        stream: Where text goes.
-        screen: What is known of it.
         debug: Whether to show where an error comes from.
     """
 
@@ -61,7 +59,6 @@ class Diagnostics:
         return ExitCode.INTERNAL
 
     def interrupted(self) -> ExitCode:
-        """Tell that Ctrl-C stopped the command."""
         if self.screen.terminal:
             self._line("")  # the terminal shows ^C where the cursor was
         self._error("interrupted")
@@ -76,7 +73,6 @@ class Diagnostics:
         self._line(text, end=end)
 
     def hint(self, text: str) -> None:
-        """Name what helps."""
         if text:
             self._line(f"{self.screen.paint(Style.STRONG, 'hint:')} {text}")
 

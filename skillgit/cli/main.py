@@ -53,7 +53,6 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the help option."""
         return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -65,7 +64,6 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(entry.name.ljust(widest), entry.summary) for entry in entries])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Say how to go on."""
         more = "" if ctx.meta.get(EVERY_COMMAND) else "skillgit help --all lists every command. "
         formatter.write_paragraph()
         formatter.write_text(f"{more}skillgit help COMMAND explains one.")

@@ -58,7 +58,6 @@ class LineEvalWatcher:
         """Ignore it: lines are for results."""
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Say what was measured."""
         self.remark(measured_line(name, split, scores, self._diagnostics.screen))
 
     def remark(self, text: str) -> None:
@@ -79,15 +78,12 @@ class LiveEvalWatcher:
         self._now = progress
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Print a result above the display."""
         self.remark(measured_line(name, split, scores, self._screen))
 
     def remark(self, text: str) -> None:
-        """Print a line above the display."""
         self._console.print(_ansi(self._screen.shown(text)), soft_wrap=True)
 
     def __rich__(self) -> Text:
-        """Draw the display."""
         if self._now is None:
             return _ansi("preparing")
         return _ansi(self._screen.shown(self._line(self._now)))
@@ -117,7 +113,6 @@ def _ansi(text: str) -> Text:
 def watching(
     session: CommandSession, *, quiet: bool
 ) -> Iterator[SilentEvalWatcher | LineEvalWatcher | LiveEvalWatcher]:
-    """Give the watcher that fits stderr."""
     diagnostics = session.diagnostics
     if quiet:
         yield SilentEvalWatcher()
@@ -162,7 +157,6 @@ class Onlooker:
         self.progress = watcher.progress
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        """Say what was measured."""
         self._watcher.measured(name, split, scores)
 
     def remark(self, text: str) -> None:
@@ -179,7 +173,6 @@ class Onlooker:
 
 @contextmanager
 def looking_on(session: CommandSession, *, quiet: bool) -> Iterator[Onlooker]:
-    """Give the watcher that fits stderr."""
     with watching(session, quiet=quiet) as watcher:
         yield Onlooker(session, watcher)
 

@@ -31,7 +31,6 @@ class Verb(click.Command):
             raise
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the help option."""
         return reworded(super().get_help_option(ctx))
 
 
@@ -46,7 +45,6 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the help option."""
         return reworded(super().get_help_option(ctx))
 
 
@@ -155,7 +153,6 @@ list_forms = forms(Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
 
 
 def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a run."""
     del param
     return _words("runs", ctx, incomplete)
 
@@ -179,13 +176,11 @@ def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 
 def complete_environments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the name of an environment."""
     del ctx, param
     return [name for name in _plugin_names("skillgit.envs") if name.startswith(incomplete)]
 
 
 def complete_backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the name of a backend."""
     del ctx, param
     return [name for name in _plugin_names("skillgit.backends") if name.startswith(incomplete)]
 

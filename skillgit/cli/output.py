@@ -47,7 +47,6 @@ class Pager:
 
     @property
     def stream(self) -> IO[bytes]:
-        """Where to write."""
         return cast("IO[bytes]", self._process.stdin)
 
     def close(self) -> None:
@@ -128,8 +127,6 @@ class Output:
 
     Args:
         stream: Where bytes go.
-        screen: What is known of it.
-        encoding: The encoding of text for people.
         pager: Starts the pager, or returns None where there shall be none.
     """
 
@@ -140,7 +137,6 @@ class Output:
         self._pager = pager
 
     def text(self, lines: Iterable[str]) -> None:
-        """Write lines for people."""
         for line in lines:
             self._write(f"{self.screen.shown(line)}\n".encode(self._encoding, errors="replace"))
 
@@ -173,12 +169,9 @@ class Output:
         """Write a list of dataclasses in one of the machine formats.
 
         Args:
-            form: Which one.
-            rows: The dataclasses.
             schema: Name and number of the document's shape.
             name: The field of the document that holds the rows.
             columns: The fields of a row that are columns, in their order.
-            head: Further fields of the document.
         """
         if form is Form.JSON:
             self.document(schema, {**(head or {}), name: rows})

@@ -36,7 +36,6 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 
     Args:
         choice: ``auto``, ``always`` or ``never``.
-        terminal: Whether the stream is a terminal.
     """
     if choice != "auto":
         return choice == "always"
@@ -61,7 +60,6 @@ def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[
     """Return what shows the differences on stderr and says whether they may be made.
 
     Args:
-        session: The invocation.
         yes: Whether the user has said so already.
     """
 
@@ -98,8 +96,6 @@ class CommandSession:
 
     Attributes:
         context: What the use case may look at.
-        output: The writer of stdout.
-        diagnostics: The writer of stderr.
     """
 
     context: Context
@@ -108,7 +104,6 @@ class CommandSession:
 
     @property
     def screen(self) -> Screen:
-        """Where data goes."""
         return self.output.screen
 
     @property

@@ -64,7 +64,6 @@ class LineWatcher:
         self._begun = False
 
     def progress(self, progress: Glance) -> None:
-        """Remember how long the run is."""
         self._steps = progress.steps
 
     def happened(self, event: Event, commit: str) -> None:
@@ -107,14 +106,12 @@ class LiveWatcher:
         self._print(event_line(_entry(event), commit, self._screen, columns=self._console.width))
 
     def remark(self, text: str) -> None:
-        """Print it above the display."""
         self._print(text)
 
     def _print(self, line: str) -> None:
         self._console.print(_ansi(self._screen.shown(line)), soft_wrap=True)
 
     def __rich__(self) -> Text:
-        """Draw the display."""
         if self._now is None:
             return _ansi("preparing")
         return _ansi(self._screen.shown("\n".join(self._lines(self._now))))
@@ -145,7 +142,6 @@ def _ansi(text: str) -> Text:
 
 @contextmanager
 def watching(session: CommandSession, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
-    """Give the watcher that fits stderr."""
     diagnostics, clock = session.diagnostics, session.context.clock
     if quiet:
         yield SilentWatcher()

@@ -29,7 +29,6 @@ def worth(delta: float, breaks: int) -> Worth:
 
     Args:
         delta: How much the score changes when the rule is left out.
-        breaks: How many items score lower then.
     """
     if delta < 0:
         return Worth.WORKS

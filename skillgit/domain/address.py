@@ -26,7 +26,6 @@ class Address:
     """Which event of which run.
 
     Attributes:
-        kind: What its number counts.
         number: The version, step, epoch or intervention; 0 for the end of a run.
         run: The run; empty where the address does not say it.
     """
@@ -75,11 +74,8 @@ def address_of(
     """Return the address of an event.
 
     Args:
-        kind: The event's kind.
         run: Its run; empty for an address within the run.
         version: The version that it made; absent if it made none.
-        step: Its step.
-        epoch: Its epoch.
         origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
         number: Which intervention of the run it is; 0 for everything else.
         at: The version that the run is at with it.

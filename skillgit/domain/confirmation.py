@@ -24,7 +24,6 @@ class Confirmation:
     Attributes:
         items: How many items these are; at least one.
         seed: The seed's mean under the gate's metric.
-        best: The best version's.
         p_loss: One-sided p-value of the paired test that the best version is worse.
     """
 

@@ -72,7 +72,6 @@ class EarlyStop:
     """A candidate in evaluation.
 
     Args:
-        rule: The gate's settings.
         base: The evaluation of the version that it was proposed on.
         wave: Items of a wave at least.
 

@@ -55,12 +55,9 @@ class Edit:
     """One change to a skill.
 
     Attributes:
-        op: What to do.
         file: Path inside the skill folder.
         anchor: Where to do it: text that occurs exactly once in the file's body; empty for ``append``.
         content: The new text; empty for ``delete``.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
         items: Ids of the trajectories, as far as they are known.
     """
 
@@ -113,7 +110,6 @@ class Application:
 
     @property
     def applied(self) -> tuple[Edit, ...]:
-        """The edits that took effect."""
         return tuple(report.edit for report in self.reports if report.status is EditStatus.APPLIED)
 
     @property
@@ -322,7 +318,6 @@ class LeftOut:
     Attributes:
         edit: What it would have done, in a few words.
         status: What happened to it: an :class:`~skillgit.domain.edit.EditStatus`.
-        reason: Why.
     """
 
     edit: str

@@ -25,7 +25,6 @@ class Reason(NamedTuple):
     """Why an item fails.
 
     Attributes:
-        task_type: The type of the item.
         text: What the scorer or the environment says.
     """
 
@@ -38,11 +37,9 @@ class Failing:
     """Items that fail alike.
 
     Attributes:
-        task_type: The type of the items.
         reason: Why, in the words of the scorer or the environment, without what differs from item to item.
         example: The same of the item that failed last, as it was said.
         items: The first of them, in the order in which they failed.
-        count: How many there are.
     """
 
     task_type: str
@@ -60,11 +57,7 @@ def pattern(reason: str) -> str:
 
 
 def grouped(reasons: Mapping[str, Reason]) -> tuple[Failing, ...]:
-    """Return failing items by pattern, the most frequent first.
-
-    Args:
-        reasons: Item to why it fails, in the order in which they failed.
-    """
+    """Return failing items by pattern, the most frequent first."""
     groups: dict[Reason, list[str]] = {}
     for item, reason in reasons.items():
         groups.setdefault(Reason(reason.task_type, pattern(reason.text)), []).append(item)

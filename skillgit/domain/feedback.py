@@ -20,10 +20,7 @@ class Feedback:
     """A note of a person on a commit.
 
     Attributes:
-        commit: The commit.
         text: What the person says; lines of text.
-        author: Who.
-        time: When.
     """
 
     commit: str
@@ -33,7 +30,6 @@ class Feedback:
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal characters that name it."""
         content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
         return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
 
@@ -43,13 +39,7 @@ class Tried:
     """A candidate that the gate of another run, or of someone else's part of it, rejected.
 
     Attributes:
-        run: That run.
-        step: The step.
         base: The version that it was made of.
-        commit: Its commit.
-        title: What was tried.
-        changes: The changed lines.
-        score: Its score.
         bound: Whether that is only the highest that it could have been.
         current: The score that it had to beat.
     """

@@ -50,7 +50,6 @@ class Traits:
             epoch nor an intervention.
         rank: Where they stand in the history, if they are of the step itself.
         prefix: How the subject of their commit begins, if nothing in the event says it.
-        branch: Which branch their commits are on.
         has_outcomes: Whether their evidence holds outcomes of items of the selection split.
         keeps_text: Whether the skill in their commit is that of the commit before.
     """

@@ -58,7 +58,6 @@ class Secrets:
     """What is secret about one item.
 
     Attributes:
-        answers: The accepted answers.
         inputs: What the target reads, the question first: a document, search results, …
         checks: Sources of programs that check an answer.
     """
@@ -94,10 +93,8 @@ class SecretIndex:
     """The secrets of all items, ready for being looked for.
 
     Attributes:
-        answers: The answers.
         body: The secret long texts as folded words, joined by blanks, each between line ends.
         starts: Where in ``body`` each text begins.
-        sources: Item and kind of each text.
         common: Words that are in the inputs of many items.
     """
 
@@ -171,8 +168,6 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     counts only next to three telling words of the item's own question, or all of them if it has but two.
 
     Args:
-        index: The secrets.
-        text: What a candidate would add.
         base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
 
     >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium?',))

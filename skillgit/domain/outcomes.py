@@ -87,7 +87,6 @@ class Pairs:
     Args:
         candidate: The outcomes of the candidate.
         base: The outcomes of what it would replace, on all items.
-        metric: The score that is compared.
         soft_weight: Share of the soft score in the mixed metric.
         also: Further outcomes that are compared with the candidate's; an item that they lack is left out everywhere.
 

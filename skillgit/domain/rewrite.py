@@ -80,13 +80,6 @@ class Suggestion:
     """What an analyst wants changed, for a writer to carry out.
 
     Attributes:
-        type: The kind of change.
-        title: A few words for it.
-        motivation: The observation behind it.
-        instruction: What the writer is to do.
-        priority: How much it promises.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
         items: Ids of the trajectories, as far as they are known.
     """
 
@@ -106,10 +99,6 @@ class Rewrite:
 
     Attributes:
         title: A few words for what it achieves.
-        summary: What it changes, one line each.
-        body: The editable text with its placeholders.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
         items: Ids of the trajectories, as far as they are known.
     """
 
@@ -139,11 +128,9 @@ class Template:
     """A document as a writer sees it.
 
     Attributes:
-        frontmatter: What is before the editable text.
         body: The editable text with placeholders, without the blank lines around it.
         regions: What the placeholders stand for, in order.
         lead: The line breaks before ``body``.
-        trail: The line breaks after it.
     """
 
     frontmatter: str
@@ -154,7 +141,6 @@ class Template:
 
     @classmethod
     def of(cls, text: str) -> Template:
-        """Return the template of a document."""
         head, frame, regions = "", "", list[ProtectedRegion]()
         for block in blocks(text):
             part = text[block.start : block.end]

@@ -53,8 +53,6 @@ class Rule:
         heading: The nearest heading above it, without its signs; empty above the first.
         text: What it says, on one line and without its bullet; the lines of a code fence follow as they are.
         first: Its first line in the file, from 1.
-        last: Its last line in the file.
-        region: Who may change it.
     """
 
     heading: str
@@ -69,8 +67,6 @@ class Pair:
     """One rule in two texts.
 
     Attributes:
-        old: As it is in the older text.
-        new: As it is in the newer text.
         similarity: How much of its words is common, from 0 to 1.
         moved: Whether it is in another order among the others, under another heading or in another region.
     """
@@ -88,9 +84,6 @@ class RuleDiff:
     Attributes:
         kept: Rules with the same words in the same place, in the order of the newer text.
         moved: Rules with the same words in another place.
-        changed: Rules with other words.
-        added: Rules that only the newer text has.
-        removed: Rules that only the older text has.
     """
 
     kept: tuple[Pair, ...]
@@ -133,8 +126,6 @@ class _Reader:
 
     Args:
         line: The file's line that the block begins on.
-        heading: The heading that it is under.
-        region: Whose block it is.
     """
 
     def __init__(self, *, line: int, heading: str, region: Region) -> None:
@@ -206,7 +197,6 @@ class _Reader:
         return not (self._blank or self._code or has_ended)
 
     def _end(self) -> None:
-        """Close the rule that is being read."""
         if self._prose or self._code:
             prose = [" ".join(" ".join(self._prose).split())] if self._prose else []
             rule = Rule(

@@ -19,7 +19,6 @@ class Score:
 
     Attributes:
         value: The score; of a bound, the highest that it could have been.
-        at_most: Whether it is a bound.
     """
 
     value: float

@@ -55,18 +55,9 @@ class StepMemory:
     """What the optimizer may know of an earlier step, or of what a person did after it.
 
     Attributes:
-        epoch: The step's epoch.
-        step: The step.
         decision: The gate's decision; absent for a skipped step and for the edit of a person.
-        title: What was tried.
-        why: The reasons then.
-        changes: The changed lines.
-        score: The candidate's score.
         bound: Whether that is only the highest that it could have been.
         current: The score that it had to beat.
-        fixed: Items that it fixed.
-        broken: Items that it broke.
-        origin: Where its candidate came from.
         base: The version that its candidate was made of; absent for a skipped step.
         author: Who edited the skill by hand; empty for everything else.
     """
@@ -102,18 +93,12 @@ class RunState:
     """Everything that decides how a run goes on.
 
     Attributes:
-        started: The first event.
-        epoch: The epoch of the last event.
-        step: The last finished step.
-        versions: All versions; the index is the version number.
-        best: The best version.
         memory: The steps so far, and what persons did between them, oldest first.
         optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
         meta_epoch: The last epoch that was reflected on.
         slow_epoch: The last epoch whose slow update is finished, merge included.
         pending_merge: Accepted guidance whose merge is not written yet.
         interventions: How many candidates of persons the gate has decided on.
-        cost: What the run cost so far.
         outcome: How it ended; absent while it is not finished.
     """
 
@@ -133,7 +118,6 @@ class RunState:
 
     @property
     def version(self) -> int:
-        """The current version."""
         return len(self.versions) - 1
 
     def known_evaluation(self, version: int) -> EvaluationSummary | None:

@@ -145,10 +145,8 @@ def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
     """Return the chance that the paired test at ``alpha`` finds a true gain.
 
     Args:
-        n: Number of items.
         fixes: Chance of an item to be fixed.
         breaks: Chance of an item to be broken.
-        alpha: Level of the test.
     """
     changing = fixes + breaks
     if changing <= 0.0 or n <= 0:
@@ -170,9 +168,6 @@ def minimum_detectable_effect(
     """Return the smallest true gain that the paired test at ``alpha`` finds with the chance ``power``.
 
     Args:
-        n: Number of items.
-        alpha: Level of the test.
-        power: Chance of finding it.
         breaks: Chance of an item to be broken all the same.
         fixable: Share of the items that can be fixed at all.
 

@@ -67,7 +67,6 @@ class Line:
         partner: The number of the line of the other text that it was changed from or to; absent without one.
         spans: What its partner does not have, by words.
         moved: Where an equal line is in the other texts, if it has no partner.
-        ended: Whether a line end follows; only the last line of a file may lack it.
     """
 
     sign: Sign
@@ -86,7 +85,6 @@ class Hunk:
 
     Attributes:
         heading: The nearest heading above the first change, with its signs; what git says there in other files.
-        lines: The lines.
     """
 
     heading: str
@@ -110,7 +108,6 @@ class FileDiff:
     Attributes:
         path: The file; of a removed one, what it was.
         notes: What git says of it besides, as ``new file mode 100644`` or ``rename from a.md``.
-        hunks: What changed in its text.
     """
 
     path: str
@@ -119,12 +116,10 @@ class FileDiff:
 
     @property
     def added(self) -> int:
-        """Number of added lines."""
         return sum(line.sign is Sign.ADDED for hunk in self.hunks for line in hunk.lines)
 
     @property
     def removed(self) -> int:
-        """Number of removed lines."""
         return sum(line.sign is Sign.REMOVED for hunk in self.hunks for line in hunk.lines)
 
 

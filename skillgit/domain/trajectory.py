@@ -59,7 +59,6 @@ class Trajectory:
     """What happened on one item.
 
     Attributes:
-        item_id: The item.
         turns: The conversation after the system prompt, in order. The system prompt holds the skill and is the same for
             all items of a rollout, so that it is not repeated here.
         answer: The final answer as the scorer read it.

@@ -47,7 +47,6 @@ class Appendix:
     """The appendix that a candidate gets.
 
     Attributes:
-        notes: All reminders in it.
         counts: How many are new, and how many there are.
     """
 

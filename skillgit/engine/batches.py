@@ -71,10 +71,8 @@ class Minibatch:
     """Trajectories that one analyst reads.
 
     Attributes:
-        source: Whether they are failures or successes.
         batch: The batch of the step that they belong to.
         number: Its place among the minibatches of the same source and batch.
-        rollouts: The trajectories.
     """
 
     source: EditSource
@@ -105,7 +103,6 @@ class Cutter:
     all. Items without a score are in none.
 
     Args:
-        items: The items of the batch, in its order.
         settings: How large minibatches are, and whether successes are read.
     """
 

@@ -31,9 +31,7 @@ class EditBudget:
 
     Attributes:
         limit: Proposals at most; None is no limit.
-        by: Who set it.
         available: The proposals that there were, where the optimizer was asked.
-        reply: What the optimizer said.
     """
 
     limit: int | None

@@ -24,8 +24,6 @@ async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...
     """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter.
 
     Args:
-        session: Whom to ask.
-        skill: What to shorten.
         draw: The place in the run that the call belongs to; another one asks anew.
     """
     messages = conversation(STAGE, "", (template_section(skill),))

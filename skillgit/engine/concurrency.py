@@ -25,8 +25,6 @@ async def ordered(
     The first failure cancels what is still running and is raised as it is, not in a group.
 
     Args:
-        work: What to do with one value.
-        values: The inputs.
         limit: How many may be in progress at once, or the slots that are shared with others.
         each: Called with every result as soon as it is there, in the order in which they come.
     """
@@ -93,7 +91,6 @@ async def unless_failed(work: Coroutine[None, None, Out], condition: asyncio.Tas
     """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised.
 
     Args:
-        work: What to do.
         condition: What has to succeed for the work to make sense; None if there is nothing.
     """
     if condition is None:

@@ -73,8 +73,6 @@ class Experiment:
     Attributes:
         text: The instruction; empty if the optimizer wanted none.
         reasoning: Which explanations it is to tell apart.
-        before: The rollouts that it looks into.
-        after: The same items with the probe.
         analysis: What an analyst says of it; None without a usable reply.
     """
 
@@ -86,7 +84,6 @@ class Experiment:
 
     @property
     def notes(self) -> tuple[SkillText, ...]:
-        """Reminders that the analyst gave."""
         return self.analysis.notes if self.analysis is not None else ()
 
     def draft(self, budget: int | None) -> Draft | None:

@@ -26,13 +26,8 @@ class Dialect:
     """The prompts and replies of an update mode.
 
     Attributes:
-        failures: Prompt of the analysts of failures.
-        successes: Prompt of the analysts of successes.
-        merge: Prompt of a merge.
         rank: Prompt of the choice within the budget; empty where nothing is chosen.
         merge_and_rank: Prompt of a merge and choice in one call; empty where nothing is chosen.
-        analysis: What an analyst answers.
-        merged: What a merge answers.
     """
 
     failures: str

@@ -22,8 +22,6 @@ class Draft:
 
     Attributes:
         proposals: Edits, suggestions or whole documents, the most valuable first.
-        reasoning: Why.
-        title: What they achieve.
         unusable: Kinds of optimizer calls on the way here whose replies could not be used.
         cut: Whether proposals were left out since title and reasoning were written, which then speak of more.
     """
@@ -42,17 +40,14 @@ class Draft:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The proposals that are edits."""
         return tuple(proposal for proposal in self.proposals if isinstance(proposal, Edit))
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """The proposals that are suggestions."""
         return tuple(proposal for proposal in self.proposals if isinstance(proposal, Suggestion))
 
     @property
     def rewrites(self) -> tuple[Rewrite, ...]:
-        """The proposals that are whole documents."""
         return tuple(proposal for proposal in self.proposals if isinstance(proposal, Rewrite))
 
 

@@ -49,10 +49,7 @@ async def evaluate(
     """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing.
 
     Args:
-        session: What to measure with.
-        sample: Which draws.
         slots: The places of rollouts in progress, where they are shared with others.
-        each: Called with every rollout as soon as it is there.
     """
     stage = "test" if split is Split.TEST else "selection"
     rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample, slots=slots, each=each)
@@ -94,9 +91,7 @@ async def evaluate_candidate(
     An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
     Args:
-        skill: The candidate.
         base: The evaluation of the version that it was proposed on.
-        rule: The gate's settings.
         sample: Which draws; other ones than the first are made for every item.
         on_refusal: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
     """

@@ -36,9 +36,7 @@ class Judgement:
 
     Attributes:
         evaluation: The candidate's score on the selection split, as far as it was evaluated.
-        verdict: The gate's decision and its numbers.
         fixed: Items that score higher than under the base.
-        broken: Items that score lower.
         evidence: The outcomes behind it.
     """
 
@@ -64,10 +62,7 @@ async def judge(
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
     Args:
-        session: What to measure with.
-        state: The state of the run.
         current: The version that the candidate is compared with.
-        candidate: What may replace it.
         base: The number of that version; the current one by default.
         gated: Whether there is a gate; the settings say so by default.
         policy: How it compares; the settings say so by default.

@@ -54,7 +54,6 @@ class Start:
     """What a run starts from.
 
     Attributes:
-        skill: The seed.
         config: Digest of the resolved configuration.
         splits: Digest of all items.
         evidence: The files behind the digests.
@@ -102,8 +101,6 @@ class Ahead:
         Under a cap nothing runs ahead: it would be reached at another place.
 
         Args:
-            skill: The current version.
-            step: The next step.
             slots: The places of rollouts in progress, shared with the event that is being waited for.
         """
         if (self._task is None or self._task.done()) and not session.calls.capped:
@@ -147,8 +144,6 @@ class Trainer:
     """The method, ready to compute transitions of one run.
 
     Attributes:
-        session: What the stages work with.
-        start: What the run starts from.
         history: Where skills of earlier versions are read.
         prepare: What has to succeed before a run begins; its calls are charged to the first event.
         ahead: Rollouts of the step after the transition in progress.

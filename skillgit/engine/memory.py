@@ -32,7 +32,6 @@ def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKEN
     """Return what was tried before, newest first, or nothing.
 
     Args:
-        steps: The steps, oldest first.
         max_tokens: About how long the section may be; the newest step is told whatever its length.
     """
     return tagged("history", _told(steps, max_tokens, in_full=False)) if steps else ""

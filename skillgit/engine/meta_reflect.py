@@ -45,7 +45,6 @@ class Revision:
     Attributes:
         draft: Its edits; None if it gave no usable reply.
         application: The candidate, and what happened to each edit.
-        counts: How many edits there were.
     """
 
     draft: Draft | None

@@ -33,8 +33,6 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     contradicts it (see :mod:`skillgit.domain.confirmation`). Without a test split nothing contradicts it.
 
     Args:
-        session: What the stages work with.
-        state: The run after its last step.
         tests: Version to its evaluation on the test split; empty if the settings ask for none.
     """
     first, best = _selection_scores(session, state)

@@ -27,7 +27,6 @@ class PlaceboResult:
     Attributes:
         counts: How many there were and passed; absent if there were none.
         sentence: What that means; empty if there were none.
-        files: Evidence.
     """
 
     counts: Placebo | None = None

@@ -37,15 +37,9 @@ class Progress:
     """One look at a run in progress.
 
     Attributes:
-        epoch: The current epoch.
-        epochs: Epochs in all.
-        step: The current step.
-        steps: Steps in all.
-        stage: What is being done.
         done: Items or calls of the stage that are done.
         total: Items or calls of the stage in all; 0 if that is not known.
         score: The current version's score on the selection split; None before the baseline.
-        best: The best score so far.
         spent: What the run has cost so far, this event included.
     """
 
@@ -64,13 +58,9 @@ class Progress:
 class Watcher(Protocol):
     """Something that looks on."""
 
-    def progress(self, progress: Progress) -> None:
-        """A stage began or moved on."""
-        ...
+    def progress(self, progress: Progress) -> None: ...
 
-    def happened(self, event: Event, commit: str) -> None:
-        """An event was written."""
-        ...
+    def happened(self, event: Event, commit: str) -> None: ...
 
     def remark(self, text: str) -> None:
         """Something is worth telling that is no event."""
@@ -104,7 +94,6 @@ class Monitor:
         self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
 
     def stage(self, stage: Stage, total: int = 0) -> None:
-        """Say that a stage begins."""
         self._tell(stage=stage, done=0, total=total)
 
     def tick(self) -> None:
@@ -127,11 +116,7 @@ _ORDER = {stage: place for place, stage in enumerate(Stage)}
 
 @dataclass(slots=True)
 class Overlap:
-    """Shows, of several stages in progress, the first one that is not done; work never waits for it.
-
-    Attributes:
-        monitor: Whom to tell.
-    """
+    """Shows, of several stages in progress, the first one that is not done; work never waits for it."""
 
     monitor: Monitor
     _seen: dict[Stage, Progress] = field(default_factory=dict)

@@ -45,9 +45,6 @@ class Reflection:
     """What the analysts say.
 
     Attributes:
-        failure: Drafts from failures, in the order of the minibatches.
-        success: Drafts from successes.
-        findings: What they saw.
         unusable: Analysts whose replies could not be used.
         notes: Reminders for the appendix, where they are asked for.
         probe: The experiment of the step, if there was one.
@@ -70,9 +67,6 @@ class Reading:
     was paid for is lost.
 
     Args:
-        state: The run so far.
-        skill: The current version.
-        batches: The items of the step, batch by batch, in the order in which they are read.
         budget: Changes that each analyst may propose at most; None is no limit.
     """
 
@@ -123,7 +117,6 @@ class Reading:
         )
 
     async def close(self) -> None:
-        """Cancel the analysts that still work."""
         await ended([task for _, task in self._analysts])
 
     async def _analyse(self, group: Minibatch) -> Analysis | None:

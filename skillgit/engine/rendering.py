@@ -74,12 +74,10 @@ def template_section(skill: Skill) -> str:
 
 
 def memory_section(memory: str) -> str:
-    """Return the optimizer's memory, or nothing."""
     return tagged("memory", memory) if memory else ""
 
 
 def budget_section(budget: int | None) -> str:
-    """Return the edit budget."""
     return f"<budget>{'none' if budget is None else budget}</budget>"
 
 
@@ -118,7 +116,6 @@ def trajectory_text(trajectory: Trajectory, max_tokens: int) -> str:
 
 
 def edit_fields(edit: Edit) -> dict[str, object]:
-    """Return an edit as JSON values."""
     return {
         "op": edit.op.value,
         "file": edit.file or DOCUMENT,

@@ -148,7 +148,6 @@ class PatchReply(DraftReply):
     edits: tuple[EditReply, ...]
 
     def parts(self) -> Sequence[EditReply]:
-        """Return the edits."""
         return self.edits
 
     def patch(self, source: EditSource) -> Patch:
@@ -163,7 +162,6 @@ class SuggestionsReply(DraftReply):
     suggestions: tuple[SuggestionReply, ...]
 
     def parts(self) -> Sequence[SuggestionReply]:
-        """Return the suggestions."""
         return self.suggestions
 
 
@@ -349,10 +347,6 @@ async def ask(
     A question that will never be answered is left out like a reply that cannot be used: see ``engine.unanswered``.
 
     Args:
-        session: Whom to ask.
-        stage: What the call is for.
-        messages: The prompt.
-        schema: The shape of the reply.
         draw: The place in the run that the call belongs to.
         check: Raises UnusableReplyError if a reply of the right shape cannot be used all the same.
 

@@ -39,7 +39,6 @@ class RewriteResult:
         rewrite: The new editable text; absent where edits were applied.
         failure: Why there is no new text though one was wanted.
         title: What a rewrite achieves, in the writer's words.
-        reasoning: Why, in the writer's words.
     """
 
     application: Application
@@ -133,11 +132,8 @@ def update(
     """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
 
     Args:
-        skill: The skill to edit.
-        patch: The edits.
         budget: How many of them at most; None is no limit.
         lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
-        files: Says of an edit why its file may not be edited, likewise.
     """
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:

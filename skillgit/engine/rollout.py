@@ -55,7 +55,6 @@ class _Conversation:
     end: BaseException | None = None
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Ask the model."""
         if not all(isinstance(message, Message) for message in messages):
             raise TypeError("chat was given what is no Message")
         self.turn += 1
@@ -92,10 +91,7 @@ async def roll_out(
 
     Args:
         items: The items; the first ones start first.
-        stage: What for.
-        sample: Which draw.
         slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
-        each: Called with every rollout as soon as it is there.
 
     Raises:
         BudgetError: A cap was reached.

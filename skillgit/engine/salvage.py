@@ -78,11 +78,6 @@ async def salvage(
     look at the selection split.
 
     Args:
-        session: What the stages work with.
-        state: The run so far.
-        skill: The current version.
-        whole: The rejection.
-        edits: The applied edits of the patch.
         judge: Measures a part and puts it before the gate.
     """
     rows: list[dict[str, object]] = []

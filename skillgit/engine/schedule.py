@@ -17,9 +17,7 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
     without restarts), rounded half to even and never under m. A run of one step has the budget M.
 
     Args:
-        settings: Largest and smallest budget and the name of the schedule.
         step: 1-based.
-        steps: Steps of the whole run.
     """
     largest, smallest = settings.learning_rate, settings.min_learning_rate
     if steps <= 1:

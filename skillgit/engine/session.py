@@ -33,7 +33,6 @@ class Task:
     """An environment with the items of this run.
 
     Attributes:
-        environment: Who rolls out and scores.
         items: Split to its items, in order, after the limits of the settings.
         source: The code of the environment; None where it was not loaded as a plug-in.
     """
@@ -69,14 +68,7 @@ class Session:
     """Everything that a stage may use.
 
     Attributes:
-        skill_path: Path of the skill folder in the repository.
-        task: The environment and its items.
-        settings: The method's settings.
         calls: The door to the models.
-        workers: Rollouts in progress at once.
-        clock: Returns the time.
-        monitor: Whom to tell.
-        leaks: What no skill may quote.
         pinned: Ids of the items that may not score lower.
         feedback: Returns what people have said about the run's versions by now, oldest first.
         tried: What was tried on the seed before the run began, oldest first.
@@ -100,17 +92,14 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """The seed of every random choice."""
         return self.settings.train.seed
 
     @property
     def per_epoch(self) -> int:
-        """Steps of an epoch."""
         return steps_per_epoch(len(self.task.items[Split.TRAIN]), self.settings.train.step_size)
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run."""
         return self.per_epoch * self.settings.train.num_epochs
 
     @property
@@ -125,12 +114,10 @@ class Session:
 
     @property
     def rule(self) -> GateRule:
-        """The gate's rule."""
         return self.settings.rule(self.pinned)
 
     @property
     def gauge(self) -> Gauge:
-        """What the gate compares."""
         rule = self.rule
         return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)
 

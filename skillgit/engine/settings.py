@@ -111,7 +111,6 @@ class TrainSettings(_Section):
 
     @property
     def step_size(self) -> int:
-        """Train items of a step."""
         return self.batch_size * self.accumulation
 
 
@@ -192,7 +191,6 @@ class OptimizerSettings(_Section):
 
     @property
     def trainable(self) -> TrainableFiles:
-        """The files that steps may edit."""
         return TrainableFiles(self.files)
 
     @property
@@ -293,8 +291,6 @@ class GateSettings(_Section):
 
 
 class MethodSettings(_Section):
-    """All settings of the method."""
-
     train: TrainSettings = TrainSettings()
     gradient: GradientSettings = GradientSettings()
     optimizer: OptimizerSettings = OptimizerSettings()

@@ -45,7 +45,6 @@ class Guidance:
     Attributes:
         text: The new guidance; empty if there is nothing new to merge.
         title: What it is about, or why there is none.
-        why: The reasons.
         judged: What the skill with it scores and what the gate says; absent without guidance.
     """
 
@@ -237,12 +236,7 @@ class RolloutPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochComparison:
-    """Two versions on the same items.
-
-    Attributes:
-        kept: The pairs that the policy keeps, worst first.
-        dropped: The other ones.
-    """
+    """Two versions on the same items."""
 
     kept: tuple[RolloutPair, ...]
     dropped: tuple[RolloutPair, ...]

@@ -58,12 +58,6 @@ class Proposal:
     """What a step has found before the candidate is measured.
 
     Attributes:
-        rollouts: The batches.
-        reflection: What the analysts said.
-        merged: The draft of all analysts.
-        selected: The proposals within the budget.
-        candidate: What they lead to.
-        budget: The edit budget.
         salvaged: Whether the candidate is a part of one that the gate refused.
         appendix: New reminders; absent if there are none.
     """
@@ -106,8 +100,6 @@ async def run_step(
     """Carry out one step on ``skill``, the current version, and return its event.
 
     Args:
-        state: The run so far.
-        skill: The current version.
         on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     began = session.clock()

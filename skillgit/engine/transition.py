@@ -22,7 +22,6 @@ class Transition:
     """One step of a run's history.
 
     Attributes:
-        event: The fact.
         skill: The skill that the event's commit holds; absent where the tree stays as it was (skipped, run-finished) or
             is made from the event itself (slow-proposed).
         evidence: Path to content of the artefacts behind it: ``patch.json``, ``selection.json``, ``rollout.json``, …

@@ -35,7 +35,6 @@ class QueryResult:
 
     Attributes:
         columns: The names of its columns; equal ones are numbered.
-        rows: Its rows, each read when it is asked for.
     """
 
     columns: tuple[str, ...]

@@ -36,11 +36,6 @@ class NumberComparison:
 
     A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
     where the bound keeps it too, and never with the others.
-
-    Attributes:
-        what: What is compared.
-        sign: How.
-        value: The number.
     """
 
     what: Number
@@ -59,8 +54,6 @@ class Narrowing:
 
     Attributes:
         run: The run; empty for all of them.
-        rejected: Whether rejected candidates are among them.
-        slow: Whether slow updates are among them.
         kinds: Only these kinds; none for all.
         words: Only those whose title, reasons or text hold words that begin with each of these.
         item: Only those that fixed or broke this item.
@@ -112,9 +105,7 @@ class Point:
 
     Attributes:
         score: The score on the selection split under the run's metric, as far as it is known.
-        kind: The kind of event.
         decision: The gate's decision; empty without one.
-        commit: The event's commit.
     """
 
     step: int
@@ -153,7 +144,6 @@ def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
 
 
 def count(index: Index, narrowing: Narrowing) -> int:
-    """Return how many events are meant."""
     if narrowing.gathered:
         return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
     if not narrowing.is_filtered:

@@ -73,7 +73,6 @@ def _refresh_refs(connection: sqlite3.Connection, old_tips: Mapping[str, str], n
 
 
 def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return run to the tips that its rows are made from."""
     runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)

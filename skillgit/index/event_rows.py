@@ -171,7 +171,6 @@ def _parts(event: Event) -> _Parts:
 
 
 def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the removed and the added lines."""
     change_list = list(changes)
     old_lines, new_lines = ([change.text for change in change_list if change.sign == sign] for sign in "-+")
     return tuple(old_lines), tuple(new_lines)
@@ -233,7 +232,6 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
 
 
 def _spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
-    """Return the rows of what an event cost by role and stage."""
     return [(number, part.role, part.stage, *_amounts(part.cost)) for part in parts]
 
 

@@ -33,7 +33,6 @@ def forks(count: int, work: Callable[..., Any]) -> ProcessPoolExecutor:
 
 
 def call(*arguments: object) -> Any:  # noqa: ANN401 - what the work returns
-    """Do the work, in a fork."""
     return _work(*arguments)
 
 

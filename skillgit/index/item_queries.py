@@ -30,7 +30,6 @@ class MeasuredRow(EventRow):
         measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
         bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         n: Number of items of the split; 0 if that is not known.
-        scored: How many of them have a score.
     """
 
     event: int | None

@@ -16,10 +16,6 @@ class FinalRow:
 
     Attributes:
         item_set: Digest of the items.
-        n: Number of items.
-        scored: How many of them have a score.
-        hard: Mean hard score.
-        soft: Mean soft score.
         time: When the run ended, UTC.
     """
 
@@ -63,6 +59,5 @@ def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
 
 
 def feedback_lines(index: Index) -> tuple[tuple[str, str], ...]:
-    """Return commit and line for every line of a note that may be feedback."""
     rows = index.select("SELECT oid, line FROM note WHERE line LIKE '%\"feedback%' ORDER BY oid, position", ())
     return tuple((oid, line) for oid, line in rows)

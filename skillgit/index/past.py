@@ -66,7 +66,6 @@ class PastIndex(Index):
 
     Args:
         index: The index of today; it gives its connection away.
-        commit: The commit of the last event.
     """
 
     def __init__(self, index: Index, commit: str) -> None:

@@ -41,7 +41,6 @@ def insert(
     """Add the rows of events of ``run`` that the index does not hold yet.
 
     Args:
-        connection: The index, inside a write transaction.
         records: Its events in their order; all events before them are in the index.
         seed: Returns the text of the skill that a run starts from, for searching.
 
@@ -84,7 +83,6 @@ class Batch:
             self.flush()
 
     def flush(self) -> None:
-        """Add what waits."""
         for table, rows in self._waiting.items():
             _many(self._connection, table, rows)
         self._waiting, self._events = {}, 0
@@ -141,7 +139,6 @@ def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) 
 
 
 def delete(connection: sqlite3.Connection, run: str) -> None:
-    """Remove every row of a run."""
     events = "SELECT id FROM event WHERE run = ?"
     # the table of versions has no index of events
     for table in (name for name in BY_EVENT if name != "version"):

@@ -50,7 +50,6 @@ def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
 
 
 def run_row(index: Index, run: str, live: Mapping[str, int]) -> RunRow | None:
-    """Return the run of that name."""
     rows = index.select(f"{_RUNS} WHERE r.name = ?", (run,))
     return next(iter(_run_rows(index, rows, live)), None)
 
@@ -68,7 +67,6 @@ def log_rows(
 
     Args:
         run: The run whose events to return; None for those of all runs, by time.
-        with_rejected: Whether to return rejected candidates.
         kinds: Kinds of events to return; none for all.
         words: Return only events whose title, reasons or text hold words that begin with each of these.
         limit: How many events at most.
@@ -312,7 +310,6 @@ class Tested(NamedTuple):
 
     Attributes:
         first: The seed's on the items of ``best``; absent if it was not measured on them.
-        best: The best version's.
     """
 
     first: float | None

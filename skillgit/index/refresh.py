@@ -45,8 +45,6 @@ class Index:
 
     Attributes:
         today: The repository as it is now, where ``repo`` is one as it was.
-        connection: The SQLite connection.
-        on_disk: Whether it is the index on disk, not a stand-in in memory.
         broken: Runs whose history cannot be read, with the reason; they have no rows.
     """
 
@@ -65,7 +63,6 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def refresh(self) -> None:
@@ -80,7 +77,6 @@ class Index:
             self._leave_disk(error)
 
     def select(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
-        """Return the rows of a query."""
         try:
             return self.connection.execute(query, parameters).fetchall()
         except (sqlite3.DatabaseError, ValueError) as error:
@@ -95,7 +91,6 @@ class Index:
         return str(self.select("SELECT skill FROM run WHERE name = ?", (run,))[0][0])
 
     def _leave_disk(self, error: Exception) -> None:
-        """Go on with an index in memory."""
         self.connection.close()
         if not is_about_access(error):
             with contextlib.suppress(OSError):

@@ -27,19 +27,11 @@ class RunRow:
         environment: The environment's name; empty if the history does not tell.
         outcome: How it ended; empty while it is not finished.
         running_pid: The process that trains it now, if there is one on this machine.
-        steps: Finished steps.
         total_steps: Steps that it was planned for; 0 if the history does not tell.
         versions: Number of versions, the seed included.
-        rejected: Number of rejected candidates.
-        merges: Number of merged slow updates.
         best_score: Its score on the selection split under the run's metric.
-        first_score: The seed's score.
-        metric: The metric that the gate compares.
         started: Time of the first event, UTC.
         updated: Time of the newest event, UTC.
-        calls: Model calls so far.
-        tokens_in: Tokens sent so far.
-        tokens_out: Tokens received so far.
         usd: US dollars spent so far.
         selection_items: Selection items that candidates would have been evaluated on in full.
         selection_saved: How many of those were not rolled out, because the decision could no longer change.
@@ -80,9 +72,7 @@ class EventRow:
 
     Attributes:
         commit: The event's commit, 40 hexadecimal characters.
-        base: The version that it rests on.
         step: The step; 0 for the start of a run.
-        title: What happened, in one line.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
         number: Which intervention of the run it is; 0 for everything else.
         at: The version that the run is at with it; 0 where the row does not tell.
@@ -102,7 +92,6 @@ class EventRow:
 
     @property
     def address(self) -> Address:
-        """What the event is called; it and no other event is found by that."""
         return address_of(
             self.kind,
             run=self.run,
@@ -181,7 +170,6 @@ class SpentRow:
     """What one event cost.
 
     Attributes:
-        kind: The kind of event.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         step: The step; 0 for the start of a run.
         models: Role to the model that played it, as ``backend/model``.
@@ -204,12 +192,8 @@ class ProgressRow:
 
     Attributes:
         step: The last step; absent where no event of the run is recorded.
-        version: The newest version.
-        slow_epoch: The last epoch with a slow update.
         meta_epoch: The last epoch that was reflected on.
         measured: The newest version that was measured by an event of its own; absent if none was.
-        interventions: How many interventions there are.
-        finished: Whether the run is finished.
     """
 
     step: int | None

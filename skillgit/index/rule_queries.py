@@ -62,10 +62,7 @@ class EditRow:
     """One edit of an event, as its commit tells it.
 
     Attributes:
-        op: What it did.
         file: The file inside the skill folder.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
     """
 
     op: str
@@ -128,7 +125,6 @@ def alike(
     """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
 
     Args:
-        words: Beginnings of words.
         is_rejected: Whether to return rejected candidates; otherwise all others.
         limit: How many events at most.
         column: The part to look at, ``skill`` for added text; empty for title and reasons, too.

@@ -111,7 +111,6 @@ class Versions:
             row[3:] = [number, None, *scores[1:]]
 
     def _told(self, number: int, event: MakesVersion) -> tuple[int | None, Scores]:
-        """Return the version that the scores are inherited from, if they are, and the scores."""
         if isinstance(event, Edited):
             return None, _UNMEASURED
         evaluation = event.evaluation
@@ -131,11 +130,7 @@ class ScoreRow:
     """One evaluation that an event tells.
 
     Attributes:
-        version: The version that was measured.
-        title: What it changed, in one line.
         item_set: Digest of the items; empty if nothing was measured.
-        n: Number of items.
-        scored: How many of them have a score.
         hard: Mean hard score; absent if nothing was measured.
         soft: Mean soft score; absent if nothing was measured.
         target: The model that worked on the items; empty where the run's is meant.

@@ -52,14 +52,8 @@ class ChartMark:
     """The sign of one event.
 
     Attributes:
-        x: Where it stands.
-        y: Where it stands.
-        shape: Which sign it is.
         foot: Where the score stands that it was compared with.
         tip_x: Where what is told of it begins.
-        tip_y: Where that begins.
-        tip_width: How wide that is.
-        lines: What is told of it.
     """
 
     x: float
@@ -77,10 +71,8 @@ class Curve:
     """A drawing.
 
     Attributes:
-        size: How large it is.
         line: The path of the current version's score.
         band: The path around it that the intervals make; empty without intervals.
-        marks: The signs.
         scores: Place and score of the lines across.
         steps: Place and number of the steps below.
         epochs: Begin, end and number of each epoch.
@@ -114,9 +106,7 @@ def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, inte
     """Return the drawing of a run; None if nothing has a score.
 
     Args:
-        rows: The events, oldest first.
         counts: Version to the number of items that its score is a mean of.
-        size: How large it is to be.
         intervals: Whether scores are shares of solved items, so that each has a Wilson interval.
     """
     every = drawn_rows(rows)
@@ -283,10 +273,6 @@ class Bar:
 
     Attributes:
         sort: ``seed`` or ``best``.
-        y: Where it stands.
-        x: Where its score stands.
-        low: Where its interval begins.
-        high: Where its interval ends.
     """
 
     sort: str

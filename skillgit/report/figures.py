@@ -38,7 +38,6 @@ def percent(share: float) -> str:
 
 
 def number(value: int) -> str:
-    """Return a whole number with separators."""
     return f"{value:,}"
 
 
@@ -54,7 +53,6 @@ def cut(text: str, most: int = _SENTENCE_CUT) -> str:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a text."""
     return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 

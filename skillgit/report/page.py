@@ -164,7 +164,6 @@ def compared(verdict: Verdict, *, bound: bool) -> str:
 
 
 def refusal(verdict: Verdict, *, bound: bool) -> str:
-    """Return why a candidate was refused."""
     gain = verdict.score - verdict.current
     if verdict.decision is Decision.INDECISIVE:
         if verdict.lost > verdict.regained:
@@ -193,7 +192,6 @@ _SOURCES = {
 
 
 def glyph(row: LogRow) -> str:
-    """Return the sign of an event."""
     return cells.glyph(Entry.of_row(row), UNICODE)
 
 

@@ -21,9 +21,7 @@ class Toolbox(Protocol):
     """Tools that a model may use."""
 
     @property
-    def tools(self) -> Sequence[Tool]:
-        """The tools on offer."""
-        ...
+    def tools(self) -> Sequence[Tool]: ...
 
     async def execute(self, call: ToolCall) -> str:
         """Carry out a call and return what the model reads; what it did wrong is told there, too.
@@ -40,7 +38,6 @@ class Conversation:
 
     Attributes:
         turns: All that was said, the system prompt left out.
-        text: The model's last words.
         finished: Whether it came to an end by itself, without a tool call left to answer.
         messages: The conversation, in the form in which it could go on.
     """
@@ -57,9 +54,6 @@ async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox,
     The reply to the last question counts as the final answer, and the model is told so in time.
 
     Args:
-        target: The model.
-        messages: How the conversation begins.
-        toolbox: The tools.
         max_turns: Replies at most, at least 1.
 
     Raises:

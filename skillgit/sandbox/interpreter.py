@@ -26,7 +26,6 @@ class Interpreter:
     """A Python that jobs can run.
 
     Attributes:
-        path: The program.
         packages: Folders of packages; it may find some of them by itself.
     """
 

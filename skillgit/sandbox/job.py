@@ -29,7 +29,6 @@ class Limits:
         wall_s: Seconds from its start.
         cpu_s: Seconds of processor time.
         memory_mb: Mebibytes of memory; also the address space of each process.
-        processes: Processes and threads.
         file_mb: Mebibytes of each file.
         output_kb: Kibibytes of standard output and standard error.
         disk_mb: Mebibytes of all files, those that it was given included.
@@ -51,9 +50,7 @@ class Job:
     Attributes:
         command: Program and arguments; it runs in the work folder.
         files: Path in the work folder to content; nothing else is there when the command starts.
-        stdin: What it reads.
         environment: Variables added to the few that every job has.
-        limits: What it may take.
         read_only: Files and folders of this machine that it may read, at their own paths.
         links: Name in the work folder to a file or folder of this machine that it may read under that name.
         collect: Patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.

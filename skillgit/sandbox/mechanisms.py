@@ -69,7 +69,6 @@ class Launch:
 
     Attributes:
         argv: Its command line; the last argument, its socket's descriptor, is added.
-        order: What it shall do.
     """
 
     argv: tuple[str, ...]

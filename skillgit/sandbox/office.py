@@ -36,10 +36,6 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
 
     All of them are one call of LibreOffice, in a profile of its own. A workbook that it cannot read is left out.
 
-    Args:
-        books: Name to xlsx file.
-        sandbox: Where LibreOffice runs.
-
     Raises:
         EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
     """

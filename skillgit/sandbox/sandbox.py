@@ -41,7 +41,6 @@ class Sandbox:
     """Runs commands that a model wrote, apart from this machine.
 
     Args:
-        mode: How they are isolated.
         width: Jobs at a time; all sandboxes of the same width share them. The number of processors by default.
 
     Raises:
@@ -54,7 +53,6 @@ class Sandbox:
 
     @property
     def kind(self) -> Mode:
-        """The way that is used."""
         return self._mechanism.kind
 
     @property
@@ -82,8 +80,6 @@ class Sandbox:
         Args:
             code: The program; it is put into the work folder as ``main.py``.
             files: Path in the work folder to content.
-            stdin: What it reads.
-            limits: What it may take.
             read_only: Files and folders of this machine that it may read.
             links: Name in the work folder to a file or folder of this machine that it may read under that name.
             collect: Patterns of the files to bring back.

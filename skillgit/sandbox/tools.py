@@ -71,11 +71,9 @@ class SandboxTools:
     """Tools over a folder of documents, which they cannot change, and a work folder that Python keeps.
 
     Attributes:
-        sandbox: Where calls are carried out.
         documents: The folder; without one, there are no documents.
         offered: The tools on offer, in this order.
         files: What is in the work folder: what Python is given and what it has made since.
-        limits: What a Python program may take.
         longest: Characters that a result may have.
     """
 
@@ -88,7 +86,6 @@ class SandboxTools:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools on offer."""
         return tuple(TOOLS[name] for name in self.offered)
 
     async def execute(self, call: ToolCall) -> str:

@@ -35,7 +35,6 @@ class Folded:
 
     Attributes:
         branch: The full name of the branch that it was on.
-        commit: The candidate's commit.
     """
 
     branch: str

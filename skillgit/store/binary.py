@@ -32,13 +32,7 @@ NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitResult:
-    """What a git command said.
-
-    Attributes:
-        code: Its exit status.
-        out: Its standard output.
-        error: Its standard error, as text.
-    """
+    """What a git command said."""
 
     code: int
     out: bytes
@@ -103,10 +97,6 @@ def git_version() -> str:
 
 def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
-
-    Args:
-        arguments: The command and its arguments.
-        hooks: Whether it may run hooks.
 
     Raises:
         NotFoundError: There is no git on this machine.

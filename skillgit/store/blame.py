@@ -41,8 +41,6 @@ class BlamedLine:
         line: Its number in the file, from 1.
         text: What it says, without the line end.
         commit: The commit that brought it, 40 hexadecimal characters.
-        original_line: Its number in that commit's file.
-        original_path: That file.
     """
 
     line: int

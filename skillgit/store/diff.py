@@ -42,8 +42,6 @@ def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] =
     """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; without a path that of the whole tree.
 
     Args:
-        old: A commit.
-        new: A commit.
         paths: Folders or files of the repository, taken literally; empty ones are left out.
         options: More options for ``git diff``.
 

@@ -80,10 +80,6 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
 def decode(text: str, slow: SlowText | None = None) -> Decoded:
     """Return what the commit message ``text`` says.
 
-    Args:
-        text: The whole message.
-        slow: The texts from the commit's tree, for a slow-proposed event.
-
     Raises:
         TrailerError: The message is not that of an event.
         FormatVersionError: A newer skillgit wrote it.
@@ -103,7 +99,6 @@ def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
     """Return what the commit message ``text`` says; like :func:`decode`, for those who do not know its kind yet.
 
     Args:
-        text: The whole message.
         read_slow: Reads the texts of a slow update from the commit's tree, given the path of the skill.
     """
     block = parse_block(text)
@@ -195,10 +190,8 @@ class Recorded:
     Attributes:
         event: The fact, as decoded from the commit.
         commit: The commit's id, 40 hexadecimal characters.
-        parents: Ids of the commit's parents.
         time: When it was committed, in UTC.
         evidence: Id of the evidence tree; empty if the event has none.
-        tree: Id of the commit's tree.
         branch: Full name of the branch that it belongs to in the repository of its writer.
         at: The version that the run is at with it.
     """

@@ -52,7 +52,6 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
     """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
 
     Args:
-        tree_id: The evidence tree.
         names: The files to read, if they are there; none for all.
     """
     if not tree_id:
@@ -108,7 +107,6 @@ class EvidenceLink:
     """A commit of an evidence chain.
 
     Attributes:
-        commit: Its id.
         event: The commit of the event that the evidence belongs to; empty if it names none.
     """
 
@@ -173,7 +171,6 @@ class Dropped:
     """What was dropped, or would be.
 
     Attributes:
-        records: The events whose evidence it is.
         size: Bytes of the files that nothing in the evidence of this run holds any more, before compression.
     """
 
@@ -203,7 +200,6 @@ def dropping_problems(
     """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
 
     Args:
-        records: Its events.
         chain: The evidence trees that its hidden ref keeps.
     """
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
@@ -260,7 +256,6 @@ def plan_drop(
     """Return what :func:`drop` would drop.
 
     Args:
-        records: The events of the run.
         before: Evidence of events from then on stays.
         exempt: Commits whose evidence stays whatever its age.
     """

@@ -32,8 +32,6 @@ class Source:
     Attributes:
         ref: The branch as it is called in the repository of the run's writer.
         actual: The ref that it is read from.
-        tip: The commit that it points to.
-        folded: Whether that ref is the attic.
     """
 
     ref: refs.Ref

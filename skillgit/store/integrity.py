@@ -93,7 +93,6 @@ class Damage:
     """A file of the object store that is not whole.
 
     Attributes:
-        path: The file.
         sentence: What is wrong with it, without a full stop.
         loose: Whether it holds a single object, which can be set aside.
     """

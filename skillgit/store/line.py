@@ -50,9 +50,7 @@ class LinePosition:
     """Where a run stands.
 
     Attributes:
-        skill: Path of the skill folder.
         version: The current version; -1 before the first event.
-        step: The last step.
     """
 
     run: str
@@ -162,8 +160,6 @@ def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded
     """Yield the events of the line.
 
     Args:
-        chain: Its commits, oldest first.
-        before: Where the run stood before them.
         sides: All events beside the line; an edit comes after those on the versions before it.
     """
     version, step, epoch = before.version, before.step, before.epoch

@@ -32,7 +32,6 @@ class Seeded:
     """Where ``main`` stands.
 
     Attributes:
-        commit: The commit that it points to.
         added: Whether the skill was added now; otherwise it was there.
     """
 

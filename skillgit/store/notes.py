@@ -32,10 +32,6 @@ _DEEPEST = 2 * _OID_LENGTH
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
     """Add lines to the notes of commits, all in one commit; lines that are there already are not repeated.
 
-    Args:
-        notes: Commit to JSON objects.
-        time: When they were learned.
-
     Raises:
         ConcurrentWriteError: Others kept writing notes at the same time.
         ConflictError: The repository cannot be written.

@@ -31,7 +31,6 @@ def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
     Where the user has no folder for a key, nothing is noted, and the run will count as anybody's.
 
     Args:
-        start: The commit of its run-started event.
         local: Settings of this machine that no history records, by key, for measuring its versions later.
     """
     digest = seal(start, local, make=True)

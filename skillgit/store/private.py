@@ -66,7 +66,6 @@ def seal(*content: object, make: bool = False) -> str:
     """Return what only this user can have written of a JSON value; empty where the user has no key.
 
     Args:
-        content: The value.
         make: Whether to make the key if there is none.
     """
     key = _key(make=make)

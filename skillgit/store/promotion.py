@@ -41,7 +41,6 @@ class LastChange:
     """The newest commit on ``main`` that changed a skill folder.
 
     Attributes:
-        subject: The first line of its message.
         promoted: The version that it promoted, as ``<run>/v<N>``; empty for a change by hand.
     """
 
@@ -63,12 +62,7 @@ def main_tip(repo: Repo) -> str:
 
 
 def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange | None:
-    """Return the newest commit on ``main`` that changed the folder ``path``; None if none of the newest ones did.
-
-    Args:
-        path: The skill folder.
-        within: How many commits to look through.
-    """
+    """Return the newest commit on ``main`` that changed the folder ``path``; None if none of the newest ones did."""
     tip = repo.tip(refs.MAIN)
     for depth, commit in enumerate(first_parents(repo, tip) if tip else ()):
         if depth >= within:
@@ -126,9 +120,6 @@ class Release:
     """What makes a promotion a release.
 
     Attributes:
-        tag: The full name of the tag.
-        message: What the tag says.
-        document: The SKILL.md with its version.
         is_tagged: Whether the tag is there already, as after the release of a text that ``main`` left since.
     """
 
@@ -147,11 +138,6 @@ def promote(
     with ``git merge``: nothing that is not committed is overwritten.
 
     Args:
-        path: The skill folder.
-        version: The commit of the version.
-        message: The commit message.
-        time: When.
-        reason: What is said in the reflog.
         release: What makes it a release: the tag appears together with the commit, or neither does.
 
     Raises:
@@ -187,8 +173,6 @@ def move_main(
 
     Args:
         old: What ``main`` points to.
-        new: What it shall point to.
-        reason: What is said in the reflog.
         beside: Further refs, which move together with ``main`` or not at all.
         write: Writes the objects that they will lead to, where they are new.
 

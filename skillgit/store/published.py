@@ -31,7 +31,6 @@ class NewFile:
 
     Attributes:
         path: Where it is in the commit's tree.
-        blob: The id of its content.
         before: The ids of the contents that the parents have at the same path.
         skill: The skill folder that it belongs to; empty if it belongs to none.
     """
@@ -47,8 +46,6 @@ class NewCommit:
     """A commit that is to be published.
 
     Attributes:
-        commit: Its id.
-        files: The files that it brings.
         hidden: Whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything.
     """
 
@@ -62,7 +59,6 @@ def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Ite
     """Yield the commits that ``tips`` lead to and ``old_tips`` do not, the oldest first.
 
     Args:
-        tips: Ids of commits or annotated tags.
         old_tips: Ids of commits or tags that the other side has; those that are not here are passed over.
 
     Raises:

@@ -70,11 +70,9 @@ class Ref(NamedTuple):
     """A ref name taken apart.
 
     Attributes:
-        kind: What it is for.
         run: The run that it belongs to; empty for notes.
         number: The step of a rejected branch, the version of a tag.
         remote: The remote whose branch it tracks; empty for a ref of this repository.
-        origin: Where a rejected candidate comes from.
         intervention: Which intervention of the run it is; 0 for steps and the reflection on an epoch.
     """
 
@@ -237,7 +235,6 @@ class RefFiles:
     """The refs of one repository.
 
     Args:
-        folder: Its common folder.
         wanted: Says of a packed ref's name whether :meth:`read` returns it.
     """
 

@@ -63,11 +63,8 @@ class Trailer:
 
     Attributes:
         key: Its key without prefix.
-        form: How its value is read and written.
         attribute: The attribute that its value is; empty if the value is written from the whole event and read as a
             mapping of attributes.
-        kinds: The events that bear it.
-        meaning: What it says.
         absent: What its absence says, where that is not the default of the event's class; ``NEEDED`` if it cannot be
             absent.
         many: Whether there is one for each element of the attribute.

@@ -43,9 +43,7 @@ class ValueForm(NamedTuple):
     """How a value is read and written.
 
     Attributes:
-        name: What it is, for documentation.
         read: Returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read.
-        write: Returns the text that says a value.
     """
 
     name: str
@@ -58,10 +56,8 @@ class TokenKind:
     """A kind of token.
 
     Attributes:
-        name: What it is, for documentation.
         pattern: How its tokens look; it has no groups.
         value: Returns the value of a token that looks so; ValueError and KeyError say that it is none all the same.
-        write: Returns the token of a value.
     """
 
     name: str
@@ -98,7 +94,6 @@ VERSION = TokenKind(
 
 
 def member(members: type[StrEnum]) -> TokenKind:
-    """Return the kind of tokens that name a member of an enumeration."""
     # an enumeration finds its members in a function of Python's, which is slower by far
     names = {str(value): value for value in members}
     return TokenKind("one of " + " ".join(f"`{name}`" for name in names), TOKEN, names.__getitem__, str)
@@ -115,7 +110,6 @@ class Field:
 
     Attributes:
         key: Its key in the trailer; ``WORD`` for the word that the value begins with.
-        kind: What its token is.
         name: The attribute that it is, where that is not called like the key.
         absent: What its absence says, where that is not the default of the class; ``NEEDED`` if it cannot be absent.
         when: Says of a whole whether the field is written, where that does not follow from its value.
@@ -131,7 +125,6 @@ class Field:
 
     @property
     def attribute(self) -> str:
-        """The attribute that it is."""
         return self.name or self.key
 
 

@@ -44,7 +44,6 @@ class RefUpdate:
     """One ref to move.
 
     Attributes:
-        name: Its full name.
         new: The commit that it shall point to; ``None`` removes it. If it equals ``expected``, the ref is only watched:
             the change is refused if it moved.
         expected: The commit that it must point to now; ``None`` if it must not exist.
@@ -68,9 +67,6 @@ def update_refs(
     """Move all of ``updates``, or none.
 
     Args:
-        updates: What to move.
-        identity: Who is named in the reflog.
-        reason: What is said in the reflog.
         write: Writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
 
     Raises:

@@ -100,10 +100,7 @@ def with_skill(
     once, so that no tree is left over that nothing refers to.
 
     Args:
-        repo: Where to write.
         tree: What it is based on; ``None`` for nothing.
-        path: The skill folder.
-        skill: Its content.
         beside: Other files to set, or to leave out where the content is ``None``.
 
     Raises:
@@ -190,10 +187,6 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
     """Yield every file, link and submodule in ``tree`` with its path, which is for showing, in the order of the tree.
 
     A folder whose path is too long for any file system is yielded in place of what lies in it.
-
-    Args:
-        tree: The folder.
-        most: How many entries it may have.
 
     Raises:
         HistoryError: It has more.

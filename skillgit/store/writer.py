@@ -65,7 +65,6 @@ class RunWriter:
     next :meth:`append` fail with nothing written.
 
     Args:
-        clock: The time of commits.
         identity: Who signs them; git's configuration says so by default.
     """
 
@@ -106,7 +105,6 @@ class RunWriter:
         """Write ``event`` and make it visible.
 
         Args:
-            event: The fact.
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
             evidence: The artefacts behind it, path to content.
             start: The commit that a run starts on; a run without one starts a history of its own.

@@ -57,7 +57,6 @@ class VersionActions(_Base, metaclass=AbstractNode):
             app_of(self).command([command[0], str(row.address), *command[1:]], look=look)
 
     def action_version_checkout(self) -> None:
-        """Put it in the work tree."""
         if self.current is not None:
             app_of(self).command(["checkout", str(self.current.address)])
 
@@ -66,15 +65,12 @@ class VersionActions(_Base, metaclass=AbstractNode):
         self._with_version("restore")
 
     def action_version_promote(self) -> None:
-        """Bring it to main."""
         self._with_version("promote")
 
     def action_version_evaluate(self) -> None:
-        """Measure it on the test split."""
         self._with_version("eval", "--split", "test", look=True)
 
     def action_version_export(self) -> None:
-        """Ask where to, and write it there."""
         row = self.current
         if row is not None:
             archive = f"{str(row.address).replace('/', '-')}.skill"
@@ -111,7 +107,6 @@ class VersionActions(_Base, metaclass=AbstractNode):
             app_of(self).command(["note", *(["--"] if text.startswith("-") else []), str(row.address), text])
 
     def action_run_report(self) -> None:
-        """Write its run as a page."""
         row = self.current
         if row is not None:
             app_of(self).command(["report", row.run, "--output", f"{row.run}.html"])
@@ -134,7 +129,6 @@ class VersionActions(_Base, metaclass=AbstractNode):
         self.app.push_screen(NameScreen(question, usual), then)
 
     def action_copy_menu(self) -> None:
-        """Choose what of it to copy."""
         from skillgit.tui.screens.copy import CopyScreen  # noqa: PLC0415 - as above
 
         if self.current is not None:
@@ -161,7 +155,6 @@ class VersionActions(_Base, metaclass=AbstractNode):
             edited(app_of(self), self.current)
 
     def action_pager_open(self) -> None:
-        """Read the event in the pager."""
         if self.current is not None:
             paged(app_of(self), self.current)
 

@@ -177,11 +177,9 @@ class SkillgitApp(App[None]):
 
         Args:
             function: A use case; its first argument is the app's context.
-            args: Its other arguments.
             then: Gets the result, unless what it belongs to has been closed.
             on_error: Gets an error for the user; without it a message tells it.
             group: Reads of one group replace each other: only the newest one's result is handed on.
-            kwargs: Its named arguments.
         """
 
         def work() -> None:
@@ -289,7 +287,6 @@ class SkillgitApp(App[None]):
             self.action_app_palette()
 
     def action_app_palette(self) -> None:
-        """Open the command palette."""
         self.action_command_palette()
 
     def action_app_refresh(self) -> None:
@@ -297,7 +294,6 @@ class SkillgitApp(App[None]):
         self.reload()
 
     def action_app_theme(self) -> None:
-        """Change between light and dark."""
         self.theme = theme.other(self.theme)
 
     def action_command_prompt(self) -> None:
@@ -318,11 +314,9 @@ class SkillgitApp(App[None]):
             self.push_screen(CommandLogScreen(self.ran))
 
     def action_remote_push(self) -> None:
-        """Push to another repository."""
         exchange(self, "push")
 
     def action_remote_pull(self) -> None:
-        """Pull from another repository."""
         exchange(self, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

@@ -68,7 +68,6 @@ class Ran:
 
     @property
     def line(self) -> str:
-        """What one would type."""
         return shlex.join(("skillgit", *self.argv))
 
     @property
@@ -120,9 +119,7 @@ async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
     """Run a command to its end.
 
     Args:
-        context: Where to run it.
         ran: The command; its output and exit code are added to it.
-        on_line: Is called after each line.
     """
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(

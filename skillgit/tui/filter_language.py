@@ -40,7 +40,6 @@ def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
 
     Args:
         base: What is shown without a filter.
-        text: What the user typed.
         now: What ages as in ``after:2h`` are counted from.
 
     Raises:

@@ -27,10 +27,8 @@ class Key:
     """One thing that can be done with a key.
 
     Attributes:
-        id: Its stable name.
         keys: The keys that do it by default, as Textual names them, the one to show first.
         label: What it does, in a few words.
-        places: Where it holds.
         footer: What the line at the bottom calls it; empty if it is not shown there.
     """
 
@@ -42,7 +40,6 @@ class Key:
 
     @property
     def action(self) -> str:
-        """The name of the action that it calls."""
         return self.id.replace(".", "_")
 
     @property

@@ -41,9 +41,7 @@ class StartPicture:
     Attributes:
         standing: What history looked like before it was read, as :func:`skillgit.app.history.browse.standing` tells it.
         settings: What git's configuration says about the screens.
-        overview: The runs.
         page: The newest events of the run to begin with; absent without runs.
-        scores: Its scores, and every which step they are of.
     """
 
     standing: str

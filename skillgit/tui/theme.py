@@ -137,12 +137,10 @@ class KeyCommands(Provider):
                 yield key, f"{key.label}  ({' '.join(keys)})", node
 
     async def discover(self) -> Hits:
-        """Yield all commands."""
         for key, label, node in self._commands():
             yield DiscoveryHit(label, partial(self._do, key, node), text=label, help=key.id)
 
     async def search(self, query: str) -> Hits:
-        """Yield the commands whose words fit."""
         matcher = self.matcher(query)
         for key, label, node in self._commands():
             score = max(matcher.match(label), matcher.match(key.id))
@@ -184,7 +182,6 @@ class Collector:
         self._used = time.monotonic()
 
     def wait(self) -> None:
-        """Collect nothing until :meth:`take_over`."""
         gc.disable()
 
     def take_over(self) -> None:

@@ -41,7 +41,6 @@ class TrainerProcess:
 
     @property
     def pid(self) -> int:
-        """The process."""
         return self._process.pid
 
     @property
@@ -50,7 +49,6 @@ class TrainerProcess:
         return self._process.poll()
 
     def ended(self) -> bool:
-        """Say whether it has ended."""
         return self.code is not None
 
     def wait(self) -> None:

@@ -14,7 +14,6 @@ class CommandEntry:
     """A command.
 
     Attributes:
-        name: What the user types.
         module: The module of ``skillgit.cli.commands`` that defines it, as ``NAME_command``.
         summary: One line for the help of ``skillgit``; the command's own help begins with it.
     """
@@ -160,7 +159,6 @@ class Renamed:
     """What an old name of a command is now; it works until the next release.
 
     Attributes:
-        now: What to type instead.
         words: The words that take its place; empty where the old command is still there.
         module: The module that still defines the old command, as in :class:`CommandEntry`.
     """

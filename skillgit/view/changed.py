@@ -64,7 +64,6 @@ def _refused(result: RestoreResult) -> str:
 
 
 def forked(result: Fork, screen: Screen) -> Iterator[str]:
-    """Yield where a fork begins."""
     dot = f" {screen.glyphs.dot} "
     text = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
     if result.event is None:
@@ -105,7 +104,6 @@ _NARROW, _INDENT = 100, 4
 
 
 def merge_lines(result: Merged, screen: Screen) -> Iterator[str]:
-    """Yield a merge."""
     yield from gate.head(result.decided, screen)
     yield ""
     yield gate.fact("against", result.ancestor, screen)

@@ -31,7 +31,6 @@ _SIGNS = {"added": "A", "removed": "D", "changed": "M"}
 
 
 def exported(result: ExportedSkill) -> Iterator[str]:
-    """Yield what was written."""
     version = f"{name(result.row)} of {result.row.run}" if result.row else words.short(result.commit)
     path = one_line(result.place)
     if result.held:
@@ -54,7 +53,6 @@ def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
 
 
 def installed(result: InstallResult) -> Iterator[str]:
-    """Yield what was put where."""
     path = one_line(result.place)
     if result.held:
         yield f"{path} holds {_called(result.name)} already"
@@ -77,7 +75,6 @@ def uninstalled(result: UninstallResult) -> Iterator[str]:
 
 
 def listed(rows: Sequence[Installed]) -> Iterator[str]:
-    """Yield a line for each place."""
     if not rows:
         yield "nothing was installed from here"
         return
@@ -119,7 +116,6 @@ def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
 
 
 def lines(result: Imported, screen: Screen) -> Iterator[str]:
-    """Yield what happened to an import."""
     dot = f" {screen.glyphs.dot} "
     parts = [
         _done(result),

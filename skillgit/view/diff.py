@@ -221,24 +221,17 @@ def _beside(removals: Sequence[Line], additions: Sequence[Line]) -> Iterator[tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where things stand on a row.
-
-    Attributes:
-        numbers: Columns of a line number.
-        columns: Columns of text on a side.
-    """
+    """Where things stand on a row."""
 
     numbers: int
     columns: int
 
     @property
     def gutter(self) -> int:
-        """Columns before the text of a side."""
         return self.numbers + _SIGNS
 
     @property
     def side(self) -> int:
-        """Columns of a side."""
         return self.gutter + self.columns
 
 

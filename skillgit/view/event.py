@@ -33,7 +33,6 @@ class Look(NamedTuple):
     Attributes:
         sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
         style: The colour that repeats what the sign says.
-        prefix: How the commit's subject begins.
         words: What happened; empty where the gate says it.
         beside: Whether they are beside the line of their run.
         rank: Which sign is seen where several meet in a plot: the one of the highest rank.
@@ -76,7 +75,6 @@ class Entry:
     """What a line says of an event.
 
     Attributes:
-        kind: The kind of event.
         label: What it is called within its run.
         title: Its title without prefix.
         score: Its score as far as it is known.
@@ -99,7 +97,6 @@ class Entry:
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
-        """Return the entry of a row of the log."""
         return cls(
             kind=row.kind,
             label=row.label,
@@ -137,7 +134,6 @@ def title(entry: Entry) -> str:
 
 
 def glyph(entry: Entry, glyphs: Glyphs) -> str:
-    """Return the sign of the event."""
     return look_of(entry.kind, entry.decision).drawn(glyphs)
 
 
@@ -147,7 +143,6 @@ def style(entry: Entry) -> Style:
 
 
 def sign(entry: Entry, screen: Screen) -> str:
-    """Return the painted sign."""
     return screen.paint(style(entry), glyph(entry, screen.glyphs))
 
 

@@ -129,7 +129,6 @@ def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str
 
 
 def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
-    """Yield what is new, by run."""
     if not result.refs:
         yield f"nothing new from {result.remote}, {result.url}"
         return
@@ -157,14 +156,12 @@ def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
 
 
 def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
-    """Yield names and addresses."""
     cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
     for line in table(cells, align="lll"):
         yield line.rstrip()
 
 
 def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
-    """Yield what a remote has."""
     dot = f" {screen.glyphs.dot} "
     facts = (
         result.remote.url,

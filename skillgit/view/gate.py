@@ -27,7 +27,6 @@ _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.F
 
 
 def lines(report: GateReport, screen: Screen) -> Iterator[str]:
-    """Yield everything about a comparison."""
     if not report.skills:
         yield nothing_changed(report)
         return
@@ -113,7 +112,6 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
 
 
 def facts(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield the numbers behind a decision."""
     yield ""
     yield fact("gate", _gate(result.verdict, screen, bound=result.event.bound is not None), screen)
     for label, items in (("fixed", result.fixed), ("broken", result.broken)):
@@ -138,7 +136,6 @@ def cost(total: Cost, screen: Screen) -> str:
 
 
 def fact(label: str, text: str, screen: Screen) -> str:
-    """Return one fact on one line."""
     return f"{screen.paint(Style.FAINT, label.ljust(LABEL))}  {text}"
 
 

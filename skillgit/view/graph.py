@@ -39,7 +39,6 @@ class _Lane:
     """A lane that is taken.
 
     Attributes:
-        toward: The next event in it.
         drawn: Whether there is a line: not above the newest version of a run, where candidates are beside nothing.
         own: Whether it is that of the event's run; otherwise it leads there from another one.
     """
@@ -169,12 +168,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The graph in front of a log.
-
-    Attributes:
-        rows: Its cells for each event.
-        width: Its columns.
-    """
+    """The graph in front of a log."""
 
     rows: tuple[Drawn, ...]
     width: int
@@ -189,7 +183,6 @@ def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: S
     Args:
         rows: Events, none of them above what rests on it.
         parents: Commit to the events that it rests on besides the one before it in its run.
-        screen: Where they go.
         room: How many columns the graph may take; 0 for any number.
     """
     positions = list(places(rows, parents))

@@ -31,7 +31,6 @@ _MOST = 12
 
 
 def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
-    """Yield the history of an item."""
     kind = f"  {screen.paint(Style.FAINT, story.task_type)}" if story.task_type else ""
     yield f"{screen.paint(Style.STRONG, story.item)}{kind}  {screen.paint(Style.FAINT, f'run {story.run}')}"
     yield from _question(story.question, screen)
@@ -62,7 +61,6 @@ class AttemptRecord:
 
 
 def records(story: ItemStory) -> list[AttemptRecord]:
-    """Return the attempts for machine formats."""
     return [
         AttemptRecord(
             name=attempt.name,
@@ -204,7 +202,6 @@ _ANSWER_WIDTH = 32
 
 
 def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield what was found."""
     yield _verdict(result, screen)
     if result.row is not None:
         yield ""
@@ -253,7 +250,6 @@ def _why_open(result: Bisected, flip: Flip) -> str:
 
 
 def _changed(result: Bisected, screen: Screen) -> Iterator[str]:
-    """Yield the edits and the lines that changed."""
     for edit in result.edits:
         summary = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
         yield f"   {screen.paint(Style.FAINT, summary)}"

@@ -80,11 +80,7 @@ def log_lines(
     """Yield the log.
 
     Args:
-        rows: Events, newest first.
-        screen: Where they go.
-        now: What ages are counted from.
         graph: What the events rest on besides those before them in their runs, to be drawn; None for no graph.
-        runs: Whether to name each event's run.
         flips: Commit to what its event did to an item, to be reported in front of its title.
     """
     if not rows:
@@ -177,7 +173,6 @@ def ref_names(row: LogRow) -> list[str]:
 
 
 def line(row: LogRow, screen: Screen, now: datetime) -> str:
-    """Return one event by itself."""
     return next(lines([row], screen, now))
 
 

@@ -28,7 +28,6 @@ def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
 
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
-    """Yield everything about an evaluation."""
     dot = f" {screen.glyphs.dot} "
     yield dot.join((result.environment, f"target {result.target}", f"seed {result.seed}"))
     for index, split in enumerate(entry.split for entry in result.arms[0].splits):
@@ -126,7 +125,6 @@ def _signed(interval: Interval | None) -> str:
 
 
 def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
-    """Yield everything about a retest."""
     plan = result.plan
     yield from differing(result.differs, screen)
     items = words.plural(plan.items, "item")
@@ -191,7 +189,6 @@ _STYLES = {
 
 
 def verify_lines(result: Verified, screen: Screen) -> Iterator[str]:
-    """Yield everything about a verification."""
     verdict = result.verdict
     word = screen.paint(_STYLES[verdict.word], verdict.word)
     yield f"{screen.paint(Style.STRONG, result.name)}  {word}{_meaning(verdict)}"

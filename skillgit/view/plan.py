@@ -100,7 +100,6 @@ def _unknown(plan: Plan) -> Iterator[str]:
 
 
 def trained(result: Trained, screen: Screen) -> Iterator[str]:
-    """Yield how a run ended."""
     style = Style.BEST if result.outcome == "improved" else Style.STRONG
     yield f"{screen.paint(Style.STRONG, result.run)}  {screen.paint(style, result.outcome)}"
     yield from wrap(result.sentence, screen.width)
@@ -193,8 +192,6 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
 
     Args:
         entries: The events; None where that is not known.
-        screen: What is known of the screen.
-        with_run: Whether to name the run.
     """
     for entry in entries or ():
         run = f"{one_line(entry.run)}: " if with_run else ""

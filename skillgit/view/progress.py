@@ -33,34 +33,22 @@ class Glance(Protocol):
     """One look at a run in progress, as the use case hands it over."""
 
     @property
-    def epoch(self) -> int:
-        """The current epoch."""
-        ...
+    def epoch(self) -> int: ...
 
     @property
-    def epochs(self) -> int:
-        """Epochs in all."""
-        ...
+    def epochs(self) -> int: ...
 
     @property
-    def step(self) -> int:
-        """The current step."""
-        ...
+    def step(self) -> int: ...
 
     @property
-    def steps(self) -> int:
-        """Steps in all."""
-        ...
+    def steps(self) -> int: ...
 
     @property
-    def stage(self) -> str:
-        """What is being done."""
-        ...
+    def stage(self) -> str: ...
 
     @property
-    def done(self) -> int:
-        """What is done of the stage."""
-        ...
+    def done(self) -> int: ...
 
     @property
     def total(self) -> int:
@@ -68,14 +56,10 @@ class Glance(Protocol):
         ...
 
     @property
-    def score(self) -> float | None:
-        """The current version's score."""
-        ...
+    def score(self) -> float | None: ...
 
     @property
-    def best(self) -> float | None:
-        """The best score so far."""
-        ...
+    def best(self) -> float | None: ...
 
     @property
     def spent(self) -> Cost:

@@ -58,8 +58,6 @@ class _Column:
     """One column of the table.
 
     Attributes:
-        title: What is above it.
-        right: Whether they are at the right.
         rank: Where there is little room for the text, the columns of the highest rank are left out first; 0 stays.
         mark: Whether a mark stands for a repeated cell.
     """

@@ -48,7 +48,6 @@ RUN_COLUMNS = (
 
 
 def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield a table of runs."""
     if not rows:
         return
     has_test = any(row.best_test is not None for row in rows)
@@ -115,7 +114,6 @@ def outcome(row: RunRow, screen: Screen) -> str:
 
 
 def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield where things stand."""
     facts = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
     run = status.run
     if run is not None:
@@ -156,7 +154,6 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
 
 
 def _saved(run: RunRow) -> str:
-    """Return what the early stop saved."""
     share = run.selection_saved / run.selection_items
     items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
     return f"{items} ({share:.0%}) were not rolled out, by early stop"

@@ -107,9 +107,6 @@ class Screen:
     """Where text goes.
 
     Attributes:
-        terminal: Whether a person looks at it.
-        colour: Whether to paint.
-        unicode: Whether the signs can be encoded.
         width: Columns; 0 where lines may be of any length.
         seal: Digits that mark the colours of this process as its own, until they are written: nobody who wrote a text
             can have known them. Without a seal any colour passes.

@@ -67,7 +67,6 @@ def _types(types: Mapping[str, int]) -> str:
 
 
 def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
-    """Yield findings that one hint helps with."""
     indent = " " * (width("warning") + 2)
     label = pad(screen.paint(_STYLES[severity.value], severity.value), len(indent))
     for finding in findings:
@@ -94,7 +93,6 @@ _SOURCES = {
 
 
 def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
-    """Yield a check-up."""
     for label, text in _machine(checkup.machine):
         yield _line(label, text, screen)
     where = checkup.repository
@@ -171,7 +169,6 @@ COLUMNS = ("name", "reference", "error")
 
 
 def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
-    """Yield one line for each plug-in."""
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
         summary = entry.info.summary if entry.info else entry.error or entry.reference
@@ -185,7 +182,6 @@ def _marked(text: str, error: str, screen: Screen) -> str:
 
 
 def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
-    """Yield everything about an environment."""
     yield from _head(entry, screen)
     info = entry.info
     if info is None:
@@ -208,7 +204,6 @@ def _public(source: PublicSource) -> Iterator[str]:
 
 
 def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
-    """Yield everything about a backend."""
     yield from _head(entry, screen)
     info = entry.info
     if info is None:

@@ -99,12 +99,10 @@ class NoteRow:
 
 
 def noted(result: Noted) -> Iterator[str]:
-    """Yield what was written."""
     yield f"note {result.id} is on {_name(result)}; undo: skillgit note --remove {result.id}"
 
 
 def removed(result: Noted) -> Iterator[str]:
-    """Yield what was withdrawn."""
     yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
 
 
@@ -125,7 +123,6 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
 
 
 def rows(notes: Sequence[Noted]) -> list[NoteRow]:
-    """Return notes as rows of columns."""
     return [
         NoteRow(
             id=note.id,

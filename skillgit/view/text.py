@@ -74,10 +74,7 @@ def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: i
     """Yield ``rows`` as aligned lines without trailing space.
 
     Args:
-        rows: Cells; all rows have equally many.
         align: One letter for each column, ``l`` or ``r``.
-        indent: What is before each line.
-        gap: Spaces between columns.
     """
     columns = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:

@@ -41,7 +41,6 @@ class _Fact:
 
     Attributes:
         label: What is at the left; empty where it goes on.
-        text: What it says.
         under: A second label; the text is behind it.
         whole: Whether it is painted, and never broken.
     """

@@ -32,9 +32,6 @@ def child_environment(
     """Return the environment of an agent's process.
 
     Args:
-        environ: The environment of this process.
-        workspace: The folders of the call.
-        names: Further variables to pass on.
         variables: Variables to set; an empty value leaves one out.
     """
     base = {name: environ[name] for name in (*ALLOWED, *names) if name in environ}

@@ -20,7 +20,6 @@ class EventLines:
     """Takes lines and gives on the events in them.
 
     Attributes:
-        give: Is given each event.
         noise: The end of what was no event.
     """
 

@@ -48,10 +48,7 @@ def failure(
     """Return what it means that the agent ``name`` failed with the words ``text``.
 
     Args:
-        name: The agent's backend.
-        text: Its words, secrets taken out.
         status: The HTTP status that it tells apart from its words; 0 if it does not.
-        login: How to log in.
         sure: Whether repeating cannot help, if the words say nothing of it.
         usage: What the agent says that it has used up to then.
     """

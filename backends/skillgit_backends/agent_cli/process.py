@@ -87,12 +87,7 @@ async def run(
     """Run ``command`` to its end; when this returns or raises, no process of it is left.
 
     Args:
-        command: The program and its arguments.
-        stdin: Its standard input.
-        folder: Where it works.
         root: The folder of the call, by which stray children are found.
-        environment: All of its environment.
-        limits: What it may take.
         take: Is given each line of standard output.
 
     Raises:
@@ -190,7 +185,6 @@ def end_all(leader: int, root: Path) -> None:
 
     Args:
         leader: The agent's process, which leads a session and a group.
-        root: The folder of the call.
     """
     for _ in range(_ROUNDS):
         numbers = family(leader, root)

@@ -57,7 +57,6 @@ class Assignment:
 
     Attributes:
         skills: To be placed where the agent looks for skills.
-        pictures: To be placed into the workspace.
         instructions: What the system messages say besides the skills.
         task: What is to be done, or the conversation to be continued.
     """

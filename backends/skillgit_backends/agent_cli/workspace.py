@@ -37,17 +37,14 @@ class CallWorkspace:
 
     @property
     def home(self) -> Path:
-        """The agent's home."""
         return self.root / "home"
 
     @property
     def work(self) -> Path:
-        """Where the agent works."""
         return self.root / "work"
 
     @property
     def temporary(self) -> Path:
-        """Where the agent's temporary files go."""
         return self.root / "tmp"
 
     @property
@@ -64,7 +61,6 @@ class CallWorkspace:
             write_files(path, {name: text.encode(errors="replace") for name, text in texts.items()})
 
     def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
-        """Write the pictures into the workspace and return where they are."""
         paths = [self.work / picture.name for picture in pictures]
         for path, picture in zip(paths, pictures, strict=True):
             path.parent.mkdir(exist_ok=True)

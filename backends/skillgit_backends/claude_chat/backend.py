@@ -67,7 +67,6 @@ class ClaudeChatBackend:
         return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
 
     async def aclose(self) -> None:
-        """Release connections."""
         open_ones = [*self._replaced, *([self._client] if self._client else [])]
         self._client, self._made_for, self._replaced = None, None, []
         for client in open_ones:

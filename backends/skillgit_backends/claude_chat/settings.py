@@ -34,8 +34,6 @@ class ClaudeChatSettings:
     Attributes:
         base_url: Address of the API; empty for the provider's own.
         api_key_env: The environment variable that holds the key; empty for the usual ones.
-        thinking: How reasoning effort is asked for.
-        cache: What the provider shall cache.
     """
 
     base_url: str
@@ -102,7 +100,6 @@ def credential(settings: ClaudeChatSettings) -> Credential:
 
 
 def host(settings: ClaudeChatSettings) -> str:
-    """Return the server that is called."""
     return server(settings.base_url or _variable(URL_VARIABLE) or ANTHROPIC)
 
 

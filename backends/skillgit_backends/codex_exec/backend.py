@@ -230,8 +230,6 @@ class CodexTurn:
 
     Attributes:
         before: What the thread had used before this turn: Codex counts a thread from its beginning.
-        thread: The thread's identity.
-        message: The last message of the agent.
         actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
         failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
             tells of lost connections that it mends itself.

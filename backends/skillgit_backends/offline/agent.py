@@ -67,7 +67,6 @@ class _Player:
         return Chore.OPEN in self.orders and Chore.SURFACES not in self.orders
 
     def command(self) -> str:
-        """Return the next command."""
         scene = self.scene
         if Chore.CHECK in self.orders and scene.steps and scene.steps[-1][0] != "inventory":
             return "inventory"

@@ -65,13 +65,8 @@ class AnswerCandidate:
     """A possible answer.
 
     Attributes:
-        core: The bare span.
-        shape: What it looks like.
         start: Where it begins in its sentence; 0 for a document's title.
         before: Rank or qualifier in front of the core.
-        unit: Unit of measurement behind a number.
-        paren: Parenthesis behind the core.
-        tail: Clause or phrase behind the core.
         noun: Lower-case noun directly behind a name ("tea").
     """
 

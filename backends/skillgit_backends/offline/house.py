@@ -101,18 +101,14 @@ class Scene:
     """What is known of a house.
 
     Attributes:
-        task: The task.
         steps: Commands so far, each with what was seen then.
         places: All receptacles, in the order in which the room names them.
         here: The place before the player; empty in the middle of the room.
         holding: What the player holds; empty if nothing.
         contents: Place to what was last seen in it; only places that were looked into.
-        closed: Places that are closed.
-        opened: Places that were ever opened.
         visited: Places in the order of the visits, repeated if visited again.
         treated: Objects with what was done to them.
         dropped: Objects that were put down, with their places.
-        lit: Whether a lamp was turned on.
     """
 
     task: Errand

@@ -41,7 +41,6 @@ class ProposalForm:
     Attributes:
         read: Yields the edits of a draft, for the document that they are about.
         write: Returns what a reply says for edits, given the document and the reasoning of the reply.
-        tag: The section that holds single proposals.
     """
 
     read: Callable[[Answer, str], Iterable[Answer]]

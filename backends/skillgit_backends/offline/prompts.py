@@ -59,9 +59,6 @@ class TaskAttempt:
     """One try at a task.
 
     Attributes:
-        item: The task's id.
-        turns: Role and text of each turn.
-        answer: What the target answered.
         expected: The answers that would have been right, as far as the feedback names them.
         category: How the outcome changed, where two versions are compared; else empty.
     """
@@ -74,7 +71,6 @@ class TaskAttempt:
 
     @property
     def prompt(self) -> str:
-        """What the target was given."""
         return next((text for role, text in self.turns if role == "user"), "")
 
 
@@ -122,7 +118,6 @@ class Briefing:
 
     @property
     def attempts(self) -> list[TaskAttempt]:
-        """The trajectories."""
         return [_attempt(attributes, body) for attributes, body in sections(self.text, "trajectory")]
 
     @property

@@ -34,8 +34,6 @@ _HUMAN_VERBS = re.compile(
 
 
 class AnswerKind(StrEnum):
-    """The kind of an answer."""
-
     PERSON = "person"
     PLACE = "place"
     DATE = "date"
@@ -50,7 +48,6 @@ class Question:
 
     Attributes:
         words: The stems of its words that carry a topic.
-        wanted: The kind of answer that it asks for.
         category: The noun that names what is wanted ("river" in "this African river"); empty if none does.
         is_clue: Whether it describes its answer as "this …", "he", "it" instead of asking for it.
     """

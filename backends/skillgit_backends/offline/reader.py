@@ -149,7 +149,6 @@ def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
 
 
 def _spread(extract: Extract) -> Counter[str]:
-    """Count the documents that name each candidate."""
     identities = {
         (sentence.document, candidate.identity)
         for sentence, options in zip(extract.sentences, extract.options, strict=True)

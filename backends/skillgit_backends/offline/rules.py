@@ -67,7 +67,6 @@ class RuleWording:
     Attributes:
         label: A few words, for titles and the memory.
         symptom: What a failure looks like that the rule would mend; if it is harmful, that it leads to.
-        wordings: Sentences that ask for the rule.
         overshoot: The harmful rule that a hasty analyst concludes from a single such failure.
         remedy: The rule that was meant, for a harmful one.
     """
@@ -306,8 +305,6 @@ class Subject:
     """What the analyst has to say about a kind of task where no cause of a failure helps it.
 
     Attributes:
-        guesses: Harmful rules that it falls for.
-        advice: What sounds sensible and changes nothing.
         strengths: What solved tasks show, each with a rule that nobody needs.
         lure: Such a strength whose rule is harmful, if there is one.
     """

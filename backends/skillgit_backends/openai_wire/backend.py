@@ -98,7 +98,6 @@ class OpenAIWireBackend:
             return None  # a server need not list its models; whether it can be reached, a call tells
 
     async def aclose(self) -> None:
-        """Release connections."""
         await self._connection.aclose()
 
     def _endpoint(self) -> Endpoint:

@@ -34,7 +34,6 @@ def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[st
     """Return what to call chat completions with.
 
     Args:
-        request: What is asked.
         limit: The reply's length in tokens at most.
         token_parameter: The name that the server gives this limit.
     """

@@ -50,7 +50,6 @@ class Connection:
         return self._client
 
     async def aclose(self) -> None:
-        """Close everything that was opened."""
         closing, self._to_close = self._to_close, []
         self._client, self._made_for = None, None
         for handle in closing:

@@ -41,9 +41,6 @@ class Endpoint:
         source: The setting or the environment variable that says where the API is, or may.
         azure: Whether this is an Azure resource with deployments.
         auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
-        version: Version of Azure's API.
-        scope: What a token is asked for.
-        client_id: The user-assigned managed identity.
     """
 
     url: str
@@ -65,7 +62,6 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name, for messages."""
         return server(self.url)
 
     @property

@@ -113,7 +113,6 @@ _ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible 
 
 
 def judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
-    """Return the error that a server's fault is."""
     error = _judged(fault, endpoint, name)
     error.status_code = fault.status or None
     return error

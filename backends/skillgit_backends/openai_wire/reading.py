@@ -71,11 +71,7 @@ def usage(
     """Return what a call used; what the server does not count, or counts as nothing, is estimated.
 
     Args:
-        counts: Tokens in and out.
         details: Those of them that came from a cache, were written to it, and were spent on reasoning.
-        request: What was asked.
-        text: Everything that the model wrote.
-        name: The backend.
     """
     tokens_in, tokens_out = counts
     if not tokens_in or tokens_out is None or (text and not tokens_out):
@@ -107,8 +103,6 @@ def nothing_said(name: str, usage: Usage, *, cut: bool) -> UnusableAnswerError |
     """Return the error of an answer without text and tool call.
 
     Args:
-        name: The backend.
-        usage: What is billed for it.
         cut: Whether the model had reached the limit of its length.
     """
     if cut:

@@ -43,11 +43,6 @@ class Settings:
         max_tokens: Replies are at most so long, whatever the request allows; None is no further limit.
         api: ``auto``, ``chat`` or ``responses``.
         auth_mode: How to sign in to Azure; empty to see from the environment.
-        azure_endpoint: Address of an Azure resource.
-        azure_ad_scope: What a token is asked for.
-        azure_client_id: The user-assigned managed identity.
-        thinking_mode: Whether the model shall think aloud.
-        region: Where the provider's servers stand.
     """
 
     base_url: str
@@ -86,15 +81,9 @@ class Variant:
     """In what one backend differs from the others.
 
     Attributes:
-        name: The backend.
-        keys: Its settings besides the shared ones.
         url_variables: Environment variables that may hold the address, in this order.
-        key_variables: Environment variables that may hold the key, in this order.
         default_url: The address where neither a setting nor the environment names one.
         needs_key: Whether the server at ``default_url`` wants a key.
-        azure: Whether Azure is looked for.
-        effort: Whether the provider knows reasoning effort.
-        extra_body: What to add to a request's body.
         fault: The status and the words of an error that an answer of status 200 holds in the provider's own way.
     """
 

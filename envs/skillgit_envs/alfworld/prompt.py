@@ -42,9 +42,7 @@ def conversation(
     """Return the messages that ask for the next command.
 
     Args:
-        instructions: The system prompt.
         observations: What was seen, the task first; one more than there are replies.
-        replies: What the target said.
         commands: What is possible now; only the last message lists it.
         history: How many of the last replies are shown; 0 shows all.
     """

@@ -98,7 +98,6 @@ class AnlsRule:
 
     Attributes:
         name: Changes whenever a score can change.
-        raw_lengths: Whether lengths are those before normalisation.
         keeps_half: Whether a similarity of exactly 0.5 counts.
     """
 

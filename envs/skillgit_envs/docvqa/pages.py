@@ -41,10 +41,8 @@ class Pages:
         """Find the page ``name`` and return the digest of its bytes.
 
         Args:
-            where: The row, for messages.
             name: The file as the row names it.
             row: The row; its document id and page number lead to the names that MP-DocVQA gives to the same pages.
-            beside: The folder of the data file.
 
         Raises:
             DataError: There is no such page, it is too large or it is no picture.

@@ -126,9 +126,6 @@ class ShownItem:
 
     Attributes:
         shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
-        seed: Seed of their order.
-        theorem: Whether the theorem is shown.
-        sketch: Whether the sketch of its proof is shown.
     """
 
     shuffle: bool = True
@@ -147,7 +144,6 @@ def arranged(item: Item, display: ShownItem) -> dict[str, str]:
 
 
 def question(item: Item, display: ShownItem) -> str:
-    """Return the user prompt."""
     listing = "\n".join(f"{label}. {text}" for label, text in arranged(item, display).items())
     extras = {"theorem": display.theorem, "sketch": display.sketch}
     more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in extras.items() if use)
@@ -216,7 +212,6 @@ class LiveMathematicianBench(PackagedEnvironment):
         return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Ask the target for a label."""
         return await until_answered(
             target, item.id, self._system(skill), question(item, self._shown), max_turns=self._turns
         )

@@ -33,10 +33,6 @@ _LABEL_AND_TEXT = re.compile(r"(?:[(\[]\s*([A-Z])\s*[)\]]|([A-Z])\s*[.):])\s*\S.
 def label_of(answer: str, choices: Mapping[str, str]) -> str:
     """Return the label that ``answer`` gives; empty if it gives none.
 
-    Args:
-        answer: The final answer.
-        choices: Label to text.
-
     >>> label_of('The answer is (B).', {'A': 'even', 'B': 'odd'})
     'B'
     """
@@ -87,9 +83,7 @@ def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored
     """Return the score of ``answer``, and what was expected.
 
     Args:
-        answer: The final answer.
         choices: Label to text, as the target saw them.
-        correct: The text of the right choice.
     """
     guess = label_of(answer, choices)
     right = next(label for label, text in choices.items() if text == correct)

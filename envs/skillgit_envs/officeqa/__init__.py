@@ -87,7 +87,6 @@ def _first(fields: Mapping[str, object], *names: str) -> str:
 
 
 def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pattern[str]) -> list[str]:
-    """Return the texts of a field that is a list, a list written as JSON, or a cell of several texts."""
     value = fields.get(name) or []
     if isinstance(value, str):
         value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
@@ -110,19 +109,13 @@ LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeTools:
-    """The tools of one rollout.
-
-    Attributes:
-        documents: The tools over documents, if they are on offer.
-        search: The search service, if there is one.
-    """
+    """The tools of one rollout."""
 
     documents: SandboxTools | None = None
     search: Search | None = None
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """The tools on offer."""
         return (*(self.documents.tools if self.documents else ()), *((TOOL,) if self.search else ()))
 
     async def execute(self, call: ToolCall) -> str:
@@ -145,9 +138,7 @@ class Desk:
     """What the target works with.
 
     Attributes:
-        corpus: The documents.
         sandbox: Where they are looked into; None if the target gets no tools over them.
-        search: The search service, if there is one.
         max_turns: Replies at most.
     """
 
@@ -162,9 +153,6 @@ class Desk:
         """Let the target work on a question.
 
         Args:
-            target: The target model.
-            prompt: The system prompt.
-            question: The task.
             only: The documents that it may see; None for all.
 
         Raises:

@@ -87,7 +87,6 @@ class Corpus:
         """Return the path of the document that an item calls ``name``, with its folders or without, in any format.
 
         Args:
-            where: The item, for messages.
             name: The document as the item names it.
 
         Raises:

@@ -25,8 +25,6 @@ def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> li
     There is one address for each document, or any number of them for a single one.
 
     Args:
-        where: The item, for messages.
-        sources: The item's documents.
         addresses: Addresses with a page number in their query, as ``?page=15``.
 
     Raises:

@@ -30,7 +30,6 @@ def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
     """Score an answer.
 
     Args:
-        gold: The accepted one.
         scorer: One of :data:`SCORERS`; the official one knows right and wrong only.
         tolerance: The greatest relative error of a number for the official one.
 
@@ -59,7 +58,6 @@ _WORDS = frozenset({"million", "millions", "billion", "billions", "dollar", "dol
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words that are compared."""
     return [word for word in _DROPPED.sub("", text.lower()).split() if word not in _WORDS]
 
 
@@ -187,7 +185,6 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
 
     Args:
         answer: The answer; of a ``FINAL_ANSWER`` block in it only the last one counts.
-        gold: The accepted answer.
         tolerance: The greatest relative error of a number, 0.01 for 1 %; it is within the limit if it equals it.
     """
     block = in_tag(answer, "final_answer")

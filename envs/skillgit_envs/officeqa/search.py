@@ -44,7 +44,6 @@ class Search:
         token_variable: The environment variable whose value is sent as ``Authorization``; empty for none.
         provider: Which of its sources to ask; empty leaves it to the service.
         most: Results at most.
-        seconds: How long it may take.
     """
 
     url: str

@@ -206,7 +206,6 @@ async def ask(item: Item, skill: Skill, target: Target, max_turns: int = 1) -> T
     answer is the last one. A review without an answer leaves the one before as it was.
 
     Args:
-        target: The target model.
         max_turns: Replies at most.
 
     Raises:

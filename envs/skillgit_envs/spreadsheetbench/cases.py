@@ -27,7 +27,6 @@ class WorkbookCase:
 
     Attributes:
         question: The workbook that the program is given.
-        answer: The workbook that it should make.
     """
 
     number: int

@@ -27,7 +27,6 @@ def cells(path: Path, areas: list[list[Any]], first: str | None, *, formulas: bo
     """Return what is in areas of a workbook.
 
     Args:
-        path: The file.
         areas: For each area: sheet or None, left, top, right, bottom.
         first: The sheet that None stands for; None for the workbook's first one.
         formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
@@ -80,7 +79,6 @@ def shown(path: Path, limits: dict[str, int]) -> dict[str, Any]:
     """Return the first rows and columns of each sheet as texts, with formulas as they are written.
 
     Args:
-        path: The file.
         limits: ``sheets``, ``rows``, ``columns``, and ``characters`` of a cell.
     """
     try:
@@ -110,7 +108,6 @@ def _cut(value: object, characters: int) -> str:
 
 
 def main() -> None:
-    """Answer the request."""
     warnings.simplefilter("ignore")
     request = json.loads(Path(REQUEST).read_text(encoding="utf-8"))
     answer: dict[str, Any] = {}

@@ -38,10 +38,6 @@ class Area:
 
     Attributes:
         sheet: The sheet; None for the first one of the answer's workbook.
-        left: First column.
-        top: First row.
-        right: Last column.
-        bottom: Last row.
     """
 
     sheet: str | None

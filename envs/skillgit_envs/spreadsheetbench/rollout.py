@@ -33,11 +33,8 @@ class Work:
     """What the target works on.
 
     Attributes:
-        system: The system prompt.
         books: Number of a case to its workbook.
         areas: The answer cells; none if the position cannot be read.
-        sandbox: Where programs run.
-        seconds: How long a program may run.
     """
 
     item: Item
@@ -53,7 +50,6 @@ class Work:
         return next(iter(self.books.values()))
 
     async def run(self, code: str, book: bytes) -> Run:
-        """Run a program on a workbook."""
         return await run(code, book, self.sandbox, self.seconds)
 
 
@@ -132,7 +128,6 @@ _LONGEST_CELL = 60
 
 
 def task(item: Item, preview: str) -> str:
-    """Return the task of an item."""
     kind = str(item.content["instruction_type"])
     return "\n\n".join(
         [
@@ -148,7 +143,6 @@ def after_run(run: Run, content: Contents | None) -> str:
     """Return what is said after a program has run on the first workbook.
 
     Args:
-        run: How it fared.
         content: What is in the answer cells of its output, as it was written; None where that is not known.
     """
     if run.output is None:
@@ -209,12 +203,6 @@ def find_program(reply: str) -> str:
 
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
     """Run a program on a workbook.
-
-    Args:
-        code: The program.
-        book: The workbook.
-        sandbox: Where it runs.
-        seconds: How long it may take.
 
     Raises:
         EnvironmentFaultError: The sandbox failed.

@@ -38,7 +38,6 @@ class ScoringRule:
 
     Attributes:
         name: Changes whenever a score can change.
-        reading: How answer positions are read.
         recalculates: Whether formulas are calculated before cells are compared.
         expects_all: Whether cases that a task should have, and has not, fail.
     """
@@ -64,7 +63,6 @@ class WorkbookTask:
         position: The answer cells, as the data name them.
         answer_sheet: The sheet that the data name besides.
         answers: Number of a case to the workbook that is right.
-        expected: How many cases there should be.
     """
 
     position: str
@@ -80,8 +78,6 @@ async def faults(
 
     Args:
         workbooks: Number of a case to the workbook that the program made.
-        rule: How it is scored.
-        sandbox: Where workbooks are opened.
 
     Raises:
         EnvironmentFaultError: A right workbook cannot be read, or the sandbox failed.

@@ -43,7 +43,6 @@ class Contents:
 
     Attributes:
         parts: One for each area; none if the workbook cannot be read.
-        error: Why it cannot be read.
     """
 
     parts: tuple[AreaContent, ...] = ()
@@ -61,8 +60,6 @@ async def contents(
     """Return what is in the same areas of several workbooks.
 
     Args:
-        books: Name to xlsx file.
-        sandbox: Where the workbooks are opened.
         like: Name of a workbook to one before it, whose first sheet an area without a sheet means.
         formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
 

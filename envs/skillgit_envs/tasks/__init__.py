@@ -89,7 +89,6 @@ class NoTools:
     tools = ()
 
     async def execute(self, call: object) -> str:
-        """Answer a call that nobody offered."""
         del call
         return "error: there are no tools"
 
@@ -286,7 +285,6 @@ class Tasks(PackagedEnvironment):
         return CallBounds(target=target, judge=(questions, questions), repairs=questions)
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target do the task."""
         attachments = self._reader.attachments
         if self._tools == "none":
             return await ask(item, skill, target, attachments)

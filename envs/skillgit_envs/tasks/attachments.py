@@ -40,7 +40,6 @@ class Attachments:
         """Return the files that ``names`` mean; a folder means all files in it.
 
         Args:
-            where: The row, for messages.
             names: Paths that stay within the folder that they are looked for in.
             folders: Where to look; the first that has a name counts.
 

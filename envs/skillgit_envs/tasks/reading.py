@@ -41,7 +41,6 @@ class Reader:
         prompt_field: The field with the task; empty takes the first of :data:`PROMPTS`.
         scorer: The kind of check of rows that have an answer and no check.
         extract: How a result is taken out of a reply; empty lets the row or its checks say.
-        attachments: Finds the files of items.
         drafts: Whether rows that nobody has reviewed are read, too.
         splits: Id of an item to the split that its row names; filled by reading.
     """

@@ -37,7 +37,6 @@ class AblateRequest:
     """What the user asks for.
 
     Attributes:
-        revision: Whose rules.
         rule: The number of the only rule to leave out; None for each of them.
         split: ``train``, ``selection`` or ``test``.
         note: Whether to leave notes on the commit.
@@ -56,7 +55,6 @@ class AblatedRule:
     """One rule with what it is worth.
 
     Attributes:
-        ablation: What leaving it out changes.
         since: The event that brought its first line; ``seed`` for what stood there before the run.
     """
 
@@ -69,18 +67,10 @@ class Ablated:
     """The rules of a skill, the most valuable first and the dead ones last.
 
     Attributes:
-        name: What the skill is called.
         short: The same without its run.
         is_head: Whether it is the newest version of its run.
-        n: Number of its items.
-        metric: The score that is compared.
-        score: What the whole skill scores.
-        rules: The rules that were left out.
-        every: How many rules the skill has.
-        noted: How many new notes were left.
         cost: What it cost; what was measured before cost nothing.
         warnings: What the user should know of the numbers.
-        exit_code: What the process exits with.
     """
 
     run: str

@@ -33,16 +33,12 @@ class Ablation:
 
     Attributes:
         rule: The rule's number in ``SKILL.md``, from 1.
-        text: What it says.
         first: Its first line, from 1.
-        last: Its last line.
-        region: Who may change it.
         score: What the skill scores without it, under the metric of the gate.
         delta: The score's distance from that of the whole skill, over the items that have a score both times.
         fixed: Items that score higher without it.
         broken: Items that score lower without it.
         p: One-sided exact sign test: the chance of so many broken if every change of an item were a coin flip.
-        worth: What the rule is good for.
         noted: Whether it was known from a note.
     """
 
@@ -71,9 +67,6 @@ class Ablating:
 
     Attributes:
         measuring: The door to the models.
-        commit: The commit of the skill, which gets the notes.
-        split: The split to measure on.
-        name: What the skill is called.
     """
 
     measuring: Measuring
@@ -88,7 +81,6 @@ class Ablating:
         return rules(self.skill.document)
 
     async def whole(self) -> Evaluation:
-        """Measure the skill as it is."""
         return await self.measuring.measure(self.name, self.skill, self.split)
 
     def without(self, number: int) -> Skill:

@@ -52,8 +52,6 @@ class Applied:
     """A text after edits.
 
     Attributes:
-        skill: The text.
-        reports: What happened to each edit.
         how: How they got there, or went, in one sentence.
         title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
     """
@@ -66,11 +64,6 @@ class Applied:
 
 def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
     """Return ``head`` with what the event of ``row`` changed.
-
-    Args:
-        row: The event.
-        head: The text to change.
-        onto: What the text is called.
 
     Raises:
         SkillgitError: It changes nothing there, or the same lines say something else there.
@@ -128,11 +121,6 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
 
 def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
     """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people.
-
-    Args:
-        row: The version.
-        head: The text to change.
-        onto: What the text is called.
 
     Raises:
         SkillgitError: Later versions changed the same lines, or nothing of its edits is left.

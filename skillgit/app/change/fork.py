@@ -43,7 +43,6 @@ class Fork:
     """A run that began at a version of another one.
 
     Attributes:
-        run: Its name.
         source: The version that it began at, ``<run>/v<N>``.
         hard: The hard score of that version on the selection split.
         score: Its score there under the metric of the run's gate.
@@ -66,7 +65,6 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
     """Start a run at a version; configuration, items and score are those of the run that it belongs to.
 
     Args:
-        revision: The version.
         name: The new run's name; None makes one of the run's.
         dry_run: Whether only to say what would be done.
 
@@ -186,7 +184,6 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
     Args:
         repo: The repository; tracking copies of other repositories count.
         commit: The version that a run begins at.
-        skill: The skill folder.
     """
     records = (_readable(repo, oid) for oid in _candidates(repo))
     near: dict[str, bool] = {}

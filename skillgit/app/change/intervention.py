@@ -56,14 +56,10 @@ class Candidate:
     """A skill that may become the next version of a run.
 
     Attributes:
-        origin: Which command it comes from.
         of: What it was made of, ``<run>/v7`` or ``<run>/r17``; empty for the run's own text.
-        title: The commit's title.
-        why: The reasons, as paragraphs.
         reports: The edits behind it, with what happened to each.
         policy: How the gate compares; None as the run's gate does.
         merged: The commit of the other line that a merge joins; empty without one.
-        evidence: More files for the evidence.
     """
 
     skill: Skill
@@ -82,15 +78,9 @@ class Decided:
     """A candidate that passed the gate or did not, as it is in history.
 
     Attributes:
-        event: The event as a line of the log.
-        of: What the candidate was made of.
         base: The version that it was judged against.
-        accepted: Whether it is a version now.
-        branch: The branch that it stands on.
-        verdict: The gate's decision and its numbers.
         evaluation: The candidate's score on the selection split.
         fixed: Items that score higher than under the base.
-        broken: Items that score lower.
         left_out: Edits that are not part of it.
         tokens_before: About how many tokens the base's text has.
         tokens_after: About how many the candidate's text has.
@@ -120,10 +110,7 @@ class Gating:
 
     Attributes:
         measuring: The door to its models.
-        state: The run so far.
-        commits: Version to commit.
         outcomes: What is known of the versions item by item.
-        writer: Writes its events.
     """
 
     measuring: Measuring
@@ -154,7 +141,6 @@ class Gating:
 
     @property
     def number(self) -> int:
-        """The number of the next intervention."""
         return self.state.interventions + 1
 
 
@@ -227,8 +213,6 @@ def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> Non
     """Plan what :func:`judge` measures.
 
     Args:
-        gating: The run.
-        planner: Where to add it.
         candidate: The candidate; None if its text is not known yet.
     """
     items, repeats = gating.measuring.items, gating.measuring.session.settings.gate.repeats
@@ -245,7 +229,6 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
     """Measure the base and the candidate on the selection split, and let the gate decide.
 
     Args:
-        gating: The run.
         name: What the watcher is told that it is called.
 
     Raises:
@@ -313,11 +296,7 @@ def append(
     """Write ``event`` after the events of the run, and bring the index up to date.
 
     Args:
-        gating: The run.
-        event: The fact.
         skill: What the skill folder holds; None where it stays.
-        evidence: The files behind it.
-        merge_parent: The other parent of a merge.
     """
     check = partial(advance, gating.state)
     record = gating.writer.append(event, skill, evidence, check=check, merge_parent=merge_parent)

@@ -45,7 +45,6 @@ class MeasuringTerms:
 
     Attributes:
         config: A configuration; None takes the one that the run recorded.
-        caps: What it may cost.
         dry_run: Whether to plan the work and do nothing.
     """
 
@@ -59,10 +58,7 @@ class Measuring:
     """An open door to the models of a run.
 
     Attributes:
-        setup: Its configuration, items and models.
         session: What the stages of the engine work with.
-        watcher: Who looks on.
-        began: When the work began.
         every: Items that will be measured in all, as far as that is known.
         before: Items of the skills that are done.
     """
@@ -81,7 +77,6 @@ class Measuring:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items of the selection split."""
         return self.setup.task.items[Split.SELECTION]
 
     def planner(self, *, optimizer: bool = False) -> Planner:
@@ -140,8 +135,6 @@ class Measuring:
 
         Args:
             scope: The name of what is in progress; the same every time that it is tried, so that its cost is whole.
-            work: What to do.
-            optimizer: Whether it asks the optimizer too.
 
         Raises:
             BudgetError: A cap was reached.
@@ -175,7 +168,6 @@ def open_measuring(
 
     Args:
         terms: The caps, and another configuration where one is named.
-        watcher: Who looks on.
         overrides: What to change of the configuration, ``section.key=value``.
         check: Raises if what is found must not be measured with.
 

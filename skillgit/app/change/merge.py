@@ -45,7 +45,6 @@ class MeasuredChoice:
     """One choice that was measured.
 
     Attributes:
-        choice: Whose text stood there.
         score: What the whole text scored with it, under the metric of the gate.
     """
 
@@ -60,9 +59,6 @@ class Stretch:
     Attributes:
         file: Path inside the skill folder.
         line: Where it begins on our side, from 1.
-        ours: Our text.
-        theirs: The other side's text.
-        choices: What may be there.
         tried: What was measured, in this order; the first is what stood there before.
         chosen: What is there in the end; empty while that is open.
     """
@@ -104,7 +100,6 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
 
     Args:
         measuring: The door to the run's models.
-        ours: What our text is called.
 
     Raises:
         SkillgitError: No choice leaves the protected regions whole.
@@ -157,11 +152,7 @@ class Merged:
     """A merge.
 
     Attributes:
-        ours: The version that the other one is merged into.
-        theirs: The other one.
         ancestor: The text that both come from, in words.
-        stretches: The lines that both changed.
-        decided: What the gate decided.
     """
 
     ours: str

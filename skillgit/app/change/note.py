@@ -28,15 +28,7 @@ MOST_CHARACTERS = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A note of a person on an event.
-
-    Attributes:
-        id: What it is called.
-        row: The event.
-        text: What it says.
-        author: Who wrote it.
-        time: When.
-    """
+    """A note of a person on an event."""
 
     id: str
     row: LogRow

@@ -34,7 +34,6 @@ class Promoted:
     """What ``main`` holds now.
 
     Attributes:
-        skill: The skill folder.
         score: Its score on the selection split under the run's metric; absent if nobody has measured it.
         test: Its newest score on the test split under the same metric; absent if nobody has looked.
         before: What ``main`` held until now, as ``<run>/v<N>``; empty if that was no promotion.
@@ -62,7 +61,6 @@ def promote(
     """Bring a version to ``main`` with a merge commit.
 
     Args:
-        revision: The version.
         force: Whether to replace a text that someone changed on ``main`` by hand.
         dry_run: Whether only to say what would be done.
         release: The semantic version to release it as, which is written to ``metadata.version`` and tagged; empty for

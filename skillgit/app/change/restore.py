@@ -54,7 +54,6 @@ class RestoreResult:
 
     Attributes:
         target: The version whose text was taken up again.
-        base: The version before.
         version: The new version; what it would be, if nothing was written. Absent if the gate refused.
         event: The event; absent if nothing was written.
         inherited: The version whose score it has; absent if it was measured, or if that version has none.

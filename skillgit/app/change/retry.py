@@ -66,17 +66,13 @@ class Retried:
     """One rejected candidate, then and now.
 
     Attributes:
-        name: What it is called.
-        title: What it was to achieve.
         old_score: What it scored then; absent where no more than a bound of it is known.
         old_delta: How far that was from the version that it was made on.
         bound: The highest that the old score could have been, where its evaluation ended early; absent otherwise.
-        old_base: That version.
         reason: Why it was not measured now; empty if it was.
         score: What the newest version scores with its edits.
         delta: How far that is from the newest version.
         fixed: Items that score higher than under the newest version.
-        broken: Items that score lower.
         p: One-sided exact sign test of fixed against broken.
         passes: Whether the run's gate would accept it.
     """
@@ -102,17 +98,12 @@ class RetryResult:
     """Rejected candidates, then and now.
 
     Attributes:
-        base: Its newest version.
         base_score: What it scores here; absent if no candidate applies, so that nothing was measured.
         target: The model that worked on the items.
-        own_model: Whether that is the run's.
-        n: Number of its items.
-        metric: The score that is compared.
         rows: The candidates that were tried, and those that had come as close and do not apply; closest first.
         kept: What the gate decided on the one that was to become a version; absent without ``keep``, or if none passed.
         cost: What it cost; what was measured before cost nothing.
         warnings: What the user should know of the numbers.
-        exit_code: What the process exits with.
     """
 
     run: str

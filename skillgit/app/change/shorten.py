@@ -77,7 +77,6 @@ class PruneRequest:
     """What the user asks for.
 
     Attributes:
-        revision: The newest version of a run.
         terms: The caps, and another configuration where one is named.
     """
 
@@ -93,7 +92,6 @@ class Pruned:
         rules: The rules that were left out together.
         needed: Rules that seemed to do nothing and are needed once the others are gone.
         measured: How many rules had to be measured, for no note told of them.
-        decided: What the gate decided.
     """
 
     rules: tuple[Ablation, ...]
@@ -250,7 +248,6 @@ class CompressRequest:
     """What the user asks for.
 
     Attributes:
-        revision: The newest version of a run.
         terms: The caps, and another configuration where one is named.
     """
 

@@ -33,7 +33,6 @@ class Conflict:
     Attributes:
         file: Path inside the skill folder.
         line: Where it begins in the file on our side, from 1.
-        base: What stood there before.
         ours: What is there on our side; absent if the file is gone.
         theirs: What is there on the other side; absent if the file is gone.
         whole: Whether it is the file as a whole, which cannot be put together from both.
@@ -76,8 +75,6 @@ class Merge:
     """Two skills put together, as far as they can be without a choice.
 
     Attributes:
-        ours: The skill that the other one is merged into.
-        theirs: The other one.
         files: Path to what is in it: bytes, or pieces of text with conflicts between them.
         executable: The paths whose executable bit is set.
     """

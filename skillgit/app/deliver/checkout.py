@@ -41,7 +41,6 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
     Args:
         context: Where to look; relative paths begin there.
         revision: What to check out; without ``paths``, HEAD goes to it: onto a branch that is named, else detached.
-        paths: Files or folders.
 
     Raises:
         RevisionNotFoundError: The revision names nothing, or has no such path.

@@ -89,7 +89,6 @@ class InstallRequest:
     """What the user asks for.
 
     Attributes:
-        revision: The version.
         to: An agent's name, or a folder of skills.
         scope: Whose skills, for an agent; None for the user's.
         dry_run: Whether only to say what would be done.
@@ -120,11 +119,8 @@ class InstallResult:
 
     Attributes:
         name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
-        place: The skill's folder.
         before: What stood there; absent if nothing did.
         changes: How the skill differs from what stood there before.
-        held: Whether exactly this stood there already.
-        written: Whether something was written.
     """
 
     name: str
@@ -141,7 +137,6 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
     """Put the skill of a revision where an agent looks for it, at once or not at all.
 
     Args:
-        request: What the user asks for.
         agrees: Is asked whether something that someone changed by hand may be replaced.
 
     Raises:

@@ -40,7 +40,6 @@ class Layer:
         name: What it was called: ``<run>/v<N>``, or a commit.
         run: Its run; empty for a commit that is no event.
         version: Its version; absent for what is none.
-        installed: Fingerprint of what was put there.
         found: Fingerprint of what stood there before; empty if nothing did.
         kept: Name of the copy of that; empty if nothing stood there.
         made: Folders around the place that were made for it, the outermost first.
@@ -60,12 +59,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledFolder:
-    """A skill folder of an agent.
-
-    Attributes:
-        path: Where it is, as an absolute path.
-        layers: What was put there, oldest first.
-    """
+    """A skill folder of an agent."""
 
     path: str
     skill: str
@@ -78,11 +72,7 @@ class InstalledFolder:
 
 
 class InstallRecord:
-    """The places of a repository; held by one process at a time while it changes them.
-
-    Args:
-        folder: Where it lies.
-    """
+    """The places of a repository; held by one process at a time while it changes them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -139,7 +129,6 @@ class InstallRecord:
         write_file(self._folder / _FILE, f"{json.dumps(document, indent=1)}\n".encode())
 
     def _drop_unnamed(self) -> None:
-        """Remove the copies that no layer names."""
         names = {layer.kept for location in self.places.values() for layer in location.layers}
         folder = self._folder / _KEPT
         for copy in sorted(folder.iterdir()) if folder.is_dir() else ():

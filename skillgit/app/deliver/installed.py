@@ -33,10 +33,7 @@ class Installed:
     """A skill that was installed, and what happened to it.
 
     Attributes:
-        place: Its folder.
-        skill: Its name.
         name: The version that was put there, ``<run>/v<N>``, or a commit.
-        time: When.
         state: ``unchanged``, ``changed by hand`` or ``gone``.
         newer: The best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date.
     """
@@ -72,11 +69,8 @@ class UninstallResult:
     """What stands where now.
 
     Attributes:
-        place: Its folder.
-        name: What was taken away.
         restored: What is there again; absent if nothing is.
         changes: How that differs from what stood there.
-        written: Whether something was written.
     """
 
     skill: str
@@ -101,7 +95,6 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
     """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
 
     Args:
-        request: What the user asks for.
         agrees: Is asked whether something that someone changed by hand since may be replaced.
 
     Raises:

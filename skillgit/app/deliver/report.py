@@ -58,11 +58,7 @@ class DiffExcerpt:
 
 
 class DiffAllowance:
-    """The room that is left for differences; whoever comes first is served first.
-
-    Args:
-        characters: How much there is in all.
-    """
+    """The room that is left for differences; whoever comes first is served first."""
 
     def __init__(self, characters: int = DIFFERENCES) -> None:
         self._left = characters
@@ -107,7 +103,6 @@ class ItemMap:
 
     Attributes:
         table: The items, those that were solved first on top, under the versions.
-        versions: How many versions there are in all.
     """
 
     table: ItemTable
@@ -163,9 +158,7 @@ class RunSetting:
     """One setting of a run.
 
     Attributes:
-        key: The key, dotted.
         value: Its value as JSON; credentials are masked.
-        chosen: Where it comes from.
     """
 
     key: str
@@ -209,9 +202,6 @@ class VersionStanding:
     """One version on one split.
 
     Attributes:
-        n: Number of items.
-        scored: How many of them have a score.
-        score: The score under the run's metric.
         hard: Mean hard score of the scored items.
         interval: The 95 % Wilson interval of the mean hard score.
         soft: Mean soft score of the scored items.

@@ -38,8 +38,6 @@ class Telling:
     """One event in full.
 
     Attributes:
-        event: The event, as its commit has it.
-        difference: What it changed in the skill.
         edits: The edits that took effect; none where the evidence is not here.
         left_out: The edits that were chosen and not applied; likewise.
         findings: What analysts saw in its step; likewise.
@@ -57,7 +55,6 @@ class EventStory:
     """One event.
 
     Attributes:
-        row: Its line in the log.
         telling: The event in full; absent where a report has no room for it.
     """
 
@@ -71,7 +68,6 @@ class Events:
 
     Attributes:
         left_out: How many older ones are left out.
-        brief: How many of the events are not reported in full.
     """
 
     told: tuple[EventStory, ...]
@@ -84,7 +80,6 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
 
     Args:
         rows: The events of one run, oldest first.
-        room: The room for differences; the newest events take theirs first.
     """
     last_rows = rows[-LISTED:]
     newest = last_rows[-DETAILED:][::-1]
@@ -121,7 +116,6 @@ class RuleStories:
 
     Attributes:
         stories: The rules of the best version, in the order of its text.
-        left_out: How many further rules it has.
         gone: The rules of the seed that it has no more.
         absent: Whether evidence behind some of them is not here, as in a clone.
     """

@@ -49,20 +49,13 @@ class RunReport:
     """A run, told to someone who does not have its repository.
 
     Attributes:
-        run: The run in numbers.
-        start: The event that began it.
         finish: The event that ended it; absent while it is not finished.
-        rows: Its events, oldest first.
-        best: The best version's event.
         progress: The seed and the best version on the selection and on the test split.
         scored: Version to how many selection items its score is a mean of.
         items: The seed and the best version item by item; absent where outcomes are not known here.
         difference: How the best version's text differs from the seed's.
         text: The lines of the best version's ``SKILL.md`` with their origins; absent where it has none.
-        rules: The rules of the best version.
         item_map: Which item is solved by which version; absent where outcomes are not known here.
-        rejected: The candidates that were rejected.
-        slow: The slow updates, merged or not.
         skipped: Steps that ended without a candidate.
         cost: What it cost by role and stage.
         settings: The settings that it recorded; none where they are not here.

@@ -64,12 +64,9 @@ class ScanFinding:
     """Something that should not leave, or should be looked at before it does.
 
     Attributes:
-        rule: What it is.
-        severity: Whether it stops a push.
         commit: The oldest of the commits looked at that brings it.
         path: The file in that commit; empty for the commit's message.
         line: The line, counted from 1; 0 for the whole file.
-        what: What was seen there.
         excerpt: The line with the secret masked; empty if there is none.
         fingerprint: What names the same finding in every commit; an allow-list holds it.
     """
@@ -111,7 +108,6 @@ class Allowed:
     """What is allowed.
 
     Attributes:
-        fingerprints: Findings.
         secrets: Path, detector and hash of secrets that a baseline holds and nobody has marked as real.
     """
 

@@ -39,9 +39,7 @@ class Scan:
     """What was looked at and what was found.
 
     Attributes:
-        files: How many distinct contents of files.
         findings: What was found, that of older commits first; what is allowed is left out.
-        allowed: How many findings are allowed.
         unchecked: Sentences: what could not be looked for.
     """
 
@@ -53,12 +51,10 @@ class Scan:
 
     @property
     def stops(self) -> tuple[ScanFinding, ...]:
-        """What stops a push."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.STOP)
 
     @property
     def warnings(self) -> tuple[ScanFinding, ...]:
-        """What is told and stops nothing."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARN)
 
 
@@ -155,9 +151,6 @@ class ScanCollector:
     """Collects what is found.
 
     Attributes:
-        findings: Fingerprint to finding.
-        allowed_findings: Fingerprints of what is allowed.
-        commits: The commits that were looked at.
         blobs: The contents of files that were looked at.
     """
 

@@ -58,9 +58,6 @@ def fetch(
 
     Args:
         remote: The remote; None for ``origin``, or the only one.
-        with_rejected: Whether its rejected candidates come too.
-        evidence: Whether evidence comes too.
-        listener: Who hears of it.
 
     Raises:
         NotFoundError: There is no such remote.
@@ -88,7 +85,6 @@ class PullRequest:
         remote: The remote; None for ``origin``, or the only one.
         rejected: Which rejected candidates come: ``branches`` for all that are there, ``attic`` for those that are
             folded, ``none``.
-        evidence: Whether evidence comes too.
         dry_run: Whether only to fetch, and to say what would move.
     """
 
@@ -106,7 +102,6 @@ class Pulled:
         url: Its address, without credentials.
         dry_run: Whether nothing of this repository's own moved.
         main: What happened to main; absent if the remote has none.
-        runs: What happened to each run.
         notes: Whether there are new notes, or would be.
         heads: Run to its newest version here, for runs that diverged.
         releases: The tags of releases that are new here, or would be.
@@ -202,12 +197,7 @@ def _is_bulk(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloned:
-    """A copy of another repository.
-
-    Attributes:
-        path: Where it is.
-        pulled: What came in.
-    """
+    """A copy of another repository."""
 
     path: Path
     pulled: Pulled

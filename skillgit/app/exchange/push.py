@@ -54,9 +54,7 @@ class PushRequest:
         runs: The runs; none for all.
         rejected: How rejected candidates travel: ``branches``, ``attic`` or ``none``; None for as before, which is the
             attic the first time.
-        evidence: Whether evidence goes too.
         verify: Whether what goes is looked through for secrets, and git's ``pre-push`` hook is asked.
-        dry_run: Whether to send nothing.
     """
 
     remote: str | None = None
@@ -73,8 +71,6 @@ class Pushed:
 
     Attributes:
         url: Its address, without credentials.
-        dry_run: Whether nothing was sent.
-        refs: What happened to each ref, or would.
         warnings: What the user should know though the push went on.
     """
 
@@ -165,7 +161,6 @@ class _Push:
         )
 
     def _runs(self) -> list[str]:
-        """Return the runs to push."""
         parts = map(refs.parse, self._tips)
         own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.RefKind.RUN)
         if not self._request.runs:
@@ -203,7 +198,6 @@ class _Push:
         return send(self._repo, self._line, self._remote.name, refs_to_send, verify=self._request.verify)
 
     def _look_through(self, refs_to_send: Iterable[SentRef]) -> None:
-        """Refuse to publish what must not leave."""
         tips = [ref.new for ref in refs_to_send if ref.state is RefState.PUSHED]
         if not tips or not self._request.verify:
             return

@@ -40,7 +40,6 @@ class Creatable:
 
     @property
     def hint(self) -> str:
-        """What helps."""
         if self.by_gh:
             return f"skillgit push --yes creates it as a private repository: gh repo create {self.name} --private"
         return f"create {self.name} at https://github.com/new, without a README or a licence, and push again"
@@ -80,7 +79,6 @@ class RemoteRow:
 
     Attributes:
         url: Where it is fetched from, without credentials.
-        push_url: Where it is pushed to, likewise.
     """
 
     name: str
@@ -93,12 +91,8 @@ class RunThere:
     """A run that a remote has, or that is here and not there.
 
     Attributes:
-        run: Its name.
         state: ``same``; ``ahead`` or ``behind``, this repository that is; ``diverged``; ``unknown``, where the remote
             has something that was not fetched; ``only-here``; ``only-there``.
-        rejected: Branches of rejected candidates there.
-        attic: Whether it has an attic there.
-        evidence: Whether there is evidence.
     """
 
     run: str
@@ -113,7 +107,6 @@ class RemoteShown:
     """A remote, looked into.
 
     Attributes:
-        notes: Whether it has notes.
         runs: Its runs, and those of this repository.
     """
 

@@ -41,7 +41,6 @@ class LeakFinder:
         """Yield what ``lines`` quotes, with the number of the line; 0 if it is in no single one.
 
         Args:
-            skill: The path of the skill folder.
             lines: Numbers and texts of the lines that a commit adds to a file.
             before: What may be repeated: the file as it was.
         """
@@ -104,9 +103,7 @@ class Secret:
     """What a detector found in a line.
 
     Attributes:
-        kind: The detector's name for it.
         hashed: Its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it.
-        random: Whether it is only as random as a secret.
     """
 
     kind: str

@@ -25,8 +25,6 @@ _OWNER_RUNS = 0o100
 
 
 class EntryKind(StrEnum):
-    """What an entry is."""
-
     FILE = "file"
     LINK = "link"
     FOLDER = "folder"
@@ -37,7 +35,6 @@ class FolderEntry:
     """A file, a symbolic link or a folder.
 
     Attributes:
-        kind: Which of them.
         mode: Its permission bits; 0 for a link, which has none of its own.
         content: The bytes of a file, the target of a link; nothing for a folder.
     """
@@ -145,13 +142,7 @@ class FileChange:
 
 
 class DiffersError(ConflictError):
-    """A place holds something else, and nobody has agreed to replace it.
-
-    Args:
-        message: What happened.
-        hint: What helps.
-        changes: What would change.
-    """
+    """A place holds something else, and nobody has agreed to replace it."""
 
     def __init__(self, message: str, *, hint: str, changes: tuple[FileChange, ...]) -> None:
         super().__init__(message, hint=hint)

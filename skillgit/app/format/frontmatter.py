@@ -164,9 +164,7 @@ class Head:
 
     Attributes:
         fields: Key to its text as it is written, metadata as keys and texts; what cannot be read is left out.
-        faults: What is wrong with it.
         lines: Key to its line.
-        present: Whether there is a frontmatter that can be read at all.
     """
 
     fields: Fields

@@ -45,7 +45,6 @@ def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fa
 
     Args:
         texts: Path and text of every Markdown file; the document's frontmatter has to count as lines.
-        files: The paths of all files.
     """
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
     paths = {*files, *(folder for path in files for folder in _parents(path))}

@@ -47,7 +47,6 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
     """Return where a skill folder breaks the rules, by file and line.
 
     Args:
-        name: The folder's name.
         files: Path inside the folder (``/`` as separator) to content.
     """
     faults: list[Fault] = []
@@ -186,7 +185,6 @@ class LintedSkill:
 
     Attributes:
         place: The folder, as a path, or as ``<commit>:<path>`` in a commit.
-        faults: Where it breaks a rule.
     """
 
     place: str
@@ -206,12 +204,10 @@ class Linted:
 
     @property
     def errors(self) -> int:
-        """How many errors there are."""
         return self._count(RuleSeverity.ERROR)
 
     @property
     def warnings(self) -> int:
-        """How many warnings there are."""
         return self._count(RuleSeverity.WARNING)
 
     def _count(self, severity: RuleSeverity) -> int:

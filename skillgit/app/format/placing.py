@@ -79,7 +79,6 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
     user's home, ``report.html`` to a file of his. A place outside of every work tree is as the user has made it.
 
     Args:
-        path: An absolute path.
         follow: Whether it is written through where it is a link itself; else what is written takes its place.
 
     Raises:
@@ -148,7 +147,6 @@ def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path]
     """Let what ``write`` makes take ``path``, which is then free of what stood there before.
 
     Args:
-        path: The name.
         write: Makes the new content at the path that it is given, which lies beside ``path``.
         on_displaced: Gets the path of what stood there before it is removed; not called if nothing did.
 

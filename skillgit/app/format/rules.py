@@ -31,8 +31,6 @@ class FormatRule:
 
     Attributes:
         name: Its name, which never changes.
-        severity: How much it matters.
-        demand: What it demands, one sentence.
         mend: What to do where it is broken.
     """
 
@@ -47,11 +45,9 @@ class Fault:
     """A place where a rule is broken.
 
     Attributes:
-        severity: How much it matters.
         path: The file, relative to the skill folder; empty for the folder itself.
         line: The line, counted from 1; 0 for the whole file.
         sentence: What is wrong, without a full stop.
-        mend: What to do.
     """
 
     rule: str

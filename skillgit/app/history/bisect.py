@@ -149,7 +149,6 @@ class BisectRequest:
         measure: Whether to roll out the item where an outcome is missing.
         config: A configuration to measure by; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
-        caps: What that may cost.
         dry_run: Whether to plan the measurement and measure nothing.
     """
 
@@ -168,8 +167,6 @@ class Flip:
     """Two measured versions, with none that was measured between them, of which one solves the item.
 
     Attributes:
-        older: The older version.
-        newer: The newer version.
         change: Whether the newer one ``fixed`` the item or was the one that has it ``broken``.
     """
 
@@ -184,7 +181,6 @@ class Bisected:
 
     Attributes:
         first: The oldest version that was looked at.
-        last: The newest one.
         flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.
         older: The item under the older version of the flip, or under the oldest one without a flip.
         newer: The item under the newer version of the flip, or under the newest one without a flip.

@@ -64,7 +64,6 @@ class Page(EventStretch):
 
 
 def overview(context: Context) -> Overview:
-    """Return the runs of the repository."""
     from skillgit.app.place.revision import default_run  # noqa: PLC0415 - see the module
 
     with _opened(context) as workspace:
@@ -88,7 +87,6 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     """Return ``limit`` events from ``offset`` on.
 
     Args:
-        narrowing: Which events are meant.
         offset: How many of the newest ones to leave out.
         limit: How many to return at most.
         commit: An event whose place is wanted, too.

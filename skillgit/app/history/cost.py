@@ -24,19 +24,16 @@ class CostRow:
 
     Attributes:
         role: The role that asked; empty for calls of which the history does not tell it.
-        stage: The stage that it asked in.
         model: The model that was asked, as ``backend/model``.
         version: The version that all since the version before it led to; absent for what came after the last version.
         step: The step; 0 for the start of a run.
         kind: The event, by its name in trailers.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
-        calls: Model calls.
         tokens_in: Tokens sent, cached ones included.
         tokens_out: Tokens received, reasoning included.
         cached: Tokens sent that came from the provider's cache.
         cache_written: Tokens sent that were written to it.
         reasoning: Tokens received that were spent on reasoning.
-        unpriced: Calls whose price is not known.
         usd: US dollars of the other calls; absent if there are none.
         seconds: Of events, versions and runs the wall time; of roles, stages and models the time that calls took.
         share: The share of the whole, between 0 and 1.
@@ -83,10 +80,8 @@ class Spending:
     Attributes:
         run: The run; empty if there are several, or none.
         by: What rows are made by: ``role stage``, one of the groupings, or ``run``.
-        rows: The parts.
         total: All of them; its seconds are wall time.
         share_of: What shares are shares of: ``usd``, or ``tokens`` where dollars do not tell.
-        unpriced: Models whose price was not known.
         unfinished: What was spent on events that are not recorded yet, and so is in no row and not in the total; None
             where that is not known.
     """
@@ -124,7 +119,6 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     Args:
         run: The run; None for the default run.
         by: What to add up by; None for role and stage.
-        all_runs: Add up by run instead, for all runs.
 
     Raises:
         RevisionNotFoundError: There is no such run.

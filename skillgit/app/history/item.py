@@ -41,7 +41,6 @@ class Attempt:
     Attributes:
         name: What it is called: ``v7``, ``r18``.
         version: The version; absent for a candidate.
-        title: What it changed, in one line.
         outcome: The item's outcome; absent if it was not measured, like behind the point where a candidate was refused.
         answer: The answer that was scored; empty if the evidence is not here.
         feedback: Why it got its score; empty likewise.
@@ -67,12 +66,10 @@ class ItemStory:
     """One item and all that was tried on it.
 
     Attributes:
-        metric: The metric of the scores.
         task_type: The group that it is reported under.
         question: What the target was asked first, in full; empty if the evidence is not here.
         first: The first version that is known to have solved it; empty if none is.
         flips: The versions at which it changed between solved and not solved; ``v3..v7`` where it is not known which.
-        solved: How many versions solve it.
         measured: How many versions have a score of their own on it that is known here.
         doubts: What speaks for a noisy outcome.
         attempts: All versions and candidates, oldest first; the newest of them only, if there was a limit.

@@ -39,13 +39,7 @@ class Column:
         name: What it is called: ``v7``, ``r18``.
         version: The version; absent for a candidate.
         score: Its score on the selection split under the run's metric.
-        measured: Whether this very text was measured.
         bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        n: Number of items of the split.
-        scored: How many of them have a score.
-        solved: How many items it solves.
-        is_best: Whether it is the best version.
-        is_head: Whether it is the newest version.
         absence: Why what its event measured is not known here; absent where it is.
         lacking: For how many items it has no outcome.
     """
@@ -73,7 +67,6 @@ class ItemLine:
         task_type: The group that it is reported under.
         first: The first version that is known to have solved it; empty if none is.
         flips: How often it changed between solved and not solved from one known outcome to the next.
-        solved: How many versions solve it.
         measured: How many versions have a score of their own on it that is known here.
         share: The share of those that solve it; absent without any.
         doubts: What speaks for a noisy outcome; nothing if nothing does.
@@ -100,10 +93,7 @@ class ItemTable:
     """The items of a run under its versions.
 
     Attributes:
-        metric: The metric of the scores.
         columns: The versions, and candidates behind the version that they rest on.
-        rows: The items that were asked for.
-        items: How many items there are in all.
     """
 
     run: str
@@ -120,10 +110,7 @@ class ItemsRequest:
     Attributes:
         rejected: Whether to list rejected candidates as well.
         flaky: Only items whose outcome is noisy.
-        never_solved: Only items that no version solves.
-        solved: Only items that the newest version with a score solves.
         task_type: Only items of this task type; all without it.
-        order: What to sort them by.
     """
 
     rejected: bool = False

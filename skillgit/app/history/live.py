@@ -30,7 +30,6 @@ class StageCount:
     """How far one stage of the step is.
 
     Attributes:
-        done: Items or calls that are done.
         total: Items or calls in all; 0 if that is not known.
     """
 
@@ -61,8 +60,6 @@ class RunLimits:
     """What the run may cost at most; None is no cap.
 
     Attributes:
-        calls: Model calls.
-        tokens: Tokens, in and out.
         usd: US dollars.
     """
 
@@ -77,7 +74,6 @@ class End:
 
     Attributes:
         outcome: The run's outcome, that of a process that left it unfinished, or ``failed``.
-        message: One sentence.
         hint: What helps, or what to type now.
     """
 
@@ -91,26 +87,17 @@ class Snapshot:
     """One look at a run in progress.
 
     Attributes:
-        pid: The process that trains it.
         command: The command that goes on with the run if the process is gone.
-        limits: The caps.
         seconds: Seconds since the process began.
-        epoch: The current epoch.
-        epochs: Epochs in all.
         step: The current step; 0 before the first one.
-        steps: Steps in all.
         budget: Proposals that the step may carry out at most; None where there is no limit.
         stage: What is being done; empty before the first stage.
         done: Items or calls of the stage that are done.
         total: Items or calls of the stage in all; 0 if that is not known.
         stages: The stages of the step so far, in their order.
         score: The current version's score; None before the baseline.
-        best: The best score so far.
         spent: What the run has cost so far.
-        failing: What fails now, by pattern.
-        failed: Items that fail now.
         rolled: Items that were rolled out in the stage that ``failing`` is about.
-        looked_at: That stage.
         remarks: What was worth telling, the newest last.
         beginning: Where the first step of this process began; None before it.
         end: How the process ended; None while it works.
@@ -189,7 +176,6 @@ class LiveLook:
 
     Attributes:
         run: The run; empty if there is none to look at.
-        standing: Whether someone works on it.
         pid: The process that does; 0 without one.
         snapshot: What it told last; None if it told nothing.
     """

@@ -32,14 +32,12 @@ class LogRequest:
     Attributes:
         words: A run, a version or a range, as :func:`skillgit.app.place.span.span_of` reads them; none: the default.
         all_runs: Whether to list the events of all runs, by time.
-        rejected: Whether to list rejected candidates.
         limit: How many events at most, the newest ones.
         events: Kinds of events; none for all.
         grep: Only events whose title, reasons or text hold words that begin with each of these.
         since: Only events of this time or later, as git or RFC 3339 writes times.
         until: Only events of this time or earlier.
         items: Only events that fixed or broke one of these items; none for all.
-        reverse: Whether the oldest comes first.
         graph: Whether to say how the events hang together, and to keep those of a run together.
     """
 
@@ -62,7 +60,6 @@ class Log:
 
     Attributes:
         run: The run that they belong to; empty if they are of all runs or there is no run.
-        rows: The events.
         flips: Commit to what its event did to the items that were asked for.
         untold: Versions that may have fixed or broken one of them, which nothing here tells, newest first.
         absence: Why not; absent if every one is told.
@@ -152,8 +149,6 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
     """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing.
 
     Args:
-        rows: The events.
-        patch: Whether to tell the changed lines.
         stat: Whether to say how much changed in which file.
     """
     # decoding is not needed, but git is: both wait until someone wants to see a change
@@ -252,7 +247,6 @@ def in_order(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> tu
 
 
 def _below(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
-    """Return for each row the places of the rows that have to be below it."""
     indexes = {row.commit: index for index, row in enumerate(rows)}
     following: dict[str, int] = {}
     below: list[list[int]] = []

@@ -34,11 +34,6 @@ class MatrixCell:
 
     Attributes:
         model: The model, as ``backend/model``.
-        score: The score under the run's metric.
-        hard: Mean hard score.
-        soft: Mean soft score.
-        n: Number of items.
-        scored: How many of them have a score.
         measured: Whether this very text was measured; otherwise the number is that of the text it inherits from.
         differs: What keeps the number from being compared with those of the run; nothing if nothing does.
         source: ``run`` if an event of the run tells it, ``note`` if it was measured later.
@@ -64,7 +59,6 @@ class MatrixRow:
     """One version, or one candidate that was measured later.
 
     Attributes:
-        row: Its line in the log.
         cells: One for each model that measured it.
     """
 
@@ -77,8 +71,6 @@ class Matrix:
     """Versions by models.
 
     Attributes:
-        metric: The metric of the scores.
-        models: The models, the run's own first.
         rows: The versions that have a score, oldest first, then candidates that were measured later.
     """
 

@@ -125,8 +125,6 @@ def _file_names(workspace: Workspace, commit: str, folder: str) -> list[str]:
 
 
 class TrailerRow(NamedTuple):
-    """One trailer."""
-
     key: str
     value: str
 
@@ -165,7 +163,6 @@ def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) ->
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
 
     Args:
-        words: Revisions and ranges.
         short: Whether to shorten ids as git does.
 
     Raises:

@@ -33,10 +33,7 @@ class Shown:
     """One event in full.
 
     Attributes:
-        row: Its line in the log.
-        parents: The commit's parents.
         evidence_tree: Id of the tree that holds its evidence; empty without evidence.
-        message: The commit message.
         diff: What it changed in the skill, as git prints it.
         items: The items' scores before (under its base) and after.
         left_out: The edits that were chosen and not applied; empty where the evidence is not here.
@@ -114,7 +111,6 @@ class EventDetail:
         edits: The edits that took effect; empty where the evidence is not here.
         findings: What analysts saw in its step; likewise.
         attempts: What the target made of the items that they point at; likewise.
-        present: Whether the evidence is here.
     """
 
     shown: Shown

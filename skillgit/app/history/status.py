@@ -70,8 +70,6 @@ class Status:
     Attributes:
         repository: The work tree, or the repository itself if it has none.
         run: The default run; absent if there is no run.
-        head: Its newest version.
-        best: Its best version.
         checked_out: What the work tree holds: a branch, ``<run>/v<N>`` or a short commit id; empty without commits.
         live: The runs that are being trained on this machine now.
         broken: Names of the runs whose history cannot be read; nothing else here speaks of them.

@@ -31,7 +31,6 @@ class NotedOutcomes:
 
     Attributes:
         split: The split that the items belong to.
-        target: The model that worked on them.
         environment: Digest of the environment.
         outcomes: Item to its outcome.
         item_set: Digest of the items of the evaluation; empty in a line without scores.
@@ -120,8 +119,6 @@ class KnownEvaluation:
     Attributes:
         source: ``note`` if ``skillgit eval`` measured it, ``run-finished`` if its run did at the end.
         item_set: Digest of the items.
-        n: Number of items.
-        scored: How many of them have a score.
         hard: Mean hard score of the scored items.
         soft: Mean soft score of the scored items.
         target: The model that worked on the items; empty where the run's is meant.

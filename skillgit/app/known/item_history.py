@@ -99,7 +99,6 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
     """Return the items of ``run`` under its versions.
 
     Args:
-        with_rejected: Whether to return candidates, too.
         item: The only item to return; all without it.
     """
     columns = item_queries.versions(workspace.index, run)

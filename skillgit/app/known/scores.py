@@ -29,12 +29,7 @@ class Scores:
 
     Attributes:
         task_type: The group; empty for all items.
-        n: Number of items.
-        scored: How many of them have a score.
-        coverage: Their share.
-        hard: Mean hard score of the scored items.
         hard_interval: Its 95 % Wilson interval.
-        soft: Mean soft score of the scored items.
         soft_interval: Its 95 % bootstrap interval; Wilson's where all items score the same, for then resampling finds
             no spread.
     """
@@ -54,13 +49,10 @@ class SkillComparison:
     """Two skills on the same items of a split, item by item.
 
     Attributes:
-        against: What it is compared with.
-        metric: The score that is compared.
         n: Items that have a score under both.
         delta: Mean difference of their scores; None without such items.
         interval: Its 95 % paired bootstrap interval.
         fixed: Items that score higher than under the other.
-        broken: Items that score lower.
         p: One-sided p-value of the gate's paired test: the chance of such a gain if every change of an item were a coin
             flip; absent where the two were not measured alike.
     """

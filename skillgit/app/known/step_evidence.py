@@ -30,12 +30,7 @@ class AppliedEdit:
 
     Attributes:
         position: Its place among the edits of the patch, from 0.
-        op: What it did.
         file: The file inside the skill folder.
-        anchor: Where it did it.
-        content: The new text.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
         items: The train items that moved it, as far as they are known.
     """
 
@@ -51,13 +46,7 @@ class AppliedEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryPattern:
-    """A pattern that analysts saw in the trajectories of a step.
-
-    Attributes:
-        pattern: What went wrong.
-        count: In how many trajectories.
-        items: In which.
-    """
+    """A pattern that analysts saw in the trajectories of a step."""
 
     pattern: str
     count: int
@@ -71,7 +60,6 @@ class TrainAttempt:
     Attributes:
         task_type: The group that it is reported under.
         question: The end of what the target was asked; empty if that was not kept.
-        answer: What it answered.
         feedback: What the scorer said about it, the accepted answers included where it names them.
         hard: The strict score; absent if the item failed to evaluate.
         soft: The score with partial credit.

@@ -43,13 +43,11 @@ class EvalRequest:
     """What the user asks for.
 
     Attributes:
-        revisions: What to measure.
         against: What to compare each of them with; ``none`` is no skill.
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
         split: ``train``, ``selection``, ``test`` or ``all``.
         note: Whether to leave notes on the commits.
-        caps: What it may cost.
         dry_run: Whether to plan it and measure nothing.
     """
 
@@ -69,8 +67,6 @@ class SplitScores:
 
     Attributes:
         item_set: Digest of its items.
-        overall: The scores of all items.
-        types: The scores of each task type.
     """
 
     split: str
@@ -84,7 +80,6 @@ class ArmScores:
     """A skill on all splits that were asked for.
 
     Attributes:
-        name: How it is called.
         run: Its run; empty without one.
         version: Its version; absent for what is no version.
         commit: Its commit; empty for no skill.
@@ -106,13 +101,10 @@ class Evaluated:
     Attributes:
         config: The configuration that they were measured by.
         target: The model that worked on the items.
-        metric: The score that comparisons compare.
         arms: The skills; those that were asked for first.
         comparisons: Every skill that was asked for against every other named for it, split by split.
-        noted: How many new evaluations were noted.
         cost: What it cost; what was measured before cost nothing.
         warnings: What the user should know of the numbers.
-        exit_code: What the process exits with.
     """
 
     config: str
@@ -200,7 +192,6 @@ class _Evaluating:
         return door.cost()
 
     def note(self, time: datetime) -> None:
-        """Note what is complete on the commits."""
         if not self._request.note:
             return
         notes: dict[str, list[Note]] = {}
@@ -219,7 +210,6 @@ class _Evaluating:
         return {"judge": self._setup.routes["judge"].name} if is_judged else {}
 
     def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
-        """Return everything that was measured."""
         names = {arm.key: arm.name for arm in self._arms.every}
         thin = too_few(self._rule, ((names[key], evaluation) for (key, _), evaluation in self._measured.items()))
         return Evaluated(

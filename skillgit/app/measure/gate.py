@@ -58,11 +58,9 @@ class GateRequest:
 
     Attributes:
         base: What is there, as a pull request's target branch.
-        head: What would replace it.
         configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
         overrides: ``section.key=value`` for all of them; later ones win.
         rule: The name of the policy that the gate compares by; None as the configuration says.
-        recorded_only: Whether to measure nothing.
         note: Whether to leave notes on the commits.
         caps: What it may cost, all skills together.
         dry_run: Whether to plan it and measure nothing.
@@ -89,10 +87,6 @@ def gate(
 
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
-
-    Args:
-        request: What to compare.
-        watcher: Looks on.
 
     Returns:
         The verdicts; for a dry run the plan.
@@ -301,7 +295,6 @@ class _Judging:
         return [(side, open_items) for side, open_items in pairs if open_items]
 
     def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
-        """Measure what is missing, and judge."""
         setup = self._setup
         if setup is None:
             return self._unmeasured()
@@ -357,7 +350,6 @@ class _Judging:
         )
 
     def _note(self, setup: Setup) -> None:
-        """Note on the commits what was measured."""
         if not self._request.note:
             return
         lines: dict[str, list[Note]] = {}

@@ -151,13 +151,7 @@ class GateSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemPair:
-    """An item that scores differently.
-
-    Attributes:
-        task_type: The group that it is reported under.
-        before: Its score at the base.
-        after: Its score at the head.
-    """
+    """An item that scores differently."""
 
     item: str
     task_type: str
@@ -170,12 +164,10 @@ class Compared:
     """Two evaluations of the same items side by side.
 
     Attributes:
-        verdict: What the gate says of them, with its numbers.
         n: Items that have a score on both sides.
         delta: Mean difference of their scores; absent without such items.
         interval: Its 95 % paired bootstrap interval.
         fixed: Items that score higher at the head.
-        broken: Items that score lower.
         stable_pass: Items that are solved on both sides.
         stable_fail: Items with the same score that are not solved.
         missing: Items without a score on one side.
@@ -197,19 +189,10 @@ class SkillReport:
     """One skill that the head changes.
 
     Attributes:
-        skill: The skill folder.
-        change: What the head does to it.
-        word: What happened to it.
         reason: Why, in one sentence; empty where the numbers say it.
-        base: The side that it would replace.
-        head: The side that is judged.
         config: The configuration that it was measured by; empty if there is none.
         target: The model that worked on the items.
-        metric: The score that is compared.
-        policy: How the gate compares.
-        items: Number of items of the split.
         compared: The comparison; absent where there is none.
-        noted: How many new notes were left.
         warnings: What else to know of the numbers, one sentence each.
         exit_code: What the process would exit with if it were the only one.
     """
@@ -238,11 +221,7 @@ class GateReport:
     """Everything that a head changes, judged.
 
     Attributes:
-        base: What the user called the base.
-        head: What the user called the head.
         recorded_only: Whether only recorded outcomes were to be used.
-        skills: The skills that the head changes.
-        exit_code: What the process exits with.
     """
 
     base: str
@@ -267,7 +246,6 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
     """Let the gate decide on ``head`` against ``base``, and say item by item what differs.
 
     Args:
-        rule: How the gate compares.
         base: The outcomes of what is there.
         head: The outcomes of what would replace it, on the same items.
         types: Item to its task type.

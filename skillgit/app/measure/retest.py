@@ -43,12 +43,10 @@ class RetestRequest:
     """What the user asks for.
 
     Attributes:
-        revisions: What to measure.
         model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave notes on the commits.
-        caps: What it may cost.
         dry_run: Whether to plan it and measure nothing.
     """
 
@@ -64,12 +62,7 @@ class RetestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetestPlan:
-    """What is measured.
-
-    Attributes:
-        target: The model.
-        names: The versions.
-    """
+    """What is measured."""
 
     target: str
     split: str
@@ -82,10 +75,8 @@ class RetestRow:
     """One version that was measured again.
 
     Attributes:
-        name: How it is called.
         run: Its run; empty without one.
         version: Its version; absent for what is no version.
-        found: What it scored.
         score: The mean of that under the metric; absent if no item has a score.
         own: What the run recorded for it under its own target; absent if that is not here.
         own_score: The mean of that under the metric.
@@ -116,14 +107,9 @@ class Retested:
     """What was found.
 
     Attributes:
-        plan: What was measured.
         own_target: The model that the run was trained with; empty without a run.
         differs: What differs from the measurements of the runs, besides the draws.
-        metric: The score that is compared.
-        rows: The versions.
-        noted: How many evaluations were noted.
         warnings: What the user should know of the numbers.
-        exit_code: What the process exits with.
     """
 
     plan: RetestPlan
@@ -141,10 +127,6 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     """Measure versions again and pair what is found with what their run recorded.
 
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
-
-    Args:
-        request: What to measure.
-        watcher: Looks on.
 
     Returns:
         What was found; for a dry run the plan.
@@ -231,7 +213,6 @@ class _Retesting:
         return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
     async def measure(self, door: SampleMeasuring) -> Cost:
-        """Measure every version and return what that cost."""
         door.every = len(self._items) * len(self._arms)
         for arm in self._arms:
             sample = Sample(
@@ -253,7 +234,6 @@ class _Retesting:
         self._noted = record(self._workspace, notes, context.clock())
 
     def result(self, *, cost: Cost) -> Retested:
-        """Return everything that was measured."""
         rule = self._setup.config.values.method.rule(self._setup.pinned)
         arms = [arm for arm in self._arms if arm.key in self._measured]
         thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in arms))

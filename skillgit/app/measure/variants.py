@@ -54,8 +54,6 @@ class Arms:
 
     Attributes:
         every: Those that were asked for first, then those that they are compared with.
-        asked: The first.
-        against: The others.
     """
 
     every: tuple[Arm, ...]
@@ -65,12 +63,7 @@ class Arms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRevisions:
-    """Revisions as the user named them, resolved; None stands for no skill.
-
-    Attributes:
-        asked: Those to measure.
-        against: Those to compare them with.
-    """
+    """Revisions as the user named them, resolved; None stands for no skill."""
 
     asked: tuple[tuple[str, Resolved], ...]
     against: tuple[tuple[str, Resolved | None], ...]
@@ -172,7 +165,6 @@ class ChangedSkill:
     """One skill that two commits hold different texts of.
 
     Attributes:
-        path: The skill folder.
         before: The id of its tree at the base; empty if there is none.
         after: The id of its tree at the head; empty if there is none.
         moved: Whether the base changed it too since both were the same.
@@ -185,7 +177,6 @@ class ChangedSkill:
 
     @property
     def change(self) -> Change:
-        """What the head does to it."""
         if not self.before:
             return "added"
         return "changed" if self.after else "removed"

@@ -31,9 +31,7 @@ class Claim:
     """A score that a commit tells, and what is behind it.
 
     Attributes:
-        score: The score under the run's metric.
         n: Number of items that it is the mean of.
-        target: The model that worked on them.
         paired: Whether the outcomes are here and add up to the score.
         remark: What is to be known of them: what is wrong, or that a note tells them; empty if nothing is.
     """
@@ -51,15 +49,11 @@ class ClaimVerdict:
 
     Attributes:
         word: ``consistent``, ``lower`` or ``higher`` than claimed, or ``not comparable``.
-        n: Number of items that were compared.
-        measured: Their mean score now.
         recorded: The mean score that was recorded for the same items; absent where nothing tells.
         delta: The mean difference, item by item; without recorded outcomes, from the claimed score.
         interval: Its 95 % bootstrap interval; without recorded outcomes, the 95 % interval of ``measured``.
         p: The two-sided chance of such a difference without a cause: a sign-flip test of the pairs; without recorded
             outcomes an exact binomial test, which only strict scores have.
-        higher: Items that score higher than recorded.
-        lower: Items that score lower than recorded.
         failed: How many items could not be evaluated now.
         differs: What keeps the numbers from being compared, one sentence each.
     """

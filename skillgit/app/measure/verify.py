@@ -46,11 +46,9 @@ class VerifyRequest:
     Attributes:
         revision: The version whose score is in question.
         sample: How many items to draw; all, if there are no more.
-        seed: Decides which items are drawn.
         config: A configuration; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave a note on the commit.
-        caps: What it may cost.
         dry_run: Whether to plan it and measure nothing.
     """
 
@@ -67,14 +65,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyPlan:
-    """What is measured.
-
-    Attributes:
-        name: The version.
-        target: The model.
-        items: How many items were drawn.
-        of: How many the split has.
-    """
+    """What is measured."""
 
     name: str
     target: str
@@ -88,13 +79,7 @@ class Verified:
     """What came of it.
 
     Attributes:
-        name: The version.
-        row: Its line in the log.
-        plan: What was to be measured.
         claim: What its history says that it scored.
-        verdict: Whether that holds.
-        items: The items that were drawn.
-        noted: Whether a note was left.
         test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
         cost: What it cost; absent if nothing was measured.
     """
@@ -114,10 +99,6 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
     """Measure a sample again, with fresh draws, and compare it with what was recorded.
 
     Nothing is measured where it could not be compared: other items, another environment or another target model.
-
-    Args:
-        request: What to measure.
-        watcher: Looks on.
 
     Returns:
         What came of it; for a dry run the plan.
@@ -208,12 +189,10 @@ class _Verifying:
         }
 
     async def measure(self, door: SampleMeasuring) -> tuple[Evaluation, Cost]:
-        """Measure the sample and return what was found, and what that cost."""
         sample = Sample(name=self.plan.name, skill=self._skill, items=self._drawn, split=self._split, draw=self._draw)
         return await door.measure(sample), door.cost()
 
     def note(self, context: Context, evaluation: Evaluation) -> None:
-        """Leave a note on the commit."""
         if not self._request.note or not evaluation.scored:
             return
         line = evaluation_note(self._setup, self._drawn, evaluation, context.clock())
@@ -221,7 +200,6 @@ class _Verifying:
         self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
 
     def result(self, claim: Claim, verdict: ClaimVerdict, *, cost: Cost | None) -> Verified:
-        """Return everything about it."""
         evaluations = known_evaluations(self._workspace, self._row.commit, self._row)
         return Verified(
             name=self.plan.name,

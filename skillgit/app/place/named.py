@@ -59,7 +59,6 @@ class NamedSkill:
     """A skill at a revision.
 
     Attributes:
-        skill: Its files.
         row: The event that the commit holds; absent for a commit that is no event.
     """
 

@@ -39,7 +39,6 @@ class Resolved:
     Attributes:
         commit: The commit, 40 hexadecimal characters.
         row: The event that the commit holds; absent for a commit that is no event.
-        run: The run that it belongs to.
     """
 
     commit: str

@@ -23,7 +23,6 @@ class Workspace:
     """A repository and its index.
 
     Attributes:
-        index: Its index, up to date.
         past: Whether both end with an event of the past.
     """
 

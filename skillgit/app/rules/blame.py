@@ -36,8 +36,6 @@ class BlameRow:
 
     Attributes:
         line: Its number in the file, from 1.
-        text: What it says.
-        commit: The commit that brought it.
         author: Who made that commit, where a person did.
         address: What the event that brought it is called; absent if none did.
         run: The run whose event brought it; empty if none did.
@@ -46,13 +44,11 @@ class BlameRow:
         origin: Where the event's candidate comes from; empty for what is no event.
         step: The step; absent for what is no event.
         epoch: The epoch; absent for what is no event.
-        title: The event's title.
         source: What it rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
         support: How many trajectories its edit rests on; absent where that is not known.
         items: The train items that moved its edit.
         fixed: Selection items that its version solves better than the version's base.
         broken: Selection items that its version solves worse.
-        score: The score of its version.
         delta: How much its version scores above what it was compared with.
         restored: The version that restored it; absent if it always stayed.
     """
@@ -86,7 +82,6 @@ class Blame:
     Attributes:
         run: The run that the revision belongs to; for a commit that belongs to none, the default run, if there is one.
         version: The version of the revision; absent if it is none.
-        commit: The revision.
         path: The file, as the repository calls it.
         absent: Whether evidence that some columns are made of is not here, as in a clone.
     """
@@ -104,10 +99,7 @@ class SkillFile:
     """A file of a skill at a revision.
 
     Attributes:
-        found: The revision.
         run: The run that it belongs to; for a commit that belongs to none, the default run.
-        skill: The skill folder.
-        path: The file, as the repository calls it.
     """
 
     found: Resolved

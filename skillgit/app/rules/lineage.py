@@ -29,10 +29,6 @@ class Wording:
     """A rule as one event put it.
 
     Attributes:
-        rule: The rule, in that event's text.
-        commit: The commit that gave it these words.
-        path: The file.
-        line: The traced line that tells.
         origin: The event; absent if the commit is none of a run.
     """
 
@@ -49,7 +45,6 @@ class LaterChange:
 
     Attributes:
         fate: Whether it is in the newest version, or was reworded or removed.
-        version: The version that this is true of.
         origin: The event that made that version; absent if it cannot be told.
         path: The file that it is in; empty if it was removed.
         rule: The rule in that version; absent if it was removed.
@@ -66,7 +61,6 @@ class RuleText:
     """The rules of one text, to be found by line and by words.
 
     Attributes:
-        rules: The rules, in their order.
         by_words: What a rule says to the first rule that says so.
     """
 
@@ -101,11 +95,7 @@ _EMPTY = RuleText(())
 
 
 class RuleHistory:
-    """Follows rules through a repository; every text is read, blamed and compared once.
-
-    Attributes:
-        tracer: Finds where lines come from.
-    """
+    """Follows rules through a repository; every text is read, blamed and compared once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

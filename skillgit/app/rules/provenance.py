@@ -27,10 +27,6 @@ class TracedLine:
 
     Attributes:
         line: Its number in the file, from 1.
-        text: What it says.
-        commit: The commit that brought it.
-        original_line: Its number in that commit's file.
-        original_path: That file.
         origin: The event in that commit; absent if it is none of a run.
         restored_by: The newest event that brought the line back after it had gone; absent if it always stayed.
     """
@@ -128,7 +124,6 @@ class Credit:
             told, what the event is; empty if nothing tells.
         support: How many trajectories its edit rests on; absent where that is not known.
         edit: The place of its edit among those of its event, from 0; absent where that is not known.
-        op: What its edit did.
         items: The train items that moved its edit.
         fixed: Selection items that its version solves better than the version's base.
         broken: Selection items that its version solves worse.
@@ -147,7 +142,6 @@ class Credits:
     """Credits the lines of one skill; every event is looked up once.
 
     Args:
-        skill: The skill folder.
         start: The commit that the run started from; what lies before it is the seed.
     """
 
@@ -185,7 +179,6 @@ class Credits:
         )
 
     def evidence(self, origin: OriginRow) -> StepEvidence:
-        """Return the evidence of an event."""
         if origin.commit not in self._evidence:
             self._evidence[origin.commit] = StepEvidence(self._workspace.repo, origin.evidence)
         return self._evidence[origin.commit]

@@ -76,9 +76,7 @@ def rules_like(
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
     Args:
-        history: The rules of its texts.
         spot: The revision to look at first, its skill and its run.
-        text: The words.
         path: The only file to look in, as the repository calls it; empty for all of the skill.
 
     Raises:
@@ -170,8 +168,6 @@ class RuleWorth:
 
     Attributes:
         version: The version that it was left out of; absent for a rejected candidate.
-        split: The items' split.
-        n: Number of the items.
         score: What the skill scored without it.
         delta: The score's distance from that of the whole skill.
         fixed: How many items scored higher without it.

@@ -46,7 +46,6 @@ class SimilarCandidate:
     """A rejected candidate that added something like the rule.
 
     Attributes:
-        event: The rejected candidate.
         text: The line that is like the rule.
         likeness: How much of their words is common, from 0 to 1.
     """
@@ -61,7 +60,6 @@ class Gated:
     """What the event that brought a rule says about itself.
 
     Attributes:
-        why: The reasons in its message.
         verdict: What the gate compared and decided; absent if it passed none.
         n: Number of selection items; 0 where none was measured.
         not_measured: How many of them were never measured, because the decision was settled; the score is then only an
@@ -86,21 +84,14 @@ class Story:
 
     Attributes:
         run: The run; empty if the revision belongs to none.
-        revision: The commit that was looked at.
-        rule: The rule, as it was found.
-        path: The file that it is in.
         here: Whether the revision has it; otherwise it was found in history.
         found: The event in history whose text has it; absent if the revision has it.
         others: Other rules that may have been meant, the most likely first.
         origin: The event that gave the rule these words; absent for what is no event of a run.
         author: Who made that commit, where a person did.
         restored: The version that restored the rule; absent if it always stayed.
-        credit: What it rests on.
-        edits: How many edits the event made.
         rollouts: How many trajectories the step had; 0 if that is not known.
         failures: The train items whose rollouts moved it, the first of them.
-        findings: What analysts saw in those.
-        gate: What the event says about itself.
         tried: Rejected candidates that added something like it, oldest first.
         earlier: The wordings that it had before, newest first.
         later: What happened to it since, oldest first.
@@ -156,12 +147,7 @@ def why(context: Context, query: str, revision: str = "", path: str = "") -> Sto
 
 
 class Stories:
-    """The stories of the rules at one revision; what several of them need is read once.
-
-    Args:
-        history: The rules of its texts.
-        place: The revision.
-    """
+    """The stories of the rules at one revision; what several of them need is read once."""
 
     def __init__(self, workspace: Workspace, history: RuleHistory, spot: SkillFile) -> None:
         self._workspace = workspace

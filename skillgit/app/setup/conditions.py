@@ -48,7 +48,6 @@ class Difference:
     """One thing that two measurements differ in besides the text.
 
     Attributes:
-        aspect: What differs.
         a: What it is on the first side.
         b: What it is on the second side.
     """
@@ -64,7 +63,6 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """The difference in words."""
         verb = "differ" if self.aspect in {Aspect.ITEMS, Aspect.PARAMETERS} else "differs"
         return f"{self.aspect.value} {verb}: {self.a} against {self.b}"
 
@@ -193,10 +191,6 @@ def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
 
     Another version of an installed package is no change where the environment's own digest is the same: that is its
     author's word for it.
-
-    Args:
-        start: The record that started the run.
-        setup: What is configured now.
     """
     event, task = start.event, setup.task
     # Runs from before sources counted have recorded the environment's own digest alone.

@@ -43,11 +43,7 @@ class EvalProgress:
     """One look at an evaluation in progress.
 
     Attributes:
-        name: The skill that is being measured.
-        done: Items of it that are done.
-        total: Items of it.
         before: Items of all skills and splits that were done before it.
-        every: Items of all skills and splits.
         spent: What the evaluation has cost so far.
     """
 
@@ -63,9 +59,7 @@ class EvalProgress:
 class EvalWatcher(Protocol):
     """Something that looks on."""
 
-    def progress(self, progress: EvalProgress) -> None:
-        """An item is done."""
-        ...
+    def progress(self, progress: EvalProgress) -> None: ...
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
         """A skill was measured on a split."""
@@ -81,8 +75,6 @@ class Sample:
     """One skill that is to be measured.
 
     Attributes:
-        name: How it is called.
-        split: The split that they belong to.
         draw: Which draws; every number but 0 is a set of fresh ones, which the run itself never made.
     """
 
@@ -146,11 +138,6 @@ def telling(
     """Return what passes the progress of one skill on to ``watcher``.
 
     Args:
-        watcher: Who looks on.
-        name: What the skill is called.
-        split: The split that it is measured on.
-        total: Number of items.
-        before: Items that were done before it.
         every: Says how many there are in all, as far as that is known.
     """
 
@@ -211,7 +198,6 @@ def open_session(
 
     Args:
         setup: The configuration, its items and the ways to its models.
-        caps: What the work may cost.
         run: The run that it is done for; empty for none.
         dry_run: Whether it is planned only: nothing is recorded, and no cap is checked.
 
@@ -249,8 +235,6 @@ def carry_out(
         setup: The configuration and the ways to its models.
         session: What the work is done with; its connections are closed at the end.
         scope: The name of what is in progress.
-        work: What to do.
-        optimizer: Whether it asks the optimizer too.
         on_stop: What to say where the user stopped it.
 
     Raises:

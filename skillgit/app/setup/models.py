@@ -117,7 +117,6 @@ class ContextWindow:
 
     Attributes:
         tokens: Tokens, prompt and reply together; None if that is not known.
-        source: Who says so.
     """
 
     tokens: int | None
@@ -130,9 +129,7 @@ class PromptRoom:
 
     Attributes:
         context: Tokens that the model takes, prompt and reply together; None if that is not known.
-        source: Who says so.
         prompt: Tokens of the longest prompt, estimated at four characters each.
-        reply: Tokens that a reply may have.
     """
 
     context: int | None
@@ -201,8 +198,6 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
 
     Args:
         setup: The configuration and the ways to its models.
-        calls: The door.
-        skill: The skill that the run starts with.
         remark: Is told what may become a problem.
 
     Raises:

@@ -45,11 +45,8 @@ class Asks:
 
     Attributes:
         calls: How many, provided that every reply can be used.
-        prompt: Tokens of a prompt.
-        reply: Tokens of a reply.
         in_a_row: How many of them have to wait for one another.
         width: How many may be in flight at once.
-        certain: Whether all of them will be made.
     """
 
     stage: str
@@ -105,13 +102,7 @@ class Planner:
                 self._rows.append(self._row(role, PREFLIGHT, (1, Bound.EXACTLY), tokens, (0, 1)))
 
     def roll_out(self, stage: str, texts: Iterable[tuple[Skill, Sequence[Item], int]], *, certain: bool = True) -> None:
-        """Add rollouts of texts that are known: those that the ledger has, and repetitions, cost nothing.
-
-        Args:
-            stage: What for.
-            texts: Each skill with its items and the number of the draws.
-            certain: Whether all of them will be made.
-        """
+        """Add rollouts of texts that are known: those that the ledger has, and repetitions, cost nothing."""
         sums = _Rollouts()
         for skill, items, sample in texts:
             keys = rollout_keys(self.session, skill, items, sample=sample)
@@ -136,9 +127,6 @@ class Planner:
         """Add at most ``times`` rollouts of each of ``items`` with texts that nobody knows yet, as long as ``skill``.
 
         Args:
-            stage: What for.
-            skill: A skill of their length.
-            times: Rollouts of each.
             rounds: How often the work waits for such rollouts.
         """
         sums, length = _Rollouts(), self._document(skill)

@@ -25,7 +25,6 @@ class PluginEntry(Generic[Info]):
     """An installed plug-in.
 
     Attributes:
-        name: Its entry point.
         reference: The object that the entry point names.
         info: What it says of itself; absent if it was not loaded.
         error: Why it cannot be loaded; empty if it can, or was not tried.

@@ -50,8 +50,6 @@ class Setup:
     """What a configuration stands for.
 
     Attributes:
-        config: The configuration.
-        task: The environment and its items.
         routes: Role to the way to its model.
         pinned: Ids of the items that may not score lower.
     """
@@ -72,7 +70,6 @@ class Setup:
 
     @property
     def splits_digest(self) -> str:
-        """Identify the items of all splits."""
         return short_digest({split.value: self.task.item_set(split) for split in Split})
 
     @property

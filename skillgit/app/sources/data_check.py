@@ -39,7 +39,6 @@ class ItemFacts:
     """An item as its environment tells of it.
 
     Attributes:
-        split: Where it stands.
         secrets: Its answers, and its inputs with the question first.
     """
 
@@ -54,7 +53,6 @@ class ItemFacts:
 
     @cached_property
     def answers(self) -> frozenset[str]:
-        """The folded answers."""
         return frozenset(" ".join(words(answer)) for answer in self.secrets.answers)
 
 
@@ -73,8 +71,6 @@ def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list
     """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
 
     Args:
-        rows: All items.
-        skill: The skill that a run starts with.
         known_text: What the skill may repeat: the environment's taxonomy.
     """
     index = build_index((row.item.id, row.split, _measured(row)) for row in rows)
@@ -155,10 +151,8 @@ class DataFinding:
     """Something that is wrong with the data.
 
     Attributes:
-        severity: How much it matters.
         kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
         sentence: What is wrong, with file and item.
-        hint: What helps.
         items: The ids that it is about, all of them; empty if the sentence names the place in a file.
     """
 
@@ -174,7 +168,6 @@ class SplitSummary:
     """What a split amounts to.
 
     Attributes:
-        split: Which one.
         used: How many of them a run takes.
         types: Task type to its number of items, the most frequent first.
         digest: Identifies its items, as on screens of runs that take all of them.
@@ -197,9 +190,7 @@ class DataCheck:
 
     Attributes:
         splits: Its splits; none if they could not be read.
-        findings: What is wrong, faults first.
         notes: What the selection split can tell, and what could not be looked for.
-        exit_code: What the process exits with.
     """
 
     environment: str

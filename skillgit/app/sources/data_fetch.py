@@ -45,12 +45,7 @@ _LEAST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSnapshot:
-    """What was fetched.
-
-    Attributes:
-        revision: The commit of the repository.
-        files: The files, by path.
-    """
+    """What was fetched."""
 
     revision: str
     files: tuple[Path, ...]
@@ -60,8 +55,6 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
     """Fetch the files of ``source`` as they are at ``revision``.
 
     Args:
-        source: The repository.
-        revision: A commit, branch or tag.
         environ: ``HF_ENDPOINT`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
 
     Raises:
@@ -187,8 +180,6 @@ class Written:
     """A file of items.
 
     Attributes:
-        path: Where it is in the folder.
-        items: How many rows it has.
         sha256: The digest of its bytes.
     """
 
@@ -202,8 +193,6 @@ class Sorted:
     """What happened to the rows.
 
     Attributes:
-        files: The files of items.
-        ids: The ids of all items in them.
         repeated: How many rows were left out because they stood there already.
     """
 
@@ -234,7 +223,6 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
     """Write ``rows`` below ``folder``, which is made.
 
     Args:
-        folder: Where to.
         rows: Rows with an ``id``; they are read once, as they come.
         splits: Id to the split that it belongs to; rows with other ids are left out. None writes all rows to one file.
 
@@ -275,10 +263,7 @@ class FetchedData:
     """What was written.
 
     Attributes:
-        place: The folder.
-        source: The repository.
         revision: The commit that the rows are of.
-        files: The files of items.
         repeated: How many rows were left out because they stood there already.
         options: What names the data in a configuration, as ``section.key=value``.
     """
@@ -308,7 +293,6 @@ def fetch(
         to: The folder, ``data/<environment>`` if it is not named.
         revision: A commit of the repository, instead of the one that the environment names.
         ids: A manifest; only its items are written, divided as it says.
-        remark: Is told what takes long.
 
     Raises:
         ConflictError: The folder is there already.

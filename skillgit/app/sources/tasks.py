@@ -56,8 +56,6 @@ class TaskEntry:
 
     Attributes:
         line: The number of its line, from 1.
-        row: What is there.
-        item: What it means.
     """
 
     line: int
@@ -152,7 +150,6 @@ class Added:
     """A task that was added.
 
     Attributes:
-        path: The file.
         id: The task's id, made from its content if none was given.
         count: How many tasks the file has now.
     """
@@ -200,9 +197,7 @@ class Reviewed:
     """A file after a review.
 
     Attributes:
-        path: The file.
         accepted: Ids of the drafts that were accepted now.
-        drafts: The drafts that are left.
         count: How many tasks there are, drafts included.
     """
 
@@ -217,7 +212,6 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
 
     Args:
         context: Where relative paths begin.
-        path: The file.
         accept: Ids of drafts, or ``all``.
 
     Raises:

@@ -56,10 +56,7 @@ class Drafted:
 
     Attributes:
         path: The file that the drafts were added to.
-        refused: Why others were left out.
         removed: How many control and invisible characters were removed from what the model wrote.
-        model: The model that wrote them.
-        cost: What it took.
     """
 
     path: Path
@@ -86,8 +83,6 @@ def draft(
     Args:
         skill: A skill folder, a ``SKILL.md`` or a Markdown file.
         path: The file, which is made if it is missing.
-        count: How many tasks to ask for.
-        config: The configuration that names the model.
         overrides: ``section.key=value``; later ones win.
         caps: What it may cost; None for whatever it costs.
         dry_run: Whether to plan it and ask nobody.

@@ -46,7 +46,6 @@ class Program:
 
     Attributes:
         path: Where it is; empty if it is not installed.
-        purpose: What for.
     """
 
     name: str
@@ -59,10 +58,7 @@ class Machine:
     """What this machine has.
 
     Attributes:
-        python: The version of Python.
-        system: The operating system.
         git: The version of git; empty if there is none.
-        sqlite: The version of SQLite.
         programs: Programs that are needed by some only.
     """
 
@@ -75,11 +71,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The repository around the working directory.
-
-    Attributes:
-        path: Where it is.
-    """
+    """The repository around the working directory."""
 
     path: str
     runs: int
@@ -91,19 +83,15 @@ class RoleHealth:
 
     Attributes:
         place: Where calls go: a server or a program; empty if the backend does not tell.
-        version: The program's version.
         credential: As whom calls are made; never a secret.
         answers: Whether the model answered; absent if it was not asked.
-        latency_ms: How long the answer took.
         answered_by: The name that the provider gives the model that answered.
         counted: Whether the provider counted the tokens; absent if nothing was answered.
         error: Why the model cannot be called; empty if nothing speaks against it.
-        hint: What helps.
         is_local: Whether the model is on this machine, so that there is nothing to ask.
         price: What a million tokens cost; absent if that is not known.
         price_source: Who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does.
         room: How the longest prompt compares with what the model takes.
-        fit: Whether that fits.
     """
 
     role: str
@@ -135,7 +123,6 @@ class Checkup:
         prices_of: The day of the table of prices.
         contexts_of: The day of the table of contexts.
         notes: What the user should know of the configuration.
-        exit_code: What the process exits with.
     """
 
     machine: Machine

@@ -27,10 +27,7 @@ class Initialised:
     """What ``init`` left behind.
 
     Attributes:
-        path: The repository's work tree.
-        skill_path: Path of the skill folder in it.
         commit: The commit that ``main`` points at.
-        created: Whether the repository is new.
         added: Whether the skill was added now; otherwise ``main`` had it already.
     """
 

@@ -72,16 +72,11 @@ class Trained:
     """How training ended.
 
     Attributes:
-        outcome: How it ended.
-        sentence: One sentence that explains it.
-        exit_code: What the process exits with.
-        resumed: Whether the run had begun before.
         report: First, best and last version with their scores; none if there is no version yet.
         metric: The score that they are compared by.
         cost: What the run cost in all, what is not recorded yet included.
         unfinished: What of that was spent on events that are not recorded yet; it is kept, and a resume does not buy it
             again.
-        next_commands: What to type now.
         placebo: What the gate made of candidates that change nothing; None if there were none.
     """
 
@@ -119,7 +114,6 @@ def outcome_of(error: SkillgitError) -> RunOutcome | None:
 
 
 def finished(session: Session, state: RunState, end: RunFinished, *, is_resumed: bool) -> Trained:
-    """Return how a run ended that came to its end."""
     rule = session.rule
     tests = {evaluation.version: evaluation.score(rule.metric, rule.soft_weight) for evaluation in end.evaluations}
     return Trained(
@@ -148,11 +142,7 @@ def unfinished(
     """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process.
 
     Args:
-        session: What the run was trained with.
         state: The run so far; None before its first event.
-        error: What ended the process.
-        is_resumed: Whether the run had begun before.
-        command: What goes on with it.
         making: What was spent on events that are not recorded yet.
     """
     outcome = outcome_of(error)

@@ -42,7 +42,6 @@ class Publisher:
 
     Args:
         snapshot: What is known before the run begins.
-        watcher: Whom to hand on to.
 
     Attributes:
         budget: Returns the edit budget of a step, as far as it is known before.
@@ -74,7 +73,6 @@ class Publisher:
         self._write()
 
     def progress(self, progress: Progress) -> None:
-        """A stage began or moved on."""
         self._watcher.progress(progress)
         if self._now is None or self._now.step != progress.step:
             self._stages = {}
@@ -86,7 +84,6 @@ class Publisher:
         self._soon()
 
     def rolled(self, rollout: Rollout, stage: Stage) -> None:
-        """An item was rolled out."""
         if stage not in _ROLLING:
             return
         about = (self._now.step if self._now is not None else 0, stage)
@@ -104,12 +101,10 @@ class Publisher:
             self._reasons[item] = Reason(kind, feedback or "no reason is given")
 
     def happened(self, event: Event, commit: str) -> None:
-        """An event was written."""
         self._watcher.happened(event, commit)
         self._soon()
 
     def remark(self, text: str) -> None:
-        """Something is worth telling."""
         self._watcher.remark(text)
         self._snapshot = replace(self._snapshot, remarks=(*self._snapshot.remarks, text)[-_REMARKS:])
         self._soon()
@@ -196,9 +191,7 @@ def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: s
     """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it.
 
     Args:
-        watcher: Whom to tell, too.
         caps: What the run may cost at most.
-        command: The command that goes on with it.
     """
     limits = RunLimits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
     publisher = Publisher(repo, Snapshot(run=run, pid=os.getpid(), command=command, limits=limits), watcher)

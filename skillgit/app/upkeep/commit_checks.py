@@ -197,7 +197,6 @@ def _patch_problems(
 def _edit_problems(
     event: Accepted | Rejected, edits: Sequence[Edit], skipped_count: int, *, is_import: bool
 ) -> Iterator[str]:
-    """Yield where the commit has other edits than the evidence, or another number of skipped ones."""
     records = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
     if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != records:
         yield "the edits in the evidence are not those of the commit"

@@ -141,7 +141,6 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
     """Yield what ``event`` says that does not follow from ``state``, the run before it.
 
     Args:
-        state: The run before it.
         rules: Metrics, with the share of the soft score, that the run's gates compared.
     """
     if isinstance(event, SlowMerged):

@@ -121,7 +121,6 @@ def _document(content: bytes) -> Mapping[str, object] | None:
 
 
 def _items(rows: object) -> dict[str, str]:
-    """Return item to digest of its content."""
     if not isinstance(rows, list):
         raise TypeError(rows)
     return {row["id"]: row["digest"] for row in rows}

@@ -54,7 +54,6 @@ class Problem:
     Attributes:
         run: The run; empty if it is not wrong with one run alone.
         commit: The commit; empty if the problem lies in no commit.
-        sentence: What is wrong.
         repairable: Whether it can be mended without losing a fact.
         remark: Whether it breaks no rule of history, and is something to know before the run is used.
     """
@@ -71,9 +70,7 @@ class Checked:
     """What was checked and what was found.
 
     Attributes:
-        commits: Number of events.
         problems: What is wrong, and remarks; after a repair, what is left of it.
-        mended: What the repair did.
     """
 
     runs: int

@@ -28,9 +28,7 @@ class Tidied:
 
     Attributes:
         folded: Candidates whose branches went into the attic.
-        unfolded: Candidates that got their branches back.
         attic: Candidates that are in the attic afterwards.
-        dropped: Events whose evidence was dropped.
         freed: Bytes of that evidence before compression; git frees them when it prunes.
         left: Why nothing was done to it; empty if something was, or nothing had to be.
     """
@@ -51,7 +49,6 @@ class GcRequest:
     Attributes:
         runs: The runs; none for all.
         fold: Whether to fold the branches of refused candidates.
-        unfold: Whether to give them back.
         evidence_older: Drop evidence older than so many days, or than a time; empty to drop none.
         dry_run: Whether to do nothing but tell.
     """

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexed:
-    """What the new index holds.
-
-    Attributes:
-        seconds: How long it took.
-    """
+    """What the new index holds."""
 
     runs: int
     events: int

@@ -32,9 +32,7 @@ class Replayed:
     """One event, made again.
 
     Attributes:
-        kind: What kind of event it is.
         label: What it is called, as ``v7`` or ``r17``.
-        gate: Whether its gate was asked again.
         patch: Whether its patch was applied to its base again.
         differing: What came out otherwise, one sentence each.
         lacking: What could not be made again, and for want of what.
@@ -55,7 +53,6 @@ class Replay:
     """A run, made again.
 
     Attributes:
-        events: Its events, oldest first.
         differing: What differs that lies in no event.
         index: Whether the index says what one that is built anew says.
         history: Digest of all commits in their order; equal for two copies of the run exactly if these are equal.

@@ -221,7 +221,6 @@ def export_command(
 
 
 def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table: str | None) -> None:
-    """Refuse options that do not belong together."""
     problem = ""
     if len(kinds) > 1:
         problem = f"{' and '.join(kinds)} write different things; give one of them"

@@ -38,7 +38,6 @@ class _Diff(Verb):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage with the files."""
         return [*super().collect_usage_pieces(ctx), "[-- PATH...]"]
 
 

@@ -40,7 +40,6 @@ class LogVerb(Verb):
     """``log``, which takes ``-3`` for ``-n 3`` as ``git log`` does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments."""
         options = (param for param in self.params if isinstance(param, click.Option) and not param.is_flag)
         names = {name for option in options for name in option.opts}
         end = args.index("--") if "--" in args else len(args)

@@ -76,10 +76,8 @@ def plugin_command(
 
     Args:
         verb: Its name, and that of its machine formats.
-        text: Its help.
         rows: The field of the JSON document that holds the plug-ins.
         find: Returns all plug-ins, or the one of a name.
-        describe: Yields everything about one for people.
     """
 
     @click.command(verb, cls=Listing, help=text)
@@ -297,7 +295,6 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
 @document_form
 @click.pass_obj
 def version_command(session: CommandSession, form: Form) -> None:
-    """Print the version of skillgit."""
     if form is Form.JSON:
         session.output.document("version/1", {"version": __version__, "python": platform.python_version()})
     else:

@@ -27,10 +27,8 @@ class Margin(Policy):
         return best.total > exact(best.terms.margin) * count * best.scale
 
     def wants(self, terms: Terms) -> str:
-        """Return what it asks for."""
         return f"a score higher by more than {terms.margin:g}"
 
     def shortfall(self, p: float, terms: Terms) -> str:
-        """Return that it is not enough."""
         del p
         return f"not by more than the margin of {terms.margin:g}"

@@ -26,6 +26,5 @@ class NotWorse(Policy):
         return best.total >= 0
 
     def wants(self, terms: Terms) -> str:
-        """Return what it asks for."""
         del terms
         return "a score that is not lower"

@@ -35,9 +35,7 @@ class Paired(Policy):
         return not counts_decide
 
     def wants(self, terms: Terms) -> str:
-        """Return what it asks for."""
         return f"a higher score that a paired test at level {terms.alpha:g} takes for a gain"
 
     def shortfall(self, p: float, terms: Terms) -> str:
-        """Return that it may be chance."""
         return f"that may be chance: p is {p:.2g}, and {terms.alpha:g} or less is wanted"

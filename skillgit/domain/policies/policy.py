@@ -16,7 +16,6 @@ class Terms:
     """The numbers of a gate that a policy may ask for.
 
     Attributes:
-        alpha: Level of a test.
         margin: By how much a mean has to be greater.
     """
 
@@ -31,10 +30,7 @@ class Comparison:
     Attributes:
         total: Sum of the gains of all items, in units of ``1 / scale``.
         scale: What a gain of 1 is in those units.
-        count: How many items are compared.
         fixed: Items that score higher under the candidate.
-        broken: Items that score lower.
-        terms: The gate's numbers.
         p_value: Returns the one-sided p-value of the paired test. It may take a tenth of a second for partial scores.
         counts_decide: Whether ``fixed`` and ``broken`` alone decide the test, as they do for the hard score.
     """

@@ -25,6 +25,5 @@ class Strict(Policy):
         return best.total > 0
 
     def wants(self, terms: Terms) -> str:
-        """Return what it asks for."""
         del terms
         return "a higher score"

@@ -47,9 +47,6 @@ class TreePath(str):
 
     To have one is to have passed the check: nothing else makes one.
 
-    Args:
-        text: The path.
-
     Raises:
         UnsafeNameError: It could mean another place, another file or no file on some system.
 

@@ -174,7 +174,6 @@ class RecordedSettings:
     """The settings of a recorded configuration, divided by whether they may be acted on.
 
     Attributes:
-        taken: Key to value of what counts.
         refused: Key to value of what only the user may say.
     """
 

@@ -53,7 +53,6 @@ def start(order: Order) -> int:
 
 
 def _become(order: Order, telling: int, waiting: int) -> None:
-    """Turn this process into the command."""
     os.setsid()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)

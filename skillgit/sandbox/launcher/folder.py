@@ -45,7 +45,6 @@ def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: boo
     """Say whether a job has more than ``limit`` bytes of files, or too many of them.
 
     Args:
-        folders: Folders that a job may write in.
         limit: Bytes.
         is_mount: Whether each folder is a file system of its own, which knows its use.
         is_over: Whether none of the job's processes is left.
@@ -77,7 +76,6 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
 
     Args:
         folder: The work folder; none of the job's processes is left.
-        patterns: Regular expressions of paths.
         before: The files that the job was given.
         limit: Bytes that may be returned in all.
 

@@ -99,7 +99,6 @@ def _watched(order: Order, child: int, family: Family, channel: socket.socket) -
 
 
 def _broken(order: Order, family: Family, seconds: float) -> str:
-    """Return the limit that the job breaks now."""
     bounds = order["bounds"]
     if seconds >= bounds["wall_s"]:
         return "timeout"

@@ -26,10 +26,8 @@ class FetchedRef:
     """A ref of another repository that is new, or has moved.
 
     Attributes:
-        ref: Its full name there.
         run: The run that it belongs to; empty for other branches and for notes.
         old: To what it pointed when it was fetched last; empty if it is new.
-        new: To what it points now.
     """
 
     ref: str
@@ -44,9 +42,7 @@ def fetch(
     """Bring the refs of ``remote`` in as tracking copies and return those that moved.
 
     Args:
-        line: The connection.
         with_rejected: Whether refused candidates come too, as branches and in attics.
-        evidence: Whether evidence comes too.
 
     Raises:
         RemoteError: It could not be reached, or refused.
@@ -127,9 +123,7 @@ def fetch_releases(
     """Bring in the tags of releases that ``remote`` has and this repository does not; return them.
 
     Args:
-        line: The connection.
         main: What its ``main`` is; the releases of the skills there come.
-        dry_run: Whether only to ask.
 
     Raises:
         RemoteError: It could not be reached, or refused.

@@ -79,7 +79,6 @@ class Joined:
     """What happened to a run of another repository here, or would.
 
     Attributes:
-        state: What happened to it.
         moved: How many of its refs here moved.
         reason: Why it stays as it is, where it does.
         note: What the user should know of it all the same.
@@ -97,11 +96,7 @@ class MergeTerms:
     """How runs are taken in.
 
     Attributes:
-        remote: The remote that they come from.
-        rejected: Which refused candidates are taken in.
-        clock: The time, which a lock tells.
         checked_out: Branch to the work tree that has it checked out.
-        dry_run: Whether to move nothing.
     """
 
     remote: str

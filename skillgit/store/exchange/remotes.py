@@ -25,12 +25,7 @@ _USUAL = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """Another repository under a short name.
-
-    Attributes:
-        url: Where it is fetched from.
-        push_url: Where it is pushed to.
-    """
+    """Another repository under a short name."""
 
     name: str
     url: str

@@ -74,14 +74,7 @@ def usual(run: str, there: Mapping[str, str]) -> RejectedMode:
 def parcel(
     repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], form: RejectedMode, *, evidence: bool
 ) -> Parcel:
-    """Return what is to be sent of ``run``.
-
-    Args:
-        tips: Its refs here.
-        there: Its refs in the other repository.
-        form: How refused candidates travel.
-        evidence: Whether its evidence goes too.
-    """
+    """Return what is to be sent of ``run``."""
     kinds = _ORDER if form is RejectedMode.BRANCHES else _ORDER[:-1]
     pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
     sequence = sorted(
@@ -102,14 +95,7 @@ def parcel(
 
 
 def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
-    """Say whether the other repository is ahead with the ref ``name``; None if it has something that ``new`` lacks.
-
-    Args:
-        repo: This repository.
-        name: The ref.
-        new: To what it points here.
-        old: To what it points there.
-    """
+    """Say whether the other repository is ahead with the ref ``name``; None if it has something that ``new`` lacks."""
     if old is None or old == new:
         return False
     ref = refs.parse(name)
@@ -175,13 +161,9 @@ class SentRef:
     """What happened to one ref, or would.
 
     Attributes:
-        ref: Its full name.
         run: The run that it belongs to; empty for main, releases and notes.
-        state: What happened to it.
         old: What it pointed to on the other side; empty if it was not there.
-        new: What it was to point to.
         cause: Why it was not taken; absent if it was.
-        reason: The same in words.
         optional: Whether a host may refuse it without harm to history.
     """
 
@@ -226,8 +208,6 @@ def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRe
     Optional ones are taken or refused one by one, the others all or none.
 
     Args:
-        repo: The repository that has the objects.
-        line: The connection.
         plans: What :func:`plan` returned.
         verify: Whether the user's own ``pre-push`` hook is asked.
 

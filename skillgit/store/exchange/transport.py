@@ -101,8 +101,6 @@ def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
     """Return the error for git's last words ``words`` on the connection to ``remote``.
 
     Args:
-        remote: What it is called.
-        words: What git said.
         has_name: Whether that is the name of a remote; else it is an address.
     """
     if unsound := _UNSOUND.search(words):
@@ -158,7 +156,6 @@ _KEPT = 64_000
 
 
 def unheard(text: str, end: str) -> None:
-    """Tell nobody."""
     del text, end
 
 
@@ -168,7 +165,6 @@ class RemoteConnection:
 
     Attributes:
         asks: Whether someone is there whom git may ask for a password.
-        shows: Whether git shall report progress.
         tell: Is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced.
     """
 
@@ -262,9 +258,7 @@ def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: st
     """Copy the repository at ``url`` to ``target``; git leaves the history there if only its files cannot be written.
 
     Args:
-        line: The connection.
         folder: Where a relative ``url`` begins.
-        url: The address.
         target: A folder that is missing or empty.
         name: What the repository is called in errors.
 

@@ -29,7 +29,6 @@ class AskScreen(ModalScreen[bool]):
 
     Args:
         command: What would be run; empty if no command does it.
-        why: What it may change.
         yes: What the button says that does it.
         plan: The command that says what it would cost; empty if it costs nothing.
     """
@@ -45,7 +44,6 @@ class AskScreen(ModalScreen[bool]):
         self.command, self.why, self.yes, self.plan = command, why, yes, tuple(plan)
 
     def compose(self) -> ComposeResult:
-        """Return the question and two buttons."""
         with Vertical(classes="dialog"):
             if self.command:
                 yield Static(line(f"$ {self.command}"), id="command")
@@ -68,7 +66,6 @@ class AskScreen(ModalScreen[bool]):
         self.query_one("#plan", Static).update(Text("\n").join(lines))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
-        """Close with the answer."""
         self.dismiss(yes)
 
     def action_screen_back(self) -> None:

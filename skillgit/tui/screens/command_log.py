@@ -30,13 +30,11 @@ class CommandLogScreen(ModalScreen[None]):
         self._ran = ran
 
     def compose(self) -> ComposeResult:
-        """Return the log."""
         lines = Paragraphs(id="log")
         lines.border_title = "Commands"
         yield lines
 
     def on_mount(self) -> None:
-        """Show the log."""
         self.query_one(Paragraphs).focus()
         self.call_after_refresh(self.more)
         self.set_interval(1, self._tick)

@@ -46,12 +46,7 @@ VIEWS: Final = ("text", "rules", "items")
 
 
 class CompareScreen(Screen[None]):
-    """Two versions in three views; where there is room, the text has the rules below it.
-
-    Args:
-        a: A revision.
-        b: Another one.
-    """
+    """Two versions in three views; where there is room, the text has the rules below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare", "tabs", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -203,7 +198,6 @@ class CompareScreen(Screen[None]):
         self._say_bar()
 
     def on_painted_lines_sought(self) -> None:
-        """Say which hit it is."""
         self._say_bar()
 
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
@@ -211,14 +205,12 @@ class CompareScreen(Screen[None]):
         self._turn_to(VIEWS[message.place])
 
     def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        """Look for what was typed."""
         view = self.query_one(f"#{self.view}", PaintedLines)
         view.focus()
         if message.text is not None:
             view.seek(message.text)
 
     def on_items_view_opened(self, message: ItemsView.Opened) -> None:
-        """Open an item."""
         row = self._rows[1]
         if row is not None:
             self.app.push_screen(ItemScreen(message.item, row.run, name(row)))
@@ -228,19 +220,15 @@ class CompareScreen(Screen[None]):
         self.query_one(FindBar).open()
 
     def action_compare_next(self) -> None:
-        """Turn to the next view."""
         self._turn_to(VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)])
 
     def action_compare_prev(self) -> None:
-        """Turn to the view before."""
         self._turn_to(VIEWS[VIEWS.index(self.view) - 1])
 
     def action_tab_next(self) -> None:
-        """Turn to the next view."""
         self.action_compare_next()
 
     def action_tab_prev(self) -> None:
-        """Turn to the view before."""
         self.action_compare_prev()
 
     def action_compare_open(self) -> None:
@@ -248,13 +236,11 @@ class CompareScreen(Screen[None]):
         self._turn_to("items")
 
     def action_compare_swap(self) -> None:
-        """Compare the other way round."""
         self.a, self.b = self.b, self.a
         self._items = None
         self.reload()
 
     def action_copy_menu(self) -> None:
-        """Offer what can be copied."""
         command = shlex.join(("skillgit", "diff", self.a, self.b))
         commits = [(letter, row.commit) for letter, row in zip("ab", self._rows, strict=True) if row is not None]
         choices = [("c", "command", command), *((letter, "commit", commit) for letter, commit in commits)]
@@ -265,5 +251,4 @@ class CompareScreen(Screen[None]):
             self.app.copy_to_clipboard(text)
 
     def action_screen_back(self) -> None:
-        """Go back."""
         self.dismiss()

@@ -42,12 +42,7 @@ class _Choices(RowList):
 
 
 class ChoiceScreen(ModalScreen[str | None]):
-    """A menu of texts.
-
-    Args:
-        title: What is chosen.
-        choices: The texts.
-    """
+    """A menu of texts."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
 
@@ -57,29 +52,24 @@ class ChoiceScreen(ModalScreen[str | None]):
         self._choices = choices
 
     def compose(self) -> ComposeResult:
-        """Return the menu."""
         rows = _Choices(self._choices)
         rows.border_title = self._heading
         rows.styles.height = len(self._choices) + 2
         yield rows
 
     def on_mount(self) -> None:
-        """Let keys choose."""
         self.query_one(_Choices).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Choose what the letter stands for."""
         choice = next((text for letter, _, text in self._choices if letter == event.character), None)
         if choice is not None:
             event.stop()
             self.dismiss(choice)
 
     def on_row_list_opened(self, message: RowList.Opened) -> None:
-        """Choose the row under the cursor."""
         self.dismiss(self._choices[message.place][2])
 
     def action_screen_back(self) -> None:
-        """Choose nothing."""
         self.dismiss(None)
 
 

@@ -37,18 +37,15 @@ class EventScreen(VersionActions, Screen[None]):
         yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
-        """Read the event."""
         self.detail.show(self._row)
         self.detail.view.focus()
 
     @property
     def current(self) -> LogRow | None:
-        """The event."""
         return self._row
 
     @property
     def detail(self) -> Detail:
-        """What shows it."""
         return self.query_one(Detail)
 
     @on(RowList.Opened, "#items")
@@ -69,17 +66,13 @@ class EventScreen(VersionActions, Screen[None]):
         self.query_one(FindBar).open()
 
     def action_evidence_open(self) -> None:
-        """Show the traces of the event."""
         self.detail.open("trace")
 
     def action_tab_next(self) -> None:
-        """Open the next tab."""
         self.detail.action_tab_next()
 
     def action_tab_prev(self) -> None:
-        """Open the tab before."""
         self.detail.action_tab_prev()
 
     def action_screen_back(self) -> None:
-        """Go back."""
         self.dismiss()

@@ -30,7 +30,6 @@ class HelpScreen(ModalScreen[None]):
     """Help on keys.
 
     Args:
-        over: The screen that it is asked for on.
         rebound: The keys that the user's configuration changed.
     """
 
@@ -41,13 +40,11 @@ class HelpScreen(ModalScreen[None]):
         self._over, self._rebound = over, rebound
 
     def compose(self) -> ComposeResult:
-        """Return the list of keys."""
         lines = Paragraphs(id="keys")
         lines.border_title = "Keys"
         yield lines
 
     def on_mount(self) -> None:
-        """Show the keys."""
         lines = self.query_one(Paragraphs)
         lines.show(list(self._paragraphs()))
         lines.focus()
@@ -82,5 +79,4 @@ class HelpScreen(ModalScreen[None]):
         return Paragraph(key.id, Style.FAINT, indent=_KEYS + _LABELS, lead=f"{lead}{key.label}")
 
     def action_screen_back(self) -> None:
-        """Close help."""
         self.dismiss(None)

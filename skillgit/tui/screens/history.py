@@ -53,7 +53,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     Args:
         run: The run to begin with; empty for the default run.
-        start: What was read of it already.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("history", "tabs")
@@ -114,22 +113,18 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     @property
     def runs(self) -> RunList:
-        """The list of runs."""
         return self.query_one(RunList)
 
     @property
     def events(self) -> EventList:
-        """The history."""
         return self.query_one(EventList)
 
     @property
     def detail(self) -> Detail:
-        """The event in full."""
         return self.query_one(Detail)
 
     @property
     def current(self) -> LogRow | None:
-        """The event under the cursor."""
         return self.events.current
 
     def reload(self) -> None:
@@ -295,7 +290,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         (self.detail.view.action_find_next if self.detail.has_focus_within else self.events.action_list_down)()
 
     def action_find_prev(self) -> None:
-        """Go to the hit before."""
         (self.detail.view.action_find_prev if self.detail.has_focus_within else self.events.action_list_up)()
 
     def action_history_mark(self) -> None:
@@ -323,12 +317,10 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.open_comparison(f"{row.run}/{version_label(row.base)}", row)
 
     def action_history_toggle_rejected(self) -> None:
-        """Show rejected candidates, or hide them."""
         self._rejected = not self._rejected
         self._read_list()
 
     def action_history_toggle_slow(self) -> None:
-        """Show slow updates, or hide them."""
         self._slow = not self._slow
         self._read_list()
 
@@ -351,7 +343,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self.app.push_screen(LiveScreen(self._run if running else "", last=self._run))
 
     def action_evidence_open(self) -> None:
-        """Show the traces of the event."""
         self.detail.open("trace")
 
     def action_tab_next(self) -> None:
@@ -359,7 +350,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self.detail.action_tab_next()
 
     def action_tab_prev(self) -> None:
-        """Open the tab before."""
         self.detail.action_tab_prev()
 
     def action_screen_back(self) -> None:

@@ -79,7 +79,6 @@ class ItemScreen(Screen[None]):
         yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
-        """Read the item."""
         self.set_class(not self._facts.unicode, "-ascii")
         self._say("head", [Part(f" Item {on_one_line(self.item, self._facts)}", Style.STRONG)])
         for view in self.query(TrajectoryView):
@@ -195,11 +194,9 @@ class ItemScreen(Screen[None]):
             self._choose(index)
 
     def action_item_earlier(self) -> None:
-        """Choose the attempt before."""
         self._move(-1)
 
     def action_item_later(self) -> None:
-        """Choose the next attempt."""
         self._move(1)
 
     def action_find_open(self) -> None:
@@ -208,19 +205,16 @@ class ItemScreen(Screen[None]):
         self.query_one(FindBar).open()
 
     def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        """Look for what was typed."""
         view = self._view(self._side)
         view.focus()
         if message.text is not None:
             view.seek(message.text)
 
     def on_painted_lines_sought(self, message: PaintedLines.Sought) -> None:
-        """Say which hit it is."""
         where = f"{message.hit} of {message.hits}" if message.hits else "nothing found for"
         self.notify(f"{where}  {on_one_line(message.text, self._facts)}", timeout=2, markup=False)
 
     def action_copy_menu(self) -> None:
-        """Offer what can be copied."""
         story = self._story
         if story is None:
             return
@@ -238,7 +232,6 @@ class ItemScreen(Screen[None]):
             self.app.copy_to_clipboard(text)
 
     def action_screen_back(self) -> None:
-        """Go back."""
         self.dismiss()
 
 

@@ -48,7 +48,6 @@ class LiveScreen(Screen[None]):
     Args:
         run: The run; empty for the trainer's, and without one for any that is trained now.
         last: The run to tell of if none is trained now.
-        trainer: The process that was started for this screen; leaving the screen leaves the app, and not the process.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
@@ -109,12 +108,10 @@ class LiveScreen(Screen[None]):
 
     @property
     def landed(self) -> LiveEvents:
-        """The events."""
         return self.query_one(LiveEvents)
 
     @property
     def failing(self) -> FailingList:
-        """What fails."""
         return self.query_one(FailingList)
 
     @property
@@ -123,7 +120,6 @@ class LiveScreen(Screen[None]):
         return self._trainer is not None
 
     def look_again(self) -> None:
-        """Look how the run is going."""
         pid = self._trainer.pid if self._trainer is not None else 0
         app_of(self).read(
             live, self.run_name, pid=pid, last=self._last, then=self._show, on_error=self._without, group="live"
@@ -282,5 +278,4 @@ class LiveScreen(Screen[None]):
             self.dismiss()
 
     def action_screen_back(self) -> None:
-        """Go back to the history."""
         self.dismiss()

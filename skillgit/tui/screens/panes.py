@@ -48,7 +48,6 @@ class Panes(_Base):
         self.query_one("#scores").border_title = f"{_TITLES['scores']}  {text}".rstrip()
 
     def compare(self, a: LogRow, b: LogRow) -> None:
-        """Open a comparison of two events."""
         if a.commit == b.commit:
             self.notify("that is the marked one itself", severity="warning")
         else:
@@ -66,7 +65,6 @@ class Panes(_Base):
 
     @property
     def at(self) -> str:
-        """The pane that has the keys."""
         ids = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
         return next((name for name in ORDER if name in ids), "events")
 
@@ -85,32 +83,25 @@ class Panes(_Base):
         self.app.stylesheet.update_nodes([self.query_one(f"#{name}") for name in ("side", *ORDER)])
 
     def go(self, name: str) -> None:
-        """Give the keys to a pane."""
         self._bring(name)
         self.pane(name).focus()
 
     def action_pane_1(self) -> None:
-        """Go to the runs."""
         self.go("runs")
 
     def action_pane_2(self) -> None:
-        """Go to the history."""
         self.go("events")
 
     def action_pane_3(self) -> None:
-        """Go to the scores."""
         self.go("scores")
 
     def action_pane_main(self) -> None:
-        """Go to the detail."""
         self.go("detail")
 
     def action_pane_next(self) -> None:
-        """Go to the next pane."""
         self.go(ORDER[(ORDER.index(self.at) + 1) % len(ORDER)])
 
     def action_pane_prev(self) -> None:
-        """Go to the pane before."""
         self.go(ORDER[ORDER.index(self.at) - 1])
 
     def action_pane_grow(self) -> None:

@@ -29,14 +29,12 @@ class PromptScreen(ModalScreen[tuple[str, ...] | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
 
     def compose(self) -> ComposeResult:
-        """Return the line."""
         with Vertical(classes="dialog prompt"):
             yield Label("skillgit")
             yield Input(placeholder="log --all", compact=True)
             yield Static("", id="told", markup=False)
 
     def on_mount(self) -> None:
-        """Let the user type."""
         self.query_one(Input).focus()
 
     @on(Input.Changed)
@@ -68,7 +66,6 @@ class NameScreen(ModalScreen[str | None]):
     """A name, such as that of a run to make.
 
     Args:
-        question: What is asked for.
         usual: What an empty answer means.
     """
 
@@ -79,13 +76,11 @@ class NameScreen(ModalScreen[str | None]):
         self.question, self.usual = question, usual
 
     def compose(self) -> ComposeResult:
-        """Return the question and the line."""
         with Vertical(classes="dialog prompt"):
             yield Label(self.question, markup=False)
             yield Input(placeholder=self.usual, compact=True)
 
     def on_mount(self) -> None:
-        """Let the user type."""
         self.query_one(Input).focus()
 
     @on(Input.Submitted)

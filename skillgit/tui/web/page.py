@@ -35,7 +35,6 @@ class Screens(AppService):
     """The process of one open page: the command itself and no shell, in a session that can be ended as a whole.
 
     Args:
-        words: The command.
         socket: Leads to the page.
     """
 
@@ -93,12 +92,7 @@ class Screens(AppService):
 
 
 class WebPages:
-    """What is behind the door.
-
-    Args:
-        title: What the page is called.
-        words: The command of the screens.
-    """
+    """What is behind the door."""
 
     def __init__(self, title: str, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._title, self._words, self._environ = title, words, environ
@@ -114,7 +108,6 @@ class WebPages:
         application.on_shutdown.append(self._end)
 
     async def page(self, request: web.Request) -> web.Response:
-        """Show the page."""
         scheme = "wss" if request.scheme == "https" else "ws"
         text = self._template.render(title=self._title, socket=f"{scheme}://{request.host}{request.path}ws")
         return web.Response(text=text, content_type="text/html")

@@ -41,7 +41,6 @@ class ListenAddress:
     """Where the server listens.
 
     Attributes:
-        listener: The socket, which listens already.
         host: The name or number that the user gave.
         link: The beginning of its addresses, without a slash at the end.
         local: Whether only programs of this machine reach it.
@@ -54,7 +53,6 @@ class ListenAddress:
 
     @property
     def port(self) -> int:
-        """The port."""
         return int(self.listener.getsockname()[1])
 
 
@@ -106,9 +104,6 @@ def serve(
     """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
 
     Args:
-        site: Where.
-        words: The command of the screens.
-        title: What the page is called.
         entropy: Returns so many random bytes.
         ready: Gets the link, which works once, when it works.
         on_entry: Gets the address of the page when the link was used.
@@ -203,7 +198,6 @@ class Door:
 
     @web.middleware
     async def inside(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse whoever has no cookie."""
         if not compare_digest(request.cookies.get(COOKIE, "").encode(), self._cookie.encode()):
             raise web.HTTPForbidden(text=_NO_LINK)
         return await handler(request)

@@ -34,14 +34,12 @@ class FilterBar(Horizontal):
         """The user goes on with the list."""
 
     def compose(self) -> ComposeResult:
-        """Return the line and the count."""
         yield Static("/", id="slash", markup=False)
         yield Input(placeholder=TOKENS, compact=True)
         yield Static("", id="left", markup=False)
 
     @property
     def text(self) -> str:
-        """What is typed."""
         return self.query_one(Input).value
 
     def open(self) -> None:
@@ -58,7 +56,6 @@ class FilterBar(Horizontal):
         label.set_class(wrong, "-wrong")
 
     def clear(self) -> None:
-        """Narrow nothing any more, and hide."""
         self.query_one(Input).value = ""
         self.remove_class("-open")
 
@@ -74,7 +71,6 @@ class FilterBar(Horizontal):
         self.post_message(self.Closed())
 
     def action_screen_back(self) -> None:
-        """Drop the filter."""
         self.clear()
         self.post_message(self.Closed())
 
@@ -113,11 +109,9 @@ class FindBar(Input):
         self.screen.set_focus(self)
 
     async def action_submit(self) -> None:
-        """Send what was typed."""
         self._close(self.value)
 
     def action_screen_back(self) -> None:
-        """Leave the search."""
         self._close(None)
 
     def _close(self, text: str | None) -> None:

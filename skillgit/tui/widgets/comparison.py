@@ -50,7 +50,6 @@ class ItemsView(RenderedLines):
         self._items: Sequence[ItemChange] = ()
 
     def show(self, diff: ItemDiff) -> None:
-        """Show the items of two versions."""
         order = list(STYLES)
         self._items = sorted(diff.rows, key=lambda row: order.index(row.change))
         self._diff = diff
@@ -81,7 +80,6 @@ class ItemsView(RenderedLines):
         return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
 
     def action_list_open(self) -> None:
-        """Open the item under the cursor."""
         if self.item:
             self.post_message(self.Opened(self.item))
 
@@ -154,7 +152,6 @@ class RulesView(RenderedLines):
         return self._rules is not None and len(self._rules.rows) > AT_ONCE
 
     def made(self) -> Sequence[Painted]:
-        """Return the rules, then the sums."""
         if self._rules is None:
             return ()
         ink = replace(self.ink, width=self.room - 1)

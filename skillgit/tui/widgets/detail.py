@@ -72,11 +72,9 @@ class Detail(Vertical):
 
     @property
     def view(self) -> PaintedLines:
-        """What is on the open tab."""
         return self.query_one(f"#{_IDS[self.place]}", PaintedLines)
 
     def clear(self, text: str = "", hint: str = "") -> None:
-        """Show no event."""
         self.row = self.detail = None
         self.query_one("#what", OneLine).say([])
         self.query_one("#where", OneLine).say([])
@@ -124,11 +122,9 @@ class Detail(Vertical):
         self.view.focus()
 
     def action_tab_next(self) -> None:
-        """Open the next tab."""
         self.turn_to(self.place + 1)
 
     def action_tab_prev(self) -> None:
-        """Open the tab before."""
         self.turn_to(self.place - 1)
 
     @on(TabBar.Chosen)
@@ -309,7 +305,6 @@ class EventItems(RowList):
         return self.items[self.cursor].item if self.cursor < len(self.items) else ""
 
     def painted(self, line: int) -> Painted:
-        """Return the row of an item."""
         row, glyphs = self.items[line], self.ink.glyphs
         scores = f"{words.score(row.before) or 'none':>5} {glyphs.arrow} {words.score(row.after) or 'none':<5}"
         return (

@@ -39,8 +39,6 @@ _NARROWEST = 8
 
 
 class RowKind(Enum):
-    """What a row is."""
-
     BLANK = auto()
     FILE = auto()
     NOTE = auto()
@@ -52,8 +50,6 @@ class Piece(NamedTuple):
     """A part of a line that has a row, or one half of a row, to itself.
 
     Attributes:
-        start: Where the part begins in that.
-        end: Where it ends.
         note: What is said of the line instead of text of it; empty for text.
     """
 
@@ -68,7 +64,6 @@ class DiffRow(NamedTuple):
     """One row.
 
     Attributes:
-        kind: What it is.
         hunk: Which hunk of all files it belongs to, from 0; -1 outside of hunks.
         text: What a head or a note says.
         left: The older side of a row of two, or the only one.
@@ -86,10 +81,7 @@ class DiffLayout(NamedTuple):
     """How rows are divided.
 
     Attributes:
-        side: Whether older and newer text stand side by side.
-        numbers: Columns of a line number.
         columns: Columns of text in a row, or on a side.
-        unicode: Whether all signs can be shown.
     """
 
     side: bool
@@ -107,7 +99,6 @@ class Arranged(NamedTuple):
     """The rows of a difference.
 
     Attributes:
-        layout: How they are divided.
         hunks: The row at which each hunk begins.
         top: Where the line stands now that was asked for; 0 if it is not there.
     """
@@ -182,7 +173,6 @@ class DiffView(PaintedLines):
 
     @property
     def hunks(self) -> int:
-        """How many hunks there are."""
         return len(self._rows.hunks)
 
     def lay_out(self) -> None:
@@ -217,7 +207,6 @@ class DiffView(PaintedLines):
         return next((piece.line for row in rows for piece in (row.left, row.right) if piece), None)
 
     def painted(self, line: int) -> Painted:
-        """Return the parts of a row."""
         row = self._rows.rows[line]
         mark = Part(self._sign(0), Style.RUNNING) if self.hunks and row.hunk == self.hunk else Part(" ")
         if row.kind is RowKind.LINE:
@@ -291,15 +280,12 @@ class DiffView(PaintedLines):
         self.post_message(self.Changed())
 
     def action_diff_next(self) -> None:
-        """Go to the next hunk."""
         self._walk(1)
 
     def action_diff_prev(self) -> None:
-        """Go to the hunk before."""
         self._walk(-1)
 
     def action_diff_word(self) -> None:
-        """Mark changed words, or do not."""
         self.word = not self.word
         self.refresh()
         self.post_message(self.Changed())
@@ -310,11 +296,9 @@ class DiffView(PaintedLines):
         self.lay_out()
 
     def action_diff_more(self) -> None:
-        """Ask for more unchanged lines."""
         self._ask(max(1, self.context * 2))
 
     def action_diff_less(self) -> None:
-        """Ask for fewer unchanged lines."""
         self._ask(self.context // 2)
 
     def _ask(self, lines: int) -> None:

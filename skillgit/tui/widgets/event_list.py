@@ -33,13 +33,11 @@ class EventList(RowList):
 
     Args:
         want: Is called with the offset of a page that is needed.
-        id: Textual's name of it.
 
     Attributes:
         graph: Whether to draw how events hang together.
         marked: The commit that is marked for comparison; empty without one.
         held: The commit that the work tree holds.
-        runs: Whether to name each event's run.
     """
 
     def __init__(self, want: Callable[[int], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -114,12 +112,9 @@ class Setting:
     """What rows look like besides what they tell.
 
     Attributes:
-        ink: What the terminal can show.
-        now: What ages are counted from.
         graph: Whether to draw how events hang together.
         marked: The commit that is marked for comparison; empty without one.
         held: The commit that the work tree holds.
-        runs: Whether to name each event's run.
     """
 
     ink: Screen

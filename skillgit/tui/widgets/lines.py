@@ -37,7 +37,6 @@ class OneLine(Widget):
 
     @property
     def text(self) -> str:
-        """What it says."""
         return "".join(part.text for part in (*self._left, *self._right))
 
     def say(self, parts: Iterable[Part], right: Iterable[Part] = ()) -> None:
@@ -46,7 +45,6 @@ class OneLine(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return the line."""
         width, ground = self.size.width, self.rich_style
         if y:
             return Strip.blank(width, ground)
@@ -78,12 +76,10 @@ class KeyLine(Footer):
         self._made: _Shown | None = None
 
     def compose(self) -> ComposeResult:
-        """Return the keys that hold now."""
         self._made = self._shown(self.screen) if self._bindings_ready else None
         yield from super().compose()
 
     def bindings_changed(self, screen: Screen[Any]) -> None:
-        """Show other keys if there are any."""
         if self._made is None or self._made != self._shown(screen):
             super().bindings_changed(screen)
 
@@ -122,7 +118,6 @@ class TabBar(OneLine):
         self.say(parts)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the tab under the mouse."""
         at = 0
         for index, name in enumerate(self.names):
             at += 1 + len(name) + _GAP

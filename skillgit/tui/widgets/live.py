@@ -192,7 +192,6 @@ class FailingList(Paragraphs, inherit_bindings=False):
 
 
 def title(snapshot: Snapshot | None) -> str:
-    """Return what is above the list."""
     if snapshot is None or not snapshot.rolled:
         return "Failing now"
     return f"Failing now  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}"
@@ -256,7 +255,6 @@ class LiveEvents(RowList):
             self.follow(on=False)
 
     def painted(self, line: int) -> Painted:
-        """Return the row of an event."""
         return event_line(self.rows[line], self.ink)
 
 

@@ -46,7 +46,6 @@ class Part(NamedTuple):
     """A stretch of a line in one style.
 
     Attributes:
-        text: What it says; shown as it is.
         style: A meaning, or the component of the widget that says how it looks; empty for plain text.
     """
 
@@ -237,11 +236,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
             self._go(line - _ABOVE)
 
     def action_find_next(self) -> None:
-        """Go to the next hit."""
         self._go_to_hit(1)
 
     def action_find_prev(self) -> None:
-        """Go to the hit before."""
         self._go_to_hit(-1)
 
     @property
@@ -259,11 +256,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self.refresh()
 
     def action_list_down(self) -> None:
-        """Go one line down."""
         self._go(self._at + 1)
 
     def action_list_up(self) -> None:
-        """Go one line up."""
         self._go(self._at - 1)
 
     def action_list_top(self) -> None:
@@ -275,11 +270,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self._go(self.count - 1)
 
     def action_list_page_down(self) -> None:
-        """Go half a screen down."""
         self._go(self._at + max(1, self.size.height // 2))
 
     def action_list_page_up(self) -> None:
-        """Go half a screen up."""
         self._go(self._at - max(1, self.size.height // 2))
 
 

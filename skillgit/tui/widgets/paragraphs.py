@@ -24,8 +24,6 @@ class Paragraph(NamedTuple):
 
     Attributes:
         text: What it says; control characters are written out when it is shown.
-        style: How it looks.
-        indent: Columns in front of each line.
         lead: What is in front of its first line, inside the indent.
     """
 

@@ -55,7 +55,6 @@ class RowList(PaintedLines):
 
         @property
         def control(self) -> RowList:
-            """The list."""
             return self.rows
 
     class Opened(Moved):
@@ -103,7 +102,6 @@ class RowList(PaintedLines):
         self.refresh()
 
     def on_blur(self) -> None:
-        """Show it as one that they do not."""
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
@@ -115,7 +113,6 @@ class RowList(PaintedLines):
                 self.action_list_open()
 
     def action_list_open(self) -> None:
-        """Open the chosen row."""
         if self.count:
             self.post_message(self.Opened(self, self.cursor))
 
@@ -148,7 +145,6 @@ class RunList(RowList):
         self.choose(next((index for index, run in enumerate(self.all) if run.name == name), self.cursor))
 
     def painted(self, line: int) -> Painted:
-        """Return the row of a run."""
         app, ink, run = app_of(self), self.ink, self.all[line]
         running = run.running_pid is not None
         back = f" {steps(run):>6}  {words.score(run.best_score)} "

@@ -104,7 +104,6 @@ class ScorePlot(Widget, can_focus=True):
             self.refresh()
 
     def render(self) -> Text:
-        """Return the plot."""
         app: Any = self.app
         columns, rows = self.size.width - _AXIS, self.size.height - 1
         if not self.points or columns < _AXIS or rows < _LEAST_ROWS:

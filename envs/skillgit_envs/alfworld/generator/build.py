@@ -77,7 +77,6 @@ def _check(recipe: Recipe) -> None:
 
 
 def _receptacles(recipe: Recipe) -> list[tuple[str, str]]:
-    """Return kind and id of every receptacle."""
     return [
         (kind, _id(kind, number))
         for kind, count in ROOMS[recipe.room].receptacles.items()
@@ -168,7 +167,6 @@ class Room:
     Attributes:
         receptacles: Kind of receptacle to how many there are.
         clutter: Kinds of objects that lie about besides those that the task is about.
-        lamps: Where a lamp may stand.
     """
 
     receptacles: dict[str, int]

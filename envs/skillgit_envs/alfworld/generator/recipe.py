@@ -60,5 +60,4 @@ class Recipe:
         return cls(seed=seed, **texts)
 
     def content(self) -> dict[str, object]:
-        """Return the recipe as JSON values."""
         return asdict(self)

@@ -31,14 +31,7 @@ _HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfwor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What the player knows after a step.
-
-    Attributes:
-        observation: What the game says.
-        commands: What can be done now.
-        won: Whether the goal is reached.
-        over: Whether no further step is possible.
-    """
+    """What the player knows after a step."""
 
     observation: str
     commands: tuple[str, ...]
@@ -135,7 +128,6 @@ class Simulator:
                     control.send(FRAME.pack(KILL, token))
 
     def close(self) -> None:
-        """End all games and the zygote."""
         if self._finalizer is not None:
             self._finalizer()
 

@@ -55,7 +55,6 @@ def install(folder: Path, *, planner: bool = False) -> None:
 
     Args:
         folder: Where parsed games are kept; nobody else can write there.
-        planner: Keep what only the planner needs.
     """
     textgen._parse_and_convert = _symbols  # noqa: SLF001
     textgen.copy_context = _copied_context

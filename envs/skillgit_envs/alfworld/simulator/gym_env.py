@@ -51,7 +51,6 @@ class GameEnv(gymnasium.Env[str, str]):
         return observed(_GREETING.sub("", state.feedback)), _info(state)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Carry out one command."""
         self._steps += 1
         state, _, _ = self._game.step(str(action))
         won = bool(state["won"])

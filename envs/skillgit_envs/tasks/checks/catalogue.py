@@ -34,7 +34,6 @@ def read_checks(source: CheckSource, values: Sequence[object]) -> list[Fields]:
     """Return the checks of a row, completed.
 
     Args:
-        source: The row.
         values: The checks as the row has them: objects, or names of kinds that need nothing more.
 
     Raises:

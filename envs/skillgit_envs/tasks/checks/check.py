@@ -36,14 +36,8 @@ class Sheet:
     """What a check looks at, and what it may use.
 
     Attributes:
-        prompt: The task.
         answer: The result, as it was taken out of the reply.
         row: The row of the data file, without its checks, for programs that check.
-        products: Files that the target made.
-        attachments: The files that checks name.
-        judge: The model that grades.
-        sandbox: Returns where programs run.
-        limits: What they may take.
     """
 
     prompt: str
@@ -61,10 +55,6 @@ class CheckSource:
     """Where a check is read from.
 
     Attributes:
-        where: The row, for messages.
-        folder: The folder of the data file.
-        find: Finds files beside the data.
-        answers: The accepted answers of the row.
         choices: The choices of the row, by label.
         expected: What the row says of a good result, in words.
     """
@@ -78,7 +68,6 @@ class CheckSource:
 
 
 def as_read(fields: Fields, source: CheckSource) -> Fields:
-    """Return the fields of a check as they are."""
     del source
     return fields
 
@@ -90,7 +79,6 @@ class CheckKind:
     Attributes:
         name: What ``type`` says.
         help: What it asks for, in one sentence.
-        grade: Grades a sheet.
         takes: Field to the types of its value.
         needs: The fields of which there must be one.
         prepare: Completes the fields; it raises ValueError with what is wrong with them.

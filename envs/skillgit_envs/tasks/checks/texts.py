@@ -48,7 +48,6 @@ def _text(value: object) -> str:
 
 
 def expected(answers: Sequence[str]) -> str:
-    """Say what would have been right."""
     lead = "expected" if len(answers) == 1 else "expected one of"
     return f"{lead}: {', '.join(map(quoted, answers))}"
 

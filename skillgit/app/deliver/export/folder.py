@@ -74,7 +74,6 @@ class FolderRequest:
     """What the user asks for.
 
     Attributes:
-        revision: The version.
         place: The folder, or the archive if it ends like one.
         strip_markers: Whether to leave out the markers of regions.
         force: Whether to replace a skill folder or an archive with other content.
@@ -92,8 +91,6 @@ class ExportedSkill:
 
     Attributes:
         row: The event of the version; absent for a commit that is no event.
-        place: The folder or the archive.
-        archive: Whether it is an archive.
         changes: How they differ from what stood there before; empty if nothing did.
         held: Whether exactly this stood there already, so that nothing was written.
     """

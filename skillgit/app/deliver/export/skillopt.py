@@ -31,8 +31,6 @@ class ExportedLayout:
     """What was written.
 
     Attributes:
-        place: The directory.
-        steps: How many steps the run has.
         remarks: What has no place in that layout, one sentence each.
     """
 

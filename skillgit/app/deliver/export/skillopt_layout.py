@@ -41,19 +41,9 @@ class Layout:
     """A directory, and where the run stands while its events are laid out.
 
     Attributes:
-        started: The first event.
-        evidence: What is behind it.
-        metric: What the gate compared.
         soft_weight: Share of the soft score in the mixed metric.
-        history: The records of the steps.
         texts: Step to the text that was current after it.
-        document: The current text.
-        best: The best text.
         score: The score of the current version under the gate's metric.
-        best_score: That of the best one.
-        origin: What made the current version.
-        last: The current version.
-        best_version: The best one.
         hard: The strict score of the current version.
         soft: Its score with partial credit.
         remarks: What has no place here, one sentence each.
@@ -85,15 +75,12 @@ class Layout:
         return dict(sorted(self._files.items()))
 
     def add(self, path: str, text: str) -> None:
-        """Add a file."""
         self._files[path] = text
 
     def add_json(self, path: str, value: object) -> None:
-        """Add a file with JSON."""
         self._files[path] = json_text(value)
 
     def remark(self, sentence: str) -> None:
-        """Remember what has no place here."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
 

@@ -246,7 +246,6 @@ def _failures(evidence: Mapping[str, bytes]) -> Row:
 
 
 def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
-    """Add what a step applied; return its edits."""
     rows = patch.get("edits")
     entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     if event.patch.mode.proposals is not ProposalKind.EDITS:

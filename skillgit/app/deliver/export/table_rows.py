@@ -23,37 +23,14 @@ class EventTableRow:
 
     Attributes:
         time: When it was committed, in UTC.
-        origin: Where its candidate comes from.
         base: The version that it was proposed on.
-        decision: What the gate decided.
-        policy: How the gate compared.
-        metric: What the gate compared.
         score: The candidate's score; absent where no more than a bound is known.
         bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         current: The score that it had to beat.
-        best: The best score until then.
-        fixed: How many items score higher.
-        broken: How many items score lower.
-        p: The p-value of the paired test.
-        n: Number of items.
-        scored: How many of them have a score.
         unneeded: How many of them the decision did not need.
-        hard: Mean strict score.
         soft: Mean score with partial credit.
         inherited: The version that the score was taken over from.
-        merged: Proposals of all analysts.
-        ranked: Those that were chosen.
-        applied: Edits that took effect.
-        skipped: Edits that did not.
-        budget: The edit budget.
-        calls: Model calls.
-        tokens_in: Tokens sent.
-        tokens_out: Tokens received.
         usd: US dollars.
-        unpriced: Calls whose price is not known.
-        seconds: Wall time.
-        target: The target model.
-        optimizer: The optimizer model.
     """
 
     run: str
@@ -102,20 +79,13 @@ class VersionRow:
     """One version.
 
     Attributes:
-        version: Its number.
         time: When it was committed, in UTC.
-        kind: What kind of event made it.
-        epoch: The epoch of that event.
         hard: Mean strict score on the selection split; absent if nobody measured it.
         soft: Mean score with partial credit.
-        n: Number of items.
-        scored: How many of them have a score.
         inherited: The version that the score was taken over from.
         test_hard: Mean strict score on the test split at the end of the run.
         test_soft: Mean score with partial credit on it.
-        best: Whether it is the best version.
         bytes: Size of all files of the skill.
-        lines: Lines of its document.
     """
 
     run: str
@@ -163,13 +133,8 @@ class EditTableRow:
     """One applied edit of a candidate.
 
     Attributes:
-        commit: The commit of the candidate.
         version: The version that it became; absent if it was refused.
-        decision: What the gate decided.
         place: Its place in the patch, from 1.
-        op: What it did.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
         anchor: Where it was done; empty if the evidence is not here.
         content: The new text; empty if the evidence is not here.
     """
@@ -189,7 +154,6 @@ class EditTableRow:
 
 
 def event_row(record: Recorded) -> EventTableRow:
-    """Return the row of an event."""
     event = record.event
     verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
     evaluation = getattr(event, "evaluation", None)
@@ -238,11 +202,7 @@ def version_row(
     """Return the row of the version that ``record`` made.
 
     Args:
-        record: Its event.
-        files: The files of its skill.
         summary: Its score on the selection split, taken over or not.
-        test: Its score on the test split.
-        best: Whether it is the best version.
     """
     event = record.event
     evaluation = getattr(event, "evaluation", None)

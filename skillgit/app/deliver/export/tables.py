@@ -53,11 +53,7 @@ _ROWS = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTables:
-    """What was written.
-
-    Attributes:
-        place: The folder or the file.
-    """
+    """What was written."""
 
     run: str
     place: str
@@ -130,14 +126,9 @@ class RunData:
     """A run as tables.
 
     Attributes:
-        run: Its name.
-        skill: The skill folder.
-        best: The best version.
         outcome: How it ended; empty while it has not.
         config: The recorded configuration, section by section; empty if it is not here.
-        events: Its events, oldest first.
         items: The outcome of every selection item under every version that was measured, as far as they are here.
-        edits: The edits of its candidates.
     """
 
     run: str

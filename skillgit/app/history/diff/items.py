@@ -65,13 +65,10 @@ class TypeChange:
 
     Attributes:
         task_type: The group; empty for items without one.
-        n: How many items.
         before: Their mean score under the older version.
         after: Their mean score under the newer version.
         fixed: How many score higher and are solved now.
         broken: How many score lower and are not solved any more.
-        gained: How many score higher otherwise.
-        lost: How many score lower otherwise.
     """
 
     task_type: str
@@ -102,23 +99,16 @@ class ItemDiff:
     """Two versions item by item.
 
     Attributes:
-        a: The older side.
-        b: The newer side.
         differs: What differs between the two measurements besides the text; a test is made only where nothing that
             matters does.
-        metric: The metric of the scores.
-        rows: One row per item, in the order of their names.
         fixed: Items that score higher under ``b`` and are solved by it, as they were not under ``a``.
         broken: Items that score lower under ``b`` and are not solved by it, as they were under ``a``.
-        stable_pass: Items that are solved under both.
         stable_fail: Items with the same score that are not solved.
         not_measured: Items that one side never measured, because its decision was settled before.
         missing: Items without a score on one side for another reason.
         p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test; absent where
             something that matters differs.
         p_worse: The same that ``b`` is worse.
-        types: The changes by task type.
-        length: The length of the two texts.
         notes: What keeps the two sides from being compared like for like, as sentences.
         gained: Items that score higher under ``b`` otherwise.
         lost: Items that score lower under ``b`` otherwise.
@@ -155,7 +145,6 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
     Scores are those of the selection split under the metric of the run of ``b``.
 
     Args:
-        a: A revision.
         b: Another one; without it ``a`` is compared with the version that it rests on.
 
     Raises:
@@ -217,8 +206,6 @@ def item_changes(
 
     Args:
         before: The outcomes under the older version.
-        after: Those under the newer one.
-        gauge: What scores are.
         absences: The items that a side would have measured, had its decision not been settled, with their task types.
     """
     older, newer = ({row.item: row for row in rows} for rows in (before, after))

@@ -38,7 +38,6 @@ class Deed:
     """What was done to a rule, and by whom.
 
     Attributes:
-        deed: Whether it was brought or removed.
         by: The event that did it; absent for the seed, for people and where it cannot be told.
         commit: The commit that did it; empty where it cannot be told.
         source: What it rests on, see :class:`skillgit.app.rules.provenance.Credit`.
@@ -57,10 +56,6 @@ class Deeds:
 
     Where one side grew out of the other, a rule that the younger one lacks was removed by one of the versions between
     them. Otherwise a rule is told by the event that brought it to its side.
-
-    Args:
-        history: The rules of its texts.
-        both: The sides.
     """
 
     def __init__(self, workspace: Workspace, history: RuleHistory, both: Sides) -> None:
@@ -156,8 +151,6 @@ class _Removal:
     """Finds the version that removed a rule by bisecting the versions between two sides.
 
     Args:
-        history: The rules of the texts.
-        skill: The skill folder.
         commits: The versions, the first one with the rule, the last one without.
     """
 
@@ -206,14 +199,11 @@ class RuleChange:
     """One rule that the two sides do not share.
 
     Attributes:
-        change: What happened to it.
         file: The file inside the skill folder.
-        heading: The nearest heading above it.
         region: Which part of the skill it is in.
         text: What it says; of a removed rule, what it said.
         before: What it said on the older side, if that is something else.
         first: Its first line on the newer side; of a removed rule, on the older side.
-        last: Its last line.
         deed: Whether ``by`` brought the rule, or its words, or removed it.
         address: What the event that did is called; absent for the seed and for people.
         by: The run whose event did; empty for the seed and for people.
@@ -260,7 +250,6 @@ class RulesDiffed:
         a: The older side's event; absent for a commit that is no event.
         b: The newer side's event; absent for a commit that is no event.
         rows: The rules that came, went, changed or moved, in the order of the newer text, then those that went.
-        kept: How many rules are the same.
     """
 
     a: LogRow | None

@@ -32,7 +32,6 @@ class DiffStat:
         b: The newer side's event; absent for a commit that is no event.
         rules_added: Rules that only the newer side has.
         rules_removed: Rules that only the older side has.
-        rules_changed: Rules whose words changed.
         rules_moved: Rules with the same words in another place.
         fixed: Items that score higher under the newer side and are solved now; absent where outcomes are not known.
         broken: Items that score lower and are not solved any more; absent where outcomes are not known.
@@ -40,7 +39,6 @@ class DiffStat:
         not_measured: Items that one side never measured, because its decision was settled before; likewise.
         missing: Items without a score on one side for another reason; likewise.
         differs: What differs between the two measurements besides the text.
-        length: The length of the two texts.
         gained: Items that score higher otherwise; absent where outcomes are not known.
         lost: Items that score lower otherwise; absent where outcomes are not known.
     """

@@ -29,8 +29,6 @@ class Sides:
     """Two revisions that are compared.
 
     Attributes:
-        a: The older side.
-        b: The newer side.
         skills: The skill folder of each side, the same one twice as a rule; empty where no run tells.
         paths: What of the repository to compare; nothing for all of it.
     """
@@ -45,7 +43,6 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
     """Return what ``a`` and ``b`` name and which files of theirs are to be compared.
 
     Args:
-        a: A revision.
         b: Another one; without it ``a`` is compared with what it was made from.
         paths: Files or folders, in the skill folder or in the repository; none for the skill folder.
 
@@ -140,7 +137,6 @@ def diff(
     """Return how the skill's text differs between the revisions ``a`` and ``b``.
 
     Args:
-        a: A revision.
         b: Another one; without it ``a`` is compared with what it was made from.
         paths: Files or folders to compare; none for the skill folder.
         lines: Unchanged lines around a change; None for what the user has set for git.

@@ -89,7 +89,6 @@ class Retired:
     """A key of the reference that means nothing here.
 
     Attributes:
-        reason: Why.
         value: The only value that is accepted; any, if it is not given.
     """
 
@@ -128,8 +127,6 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
     """Return ``layer`` under the names of skillgit, and what to tell the user of it.
 
     Args:
-        layer: Keys as they were written.
-        names: The dotted keys that there are.
         backends: The installed backends; keys that begin with one of them are theirs.
 
     Raises:

@@ -54,11 +54,9 @@ class Leaf:
     """A value as it was written.
 
     Attributes:
-        value: The value as YAML reads it.
         text: The characters as written, for keys whose value is text; empty for null, None for a list or mapping in a
             file.
         plain: Whether the scalar stands without quotation marks.
-        origin: Where it was written.
         folder: The folder that a relative path refers to.
     """
 
@@ -101,8 +99,6 @@ def located(
     """Return ``layer`` with absolute paths, and what to tell the user of them.
 
     Args:
-        layer: Values by key.
-        directory: The working directory.
         environ: Environment variables, for ``~``.
         more: Further keys that hold paths: settings of backends.
     """

@@ -52,7 +52,6 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
     Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
 
     Args:
-        context: Where paths start.
         name: Path of a file, or the name of a configuration that comes with skillgit.
         overrides: Texts of the form ``section.key=value``.
 
@@ -73,8 +72,6 @@ def load_recorded(
     """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
 
     Args:
-        context: Where paths start.
-        name: What recorded it.
         settings: What of it may be acted on.
         overrides: Texts of the form ``section.key=value``.
 

@@ -56,8 +56,6 @@ def layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
     """Return the values of a recorded configuration that may be acted on.
 
     Args:
-        settings: The values.
-        name: What recorded them, for messages.
         folder: The folder that relative paths refer to.
     """
     origin = ValueOrigin(kind="file", where=name)

@@ -94,11 +94,7 @@ class ResolvedConfig:
     """A configuration with everything filled in.
 
     Attributes:
-        name: What the user asked for.
-        path: The file.
         root: The folder that relative paths in the environment's own options refer to.
-        values: Typed values; paths are absolute.
-        options: What the environment is constructed with.
         entries: Every key in the order of the sections; paths are spelled as they were written.
         notes: What the user should know: other names of keys, keys without effect.
         places: Keys of the environment that are paths.

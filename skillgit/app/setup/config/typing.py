@@ -53,7 +53,6 @@ def settings_of(
     Args:
         settings: All free keys without their section.
         roles: The roles whose keys count; later ones win.
-        backends: The installed backends.
     """
     result = _after(f"{backend}_", settings)
     for role in roles:

@@ -243,12 +243,8 @@ class Import:
     """A directory that is being told.
 
     Attributes:
-        directory: Its files.
-        settings: Its configuration.
-        texts: Turns its texts into versions.
         summary: What it says of its end; empty if the run was interrupted.
         items: The items of the selection split, as far as they are known.
-        story: The events so far.
         by_hash: The outcomes of texts that were measured, by the hash that the reference has of them.
     """
 
@@ -264,11 +260,9 @@ class Import:
 
     @property
     def path(self) -> str:
-        """The skill folder."""
         return f"skills/{self.texts.name}"
 
     def common(self, epoch: int) -> Common:
-        """Return what all events have."""
         return Common(run=self.run, skill=self.path, epoch=epoch)
 
     def time(self, *names: str) -> datetime:
@@ -309,8 +303,6 @@ class ReferenceSettings:
         digest: Digest of all of it.
         environment: The name of the environment; empty if it is not told.
         seed: The seed; 0 if it is not told.
-        rule: The gate.
-        mode: What a proposal was.
         density: Whether the gate's scores hold a bonus for emphatic words.
     """
 
@@ -325,7 +317,6 @@ class ReferenceSettings:
 
     @property
     def gauge(self) -> Gauge:
-        """What the gate compares."""
         return Gauge(metric=self.rule.metric, soft_weight=self.rule.soft_weight)
 
     @classmethod

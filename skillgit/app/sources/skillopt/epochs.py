@@ -48,13 +48,7 @@ _FINAL = "final_selection_eval"
 
 
 def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
-    """Tell the slow update after the last step of an epoch, if the directory has one with something to say.
-
-    Args:
-        source: The directory.
-        step: The last step of the epoch.
-        last: Whether it is the last one of the run.
-    """
+    """Tell the slow update after the last step of an epoch, if the directory has one with something to say."""
     folder = f"slow_update/epoch_{step.epoch:02d}"
     slow = source.directory.mapping(f"{folder}/slow_result.json") or {}
     meta_place = f"meta_skill/epoch_{step.epoch:02d}/meta_skill_result.json"

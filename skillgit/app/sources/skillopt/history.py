@@ -38,7 +38,6 @@ class Step:
 
     @property
     def folder(self) -> str:
-        """Where its files are."""
         return f"steps/step_{self.number:04d}"
 
     @property
@@ -137,7 +136,6 @@ def cost(record: Row, seconds: str) -> Cost:
 
     Args:
         record: The record; ``tokens`` holds the tokens of each stage.
-        seconds: The key of its wall time.
     """
     tokens = record.get("tokens")
     stages = (

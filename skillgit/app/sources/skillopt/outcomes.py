@@ -47,7 +47,6 @@ class ImportedScore:
     """A score with the outcomes behind it.
 
     Attributes:
-        summary: What the trailer says.
         evaluation: The outcomes; absent if they are not here, or do not add up to the score.
         remark: What does not add up; empty if nothing.
     """
@@ -151,8 +150,6 @@ class RecordedScore:
     """The score that a record tells of a text.
 
     Attributes:
-        place: Which record, for sentences.
-        hard: The strict score, if it is told.
         soft: The score with partial credit, if it is told.
         unneeded: Whether items without an outcome were left out because the decision did not need them.
         spare: How many of those were rolled out all the same.
@@ -172,7 +169,6 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
     What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
 
     Args:
-        claim: What the record says.
         outcomes: The outcomes of items, if they are here.
         items: The items of the split, as far as they are known.
     """

@@ -152,18 +152,10 @@ class Imported:
     """What an import did, or would do.
 
     Attributes:
-        skill: Path of its skill folder.
         written: How many of them were written now, or would be.
         versions: How many versions it has, the seed included.
-        rejected: How many candidates were rejected.
-        skipped: How many steps had no candidate.
-        slow: How many slow updates were merged.
-        best: The best version.
         first_score: The score of the seed under the metric of its gate.
-        best_score: That of the best version.
-        finished: Whether the run reached its end.
         remarks: What the directory does not say, or says in two ways, one sentence each.
-        dry_run: Whether nothing was written.
     """
 
     run: str
@@ -194,8 +186,6 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     was killed is finished by the next one, and so is the import of a run that went on meanwhile.
 
     Args:
-        context: Where the repository is.
-        outputs: The directory.
         run: The name of the run; None makes one from environment and date.
         dry_run: Whether only to say what would be done.
 

@@ -229,7 +229,6 @@ def _patches(source: Import, step: Step) -> Iterator[str]:
 
 
 def _findings(source: Import, step: Step) -> Iterator[Row]:
-    """Yield what analysts said of failures."""
     for path in _patches(source, step):
         summary = (source.directory.mapping(path) or {}).get("failure_summary")
         for row in summary if isinstance(summary, list) else ():
@@ -267,10 +266,6 @@ class Patched:
     """What a step changed.
 
     Attributes:
-        title: A few words for it.
-        reasoning: Why.
-        edits: The edits, where they are edits.
-        counts: How many there were.
         evidence: ``patch.json``, if applying the edits to the base gives the candidate here too.
         remark: What is odd about it; empty if nothing is.
     """

@@ -29,7 +29,6 @@ class Chapter:
 
     Attributes:
         skill: What the skill folder holds; absent where it stays, or follows from the event.
-        evidence: The artefacts, path to content.
         time: When it happened, as the files tell.
     """
 
@@ -44,7 +43,6 @@ class ImportedJudgement:
     """A decision as it is recorded here.
 
     Attributes:
-        verdict: The decision with its numbers.
         pairs: The items that differ, as far as both sides are known.
         shown: Whether the outcomes behind it add up to it, so that they can stand as its evidence.
         remark: In which way it is not what the directory says; empty if it is.
@@ -61,10 +59,7 @@ class ImportStory:
     """The events so far.
 
     Attributes:
-        chapters: The events.
-        skills: The skill of each version.
         outcomes: The outcomes behind each version's score, where they are known.
-        remarks: What is odd, one sentence each.
     """
 
     chapters: list[Chapter] = field(default_factory=list)
@@ -82,7 +77,6 @@ class ImportStory:
 
     @property
     def skill(self) -> Skill:
-        """The skill of the current version."""
         return self.skills[-1]
 
     def tell(self, chapter: Chapter, outcomes: Evaluation | None = None) -> None:
@@ -117,10 +111,7 @@ class ImportStory:
         is kept in the words that are left for it: accepted without a gate, or not decided.
 
         Args:
-            rule: The gate.
-            score: The candidate's score.
             is_accepted: What the directory says became of it.
-            where: What is decided on, for sentences.
         """
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:

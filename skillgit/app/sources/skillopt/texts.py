@@ -48,9 +48,6 @@ class Texts:
 
     Args:
         name: The skill's name where the first text does not tell it.
-
-    Attributes:
-        name: The skill's name.
     """
 
     def __init__(self, name: str, first: str) -> None:
