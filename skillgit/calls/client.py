@@ -132,7 +132,6 @@ class Calls:
 
         Args:
             scope: The event in progress; the same name every time that it is tried.
-            spending: What the run has cost before it.
         """
         if not self._scope:  # an earlier process may have had answers for the same run
             self._failures.answered_before(self.ledger.roles_answered(scope.rpartition("/")[0]))

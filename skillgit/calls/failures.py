@@ -77,9 +77,6 @@ class Breaker:
     Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
 
     An open breaker closes only if a call that was in flight when it opened succeeds.
-
-    Args:
-        limit: Failures in a row that open it.
     """
 
     def __init__(self, *, name: str, limit: int) -> None:
@@ -129,7 +126,6 @@ class RetryPolicy:
     """How often and how patiently a call is tried.
 
     Attributes:
-        attempts: Attempts in all; refusals do not count.
         patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
             longer pause is not waited for: its quota is used up for today.
         sleep: Waits so many seconds.
@@ -221,11 +217,7 @@ _EITHER = frozenset({FailureKind.BAD_REQUEST, FailureKind.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt at a call that brought no answer.
-
-    Attributes:
-        final: Whether the call is not made again.
-    """
+    """An attempt at a call that brought no answer."""
 
     call: str
     scope: str

@@ -142,11 +142,7 @@ _LONGEST_S = 1.0
 
 
 class Lane:
-    """What all calls of one backend and model share, whichever role makes them.
-
-    Attributes:
-        window: How many calls may be in flight.
-    """
+    """What all calls of one backend and model share, whichever role makes them."""
 
     def __init__(self, *, name: str, width: int, policy: CallPolicy, stop: Stop, random: Random) -> None:
         self.breaker = Breaker(name=name, limit=policy.breaker_limit)
@@ -223,7 +219,6 @@ class CallQueue:
 
     Args:
         stop: The wish to stop; it empties the line, for nobody is let through afterwards.
-        random: Chance for the gaps after a pause.
         spread: Returns the seconds over which the first calls after a pause are spread.
     """
 

@@ -55,7 +55,6 @@ class Route:
     """Who answers a role.
 
     Attributes:
-        backend_name: The name that it was configured by.
         max_output_tokens: Upper limit of a reply's length in tokens.
         temperature: Sampling temperature; None leaves the provider's default.
         reasoning_effort: Empty leaves the provider's default.

@@ -112,11 +112,7 @@ def without_date(model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTable:
-    """Lengths of contexts.
-
-    Attributes:
-        contexts: Model to tokens, prompt and reply together.
-    """
+    """Lengths of contexts."""
 
     date: date
     contexts: Mapping[str, int]

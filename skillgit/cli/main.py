@@ -161,11 +161,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """Refuse bytes that are not UTF-8 in a command line, but for paths: no commit, index or model can hold them.
-
-    Raises:
-        UsageError: A word holds some, and names no file.
-    """
+    """Refuse bytes that are not UTF-8 in a command line, but for paths: no commit, index or model can hold them."""
     for word in words:
         if unstorable_place(word) is not None and not os.path.lexists(word):
             raise UsageError(

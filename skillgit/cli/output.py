@@ -35,7 +35,6 @@ class Pager:
     """A running pager.
 
     Args:
-        command: The shell command, as git takes it.
         environ: Environment variables; ``LESS`` and ``LV`` get git's defaults.
     """
 
@@ -169,7 +168,6 @@ class Output:
         """Write a list of dataclasses in one of the machine formats.
 
         Args:
-            schema: Name and number of the document's shape.
             name: The field of the document that holds the rows.
             columns: The fields of a row that are columns, in their order.
         """
@@ -244,12 +242,7 @@ def _cell(value: object) -> str:
 
 @contextmanager
 def output_to(path: Path) -> Iterator[Output]:
-    """Give a writer whose text, in UTF-8 and without colour, becomes the file ``path`` at the end.
-
-    Raises:
-        SkillgitError: The file cannot be written.
-        UsageError: A link in a work tree leads from it to a file elsewhere.
-    """
+    """Give a writer whose text, in UTF-8 and without colour, becomes the file ``path`` at the end."""
     refuse_way_out(path.absolute(), follow=True)
     content = io.BytesIO()
     yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)

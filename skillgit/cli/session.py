@@ -47,21 +47,13 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 
 
 def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
-    """Refuse to open a screen where there is none.
-
-    Raises:
-        UsageError: stdout or stderr is no terminal.
-    """
+    """Refuse to open a screen where there is none."""
     if not (session.screen.terminal and session.diagnostics.screen.terminal):
         raise UsageError(f"{command} needs a terminal", hint=instead)
 
 
 def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
-    """Return what shows the differences on stderr and says whether they may be made.
-
-    Args:
-        yes: Whether the user has said so already.
-    """
+    """Return what shows the differences on stderr and says whether they may be made."""
 
     def agreed(path: Path, changes: tuple[FileChange, ...]) -> bool:
         screen = session.diagnostics.screen
@@ -92,11 +84,7 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
-    """One invocation of a command.
-
-    Attributes:
-        context: What the use case may look at.
-    """
+    """One invocation of a command."""
 
     context: Context
     output: Output
@@ -124,11 +112,7 @@ class CommandSession:
 
 
 def open_context(directory: Path | None = None) -> Context:
-    """Return the context of this process.
-
-    Raises:
-        UsageError: ``directory`` is not a folder, or the current one was deleted.
-    """
+    """Return the context of this process."""
     try:
         return Context.from_process(directory)
     except FileNotFoundError:
@@ -138,11 +122,7 @@ def open_context(directory: Path | None = None) -> Context:
 def open_session(
     directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False
 ) -> CommandSession:
-    """Return the session of this process.
-
-    Raises:
-        UsageError: ``directory`` is not a folder.
-    """
+    """Return the session of this process."""
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)
     return CommandSession(

@@ -161,11 +161,7 @@ _SIGNAL_BASE = 128
 
 
 def watched(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> int:
-    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on.
-
-    Raises:
-        UsageError: There is no terminal.
-    """
+    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
     require_terminal(session, "train --tui", instead=f"skillgit train {request.config}")
     from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 

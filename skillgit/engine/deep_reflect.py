@@ -72,7 +72,6 @@ class Experiment:
 
     Attributes:
         text: The instruction; empty if the optimizer wanted none.
-        reasoning: Which explanations it is to tell apart.
         analysis: What an analyst says of it; None without a usable reply.
     """
 

@@ -144,7 +144,6 @@ class Trainer:
     """The method, ready to compute transitions of one run.
 
     Attributes:
-        history: Where skills of earlier versions are read.
         prepare: What has to succeed before a run begins; its calls are charged to the first event.
         ahead: Rollouts of the step after the transition in progress.
     """

@@ -45,7 +45,6 @@ class Reflection:
     """What the analysts say.
 
     Attributes:
-        unusable: Analysts whose replies could not be used.
         notes: Reminders for the appendix, where they are asked for.
         probe: The experiment of the step, if there was one.
         feedback: What people had said when the step began.

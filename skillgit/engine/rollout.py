@@ -90,7 +90,6 @@ async def roll_out(
     of a permanent kind is kept like a score; what infrastructure spoilt is tried again by the next who asks.
 
     Args:
-        items: The items; the first ones start first.
         slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
 
     Raises:

@@ -56,7 +56,6 @@ def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
     """Return what identifies everything that decides an outcome besides item, skill and draw.
 
     Args:
-        task: The environment, with its source and scorer.
         fingerprint: Role to the digest of the backend, model and parameters that answer it.
     """
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()

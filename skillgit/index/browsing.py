@@ -59,7 +59,6 @@ class Narrowing:
         item: Only those that fixed or broke this item.
         operation: Only those with an edit that does this.
         since: Only those of this time or later, in seconds since 1970.
-        until: Only those of this time or earlier.
         comparisons: Only those whose numbers keep all of these for certain.
         gathered: Whether :func:`gather` has looked for them already.
     """

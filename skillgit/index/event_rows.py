@@ -83,7 +83,6 @@ class Rows:
 
     Attributes:
         measured: Events and scores of versions that are in the index already and had none.
-        plan: What the run was planned to be.
     """
 
     run: str

@@ -45,7 +45,6 @@ class OutcomeRow:
     """One item as one event measured it.
 
     Attributes:
-        task_type: The group that it is reported under.
         hard: The strict score; absent if the item failed to evaluate.
         soft: The score with partial credit; absent if the item failed to evaluate.
         failed: Why it failed to evaluate; empty if it has a score.

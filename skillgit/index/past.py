@@ -37,11 +37,7 @@ _VIEW = re.compile(r"^CREATE VIEW", re.IGNORECASE)
 
 
 class PastRepo(Repo):
-    """A repository whose refs stand where they stood then; its objects are those of today.
-
-    Args:
-        tips: The refs of skillgit as they stood.
-    """
+    """A repository whose refs stand where they stood then; its objects are those of today."""
 
     def __init__(self, repo: Repo, tips: dict[str, str]) -> None:
         super().__init__(repo.raw)

@@ -152,7 +152,6 @@ class ItemRow:
     """One item's outcome under one version or candidate.
 
     Attributes:
-        task_type: The group that it is reported under.
         hard: The strict score; absent if the item failed to evaluate.
         soft: The score with partial credit; absent if the item failed to evaluate.
         failed: Why it failed to evaluate; empty if it has a score.
@@ -192,7 +191,6 @@ class ProgressRow:
 
     Attributes:
         step: The last step; absent where no event of the run is recorded.
-        meta_epoch: The last epoch that was reflected on.
         measured: The newest version that was measured by an event of its own; absent if none was.
     """
 

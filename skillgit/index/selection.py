@@ -69,7 +69,6 @@ class Selection:
         kinds: Only these kinds; none for all.
         words: Only those whose title, reasons or text hold words that begin with each of these.
         since: Only those of this time or later, in seconds since 1970.
-        until: Only those of this time or earlier.
         after: Only those after this place in the run.
         items: Only those that fixed or broke one of these items; none for all.
     """

@@ -97,7 +97,6 @@ class Result:
 
     Attributes:
         exit_code: Its exit code, negative for the signal that killed it; None if a limit of the sandbox ended it.
-        stdout: What it wrote, cut at the limit.
         stderr: What it wrote there, cut at the limit.
         files: Path in the work folder to content of the regular files that are new or changed; none after a limit.
         ended: ``exit`` if it ended by itself, ``killed`` if a signal did it, else the limit that it broke.

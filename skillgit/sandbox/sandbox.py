@@ -82,7 +82,6 @@ class Sandbox:
             files: Path in the work folder to content.
             read_only: Files and folders of this machine that it may read.
             links: Name in the work folder to a file or folder of this machine that it may read under that name.
-            collect: Patterns of the files to bring back.
         """
         packages = os.pathsep.join(self._mechanism.interpreter.packages)
         return Job(

@@ -72,7 +72,6 @@ class SandboxTools:
 
     Attributes:
         documents: The folder; without one, there are no documents.
-        offered: The tools on offer, in this order.
         files: What is in the work folder: what Python is given and what it has made since.
         longest: Characters that a result may have.
     """

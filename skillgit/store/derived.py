@@ -30,7 +30,6 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
     """Return the derived refs that ``records`` of ``run`` ask for, with the commits that they have to point to.
 
     Args:
-        records: Some of its events, in their order.
         commits: Version to commit, for all versions up to the last of them.
     """
     targets: dict[str, str] = {}

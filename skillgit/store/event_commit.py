@@ -188,7 +188,6 @@ class Recorded:
     """An event as it is in git.
 
     Attributes:
-        event: The fact, as decoded from the commit.
         commit: The commit's id, 40 hexadecimal characters.
         time: When it was committed, in UTC.
         evidence: Id of the evidence tree; empty if the event has none.

@@ -253,12 +253,7 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
 def plan_drop(
     repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
-    """Return what :func:`drop` would drop.
-
-    Args:
-        before: Evidence of events from then on stays.
-        exempt: Commits whose evidence stays whatever its age.
-    """
+    """Return what :func:`drop` would drop."""
     trees = kept_trees(repo, run)
     old = tuple(
         record

@@ -31,7 +31,6 @@ class Source:
 
     Attributes:
         ref: The branch as it is called in the repository of the run's writer.
-        actual: The ref that it is read from.
     """
 
     ref: refs.Ref

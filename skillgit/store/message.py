@@ -142,8 +142,6 @@ class Prose(NamedTuple):
 
     Attributes:
         title: The commit's title without prefix and score.
-        changes: Sign and text of each changed line.
-        flips: The paragraph of fixed and broken items.
     """
 
     title: str

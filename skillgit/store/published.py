@@ -30,7 +30,6 @@ class NewFile:
     """A file that a commit adds or changes against all of its parents.
 
     Attributes:
-        path: Where it is in the commit's tree.
         before: The ids of the contents that the parents have at the same path.
         skill: The skill folder that it belongs to; empty if it belongs to none.
     """

@@ -106,7 +106,6 @@ class RunWriter:
 
         Args:
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
-            evidence: The artefacts behind it, path to content.
             start: The commit that a run starts on; a run without one starts a history of its own.
             merge_parent: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.

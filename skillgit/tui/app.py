@@ -61,7 +61,6 @@ class SkillgitApp(App[None]):
     """``skillgit tui``.
 
     Args:
-        context: Where the repository is, and the clock.
         run: The run to begin with; empty for the default run.
         start: What the history shows first, if that was read already.
         opening: Makes the screen to begin with, over the history; None for the history itself.

@@ -57,7 +57,6 @@ class Ran:
 
     Attributes:
         argv: The command without ``skillgit``.
-        output: The lines that it printed, newest last.
         code: Its exit code; absent while it runs.
     """
 

@@ -41,9 +41,6 @@ def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
     Args:
         base: What is shown without a filter.
         now: What ages as in ``after:2h`` are counted from.
-
-    Raises:
-        UsageError: A token cannot be understood.
     """
     narrowing, words = base, []
     for token in _split(text):

@@ -28,7 +28,6 @@ class Key:
 
     Attributes:
         keys: The keys that do it by default, as Textual names them, the one to show first.
-        label: What it does, in a few words.
         footer: What the line at the bottom calls it; empty if it is not shown there.
     """
 

@@ -40,7 +40,6 @@ class StartPicture:
 
     Attributes:
         standing: What history looked like before it was read, as :func:`skillgit.app.history.browse.standing` tells it.
-        settings: What git's configuration says about the screens.
         page: The newest events of the run to begin with; absent without runs.
     """
 

@@ -75,7 +75,6 @@ class Entry:
     """What a line says of an event.
 
     Attributes:
-        label: What it is called within its run.
         title: Its title without prefix.
         score: Its score as far as it is known.
         delta: The score's distance from what it was compared with; absent where only a bound is known.

@@ -92,7 +92,6 @@ def not_measured(n: int, rest: int, fixes: int, breaks: int) -> str:
     """Return how many of ``n`` items were never measured because the decision was settled, and what that leaves open.
 
     Args:
-        rest: How many of them were not measured.
         fixes: How many of the measured ones score higher.
         breaks: How many of the measured ones score lower.
     """

@@ -17,11 +17,7 @@ _KEPT = 4096
 
 @dataclass(slots=True, kw_only=True)
 class EventLines:
-    """Takes lines and gives on the events in them.
-
-    Attributes:
-        noise: The end of what was no event.
-    """
+    """Takes lines and gives on the events in them."""
 
     give: Callable[[Event], None]
     noise: str = ""

@@ -88,7 +88,6 @@ async def run(
 
     Args:
         root: The folder of the call, by which stray children are found.
-        take: Is given each line of standard output.
 
     Raises:
         BackendTimeoutError: It did not end in time.

@@ -61,7 +61,6 @@ class Credential:
     """A key or a token, as this process has it now; it shows itself to nobody.
 
     Attributes:
-        auth_token: The token, in place of a key.
         name: The environment variable that it came from; empty if nothing is sent.
     """
 

@@ -67,7 +67,6 @@ class AnswerCandidate:
     Attributes:
         start: Where it begins in its sentence; 0 for a document's title.
         before: Rank or qualifier in front of the core.
-        noun: Lower-case noun directly behind a name ("tea").
     """
 
     core: str

@@ -41,7 +41,6 @@ class Pages:
         """Find the page ``name`` and return the digest of its bytes.
 
         Args:
-            name: The file as the row names it.
             row: The row; its document id and page number lead to the names that MP-DocVQA gives to the same pages.
 
         Raises:

@@ -86,9 +86,6 @@ class Corpus:
     def find(self, where: str, name: str) -> str:
         """Return the path of the document that an item calls ``name``, with its folders or without, in any format.
 
-        Args:
-            name: The document as the item names it.
-
         Raises:
             DataError: There is no such document, or there are several.
         """

@@ -23,11 +23,7 @@ OFFICIAL_CASES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookCase:
-    """One case of a task.
-
-    Attributes:
-        question: The workbook that the program is given.
-    """
+    """One case of a task."""
 
     number: int
     question: Path

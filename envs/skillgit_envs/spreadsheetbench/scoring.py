@@ -61,7 +61,6 @@ class WorkbookTask:
 
     Attributes:
         position: The answer cells, as the data name them.
-        answer_sheet: The sheet that the data name besides.
         answers: Number of a case to the workbook that is right.
     """
 

@@ -39,7 +39,6 @@ class AblateRequest:
     Attributes:
         rule: The number of the only rule to leave out; None for each of them.
         split: ``train``, ``selection`` or ``test``.
-        note: Whether to leave notes on the commit.
         terms: The caps, and another configuration where one is named.
     """
 
@@ -97,10 +96,8 @@ def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ab
         The rules; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         NotFoundError: There is no such rule.
         RevisionNotFoundError: The revision names no event of a run.
-        StoppedError: The user stopped it.
     """
     split = Split(request.split)
     with open_workspace(context) as workspace:

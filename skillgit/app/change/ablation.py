@@ -39,7 +39,6 @@ class Ablation:
         fixed: Items that score higher without it.
         broken: Items that score lower without it.
         p: One-sided exact sign test: the chance of so many broken if every change of an item were a coin flip.
-        noted: Whether it was known from a note.
     """
 
     rule: int

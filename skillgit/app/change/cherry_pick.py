@@ -63,12 +63,7 @@ class Applied:
 
 
 def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
-    """Return ``head`` with what the event of ``row`` changed.
-
-    Raises:
-        SkillgitError: It changes nothing there, or the same lines say something else there.
-        UsageError: The event changed no text.
-    """
+    """Return ``head`` with what the event of ``row`` changed."""
     if row.kind not in _KINDS:
         raise UsageError(f"{row.address} changed no rule of the skill", hint="skillgit log shows what did")
     again = apply(head, recorded_edits(workspace, row))
@@ -120,12 +115,7 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
 
 
 def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
-    """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people.
-
-    Raises:
-        SkillgitError: Later versions changed the same lines, or nothing of its edits is left.
-        UsageError: It changed no text, as the first version of a run.
-    """
+    """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people."""
     before = _before(workspace, row) if row.kind in _KINDS else None
     if before is None:
         raise UsageError(
@@ -240,11 +230,7 @@ def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -
         What the gate decided; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         RevisionNotFoundError: The revision names no event, or there is no such run.
-        RunLockedError: A live process writes the run.
-        SkillgitError: The edits do not apply there.
-        StoppedError: The user stopped it.
     """
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
@@ -260,12 +246,7 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
         What the gate decided; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         RevisionNotFoundError: The revision names nothing, or there is no such run.
-        RunLockedError: A live process writes the run.
-        SkillgitError: Later versions changed the same lines, or nothing of the edits is left.
-        StoppedError: The user stopped it.
-        UsageError: It names no version of the run, or the first one.
     """
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)

@@ -69,9 +69,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
         dry_run: Whether only to say what would be done.
 
     Raises:
-        ConflictError: There is a run of that name, or a branch is in the way.
         RevisionNotFoundError: The revision names nothing.
-        UsageError: It names no version, or one that nobody has measured, or the name cannot be a run's.
     """
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
@@ -183,7 +181,6 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
 
     Args:
         repo: The repository; tracking copies of other repositories count.
-        commit: The version that a run begins at.
     """
     records = (_readable(repo, oid) for oid in _candidates(repo))
     near: dict[str, bool] = {}

@@ -78,12 +78,8 @@ class Decided:
     """A candidate that passed the gate or did not, as it is in history.
 
     Attributes:
-        base: The version that it was judged against.
-        evaluation: The candidate's score on the selection split.
         fixed: Items that score higher than under the base.
-        left_out: Edits that are not part of it.
         tokens_before: About how many tokens the base's text has.
-        tokens_after: About how many the candidate's text has.
         notes: What else there is to know of it, one sentence each.
         cost: What it cost; what was measured before cost nothing.
     """
@@ -148,13 +144,7 @@ class Gating:
 def open_gating(
     context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: GateWatcher
 ) -> Iterator[Gating]:
-    """Lock ``run``, unless the work is only planned, and open the door to its models.
-
-    Raises:
-        ConfigError: Its items or its environment are not what they were when it was trained.
-        RunLockedError: A live process writes it.
-        UsageError: Its configuration is not here, or not to be trusted.
-    """
+    """Lock ``run``, unless the work is only planned, and open the door to its models."""
 
     def allowed(setup: Setup) -> None:
         different = differences(workspace, run, setup)
@@ -259,11 +249,7 @@ def _told(name: str, judgement: Judgement) -> str:
 
 
 def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
-    """Write what the gate decided: a version on the run's branch, or a side branch.
-
-    Raises:
-        ConcurrentWriteError: Someone moved the run; nothing was written.
-    """
+    """Write what the gate decided: a version on the run's branch, or a side branch."""
     event, base = _event(gating, candidate, judgement), gating.state.version
     before = gating.head
     patch = Patch(title=candidate.title, reasoning=candidate.why)

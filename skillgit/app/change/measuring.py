@@ -60,7 +60,6 @@ class Measuring:
     Attributes:
         session: What the stages of the engine work with.
         every: Items that will be measured in all, as far as that is known.
-        before: Items of the skills that are done.
     """
 
     context: Context
@@ -135,11 +134,6 @@ class Measuring:
 
         Args:
             scope: The name of what is in progress; the same every time that it is tried, so that its cost is whole.
-
-        Raises:
-            BudgetError: A cap was reached.
-            ProviderFailureError: A provider failed systematically.
-            StoppedError: The user stopped it.
         """
         self._scope = scope
         message = "stopped before the work was done"
@@ -170,9 +164,6 @@ def open_measuring(
         terms: The caps, and another configuration where one is named.
         overrides: What to change of the configuration, ``section.key=value``.
         check: Raises if what is found must not be measured with.
-
-    Raises:
-        UsageError: The configuration is not here, or not to be trusted.
     """
     config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
     setup = set_up(config)

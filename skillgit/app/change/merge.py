@@ -100,9 +100,6 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
 
     Args:
         measuring: The door to the run's models.
-
-    Raises:
-        SkillgitError: No choice leaves the protected regions whole.
     """
     conflicts = merge.conflicts
     choices = [Choice.OURS] * len(conflicts)
@@ -137,7 +134,6 @@ class MergeRequest:
     """What the user asks for.
 
     Attributes:
-        into: The run that gets the new version.
         other: Another run, whose best version is meant, or one of its versions.
         terms: The caps, and another configuration where one is named.
     """
@@ -169,12 +165,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
         The merge; for a dry run the plan, with the stretches that both lines changed among its facts.
 
     Raises:
-        BudgetError: A cap was reached.
         RevisionNotFoundError: There is no such run or version.
-        RunLockedError: A live process writes the run.
-        SkillgitError: There is nothing to merge.
-        StoppedError: The user stopped it.
-        UsageError: Both are one run.
     """
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.other)

@@ -41,9 +41,7 @@ def note(context: Context, revision: str, text: str) -> Noted:
     """Write what a person says about an event; credentials in it are masked.
 
     Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
         RevisionNotFoundError: The revision names nothing, or no event of a run.
-        UsageError: The text is empty or too long.
     """
     words = redact(storable(text)).strip()
     if not words:
@@ -69,7 +67,6 @@ def remove_note(context: Context, name: str) -> Noted:
     """Withdraw the note whose id is ``name``, or alone begins so, and return it.
 
     Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
         NotFoundError: There is no such note, or there are several.
     """
     with open_workspace(context) as workspace:

@@ -67,12 +67,8 @@ def promote(
             none.
 
     Raises:
-        ConflictError: Someone changed the skill on ``main`` by hand, a work tree has changes that would be lost, or
-            there is such a release of another text.
         RevisionNotFoundError: The revision names nothing, or there is no ``main``.
-        RunLockedError: A live process writes the run.
         SkillError: The version cannot be written into the frontmatter.
-        UsageError: It names no version, or the release is no semantic version.
     """
     if release and not _SEMANTIC.fullmatch(release):
         raise UsageError(f"'{release}' is no semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")

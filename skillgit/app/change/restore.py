@@ -84,8 +84,6 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
 
     Raises:
         RevisionNotFoundError: The revision names nothing.
-        RunLockedError: A live process writes the run.
-        UsageError: It names no version of the run, or one whose text is the newest version's.
     """
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
@@ -174,11 +172,7 @@ def _target(row: LogRow) -> int:
 
 
 def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
-    """Return the text of the version ``row``.
-
-    Raises:
-        UsageError: It is the text of the current version.
-    """
+    """Return the text of the version ``row``."""
     target, current = _target(row), state.version
     path = state.started.skill
     skill = skill_at(workspace.repo, row.commit, path)

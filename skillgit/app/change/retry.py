@@ -74,7 +74,6 @@ class Retried:
         delta: How far that is from the newest version.
         fixed: Items that score higher than under the newest version.
         p: One-sided exact sign test of fixed against broken.
-        passes: Whether the run's gate would accept it.
     """
 
     name: str
@@ -99,7 +98,6 @@ class RetryResult:
 
     Attributes:
         base_score: What it scores here; absent if no candidate applies, so that nothing was measured.
-        target: The model that worked on the items.
         rows: The candidates that were tried, and those that had come as close and do not apply; closest first.
         kept: What the gate decided on the one that was to become a version; absent without ``keep``, or if none passed.
         cost: What it cost; what was measured before cost nothing.
@@ -128,11 +126,7 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         The candidates; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         NotFoundError: The run has rejected nothing.
-        RunLockedError: With ``keep``, a live process writes the run.
-        StoppedError: The user stopped it.
-        UsageError: A candidate was to be kept that the run's own gate would not judge.
     """
     if request.keep and request.model:
         raise UsageError(

@@ -56,7 +56,6 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
 
     Raises:
         RevisionNotFoundError: It names nothing, or no event of a run.
-        UsageError: It is no version, or there is a newer one.
     """
     row = event_in(workspace, text)
     if row.version is None:
@@ -89,7 +88,6 @@ class Pruned:
     """A version without some of its rules.
 
     Attributes:
-        rules: The rules that were left out together.
         needed: Rules that seemed to do nothing and are needed once the others are gone.
         measured: How many rules had to be measured, for no note told of them.
     """
@@ -108,13 +106,6 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
 
     Returns:
         The shorter version; for a dry run the plan.
-
-    Raises:
-        BudgetError: A cap was reached.
-        RunLockedError: A live process writes the run.
-        SkillgitError: No rule can be left out.
-        StoppedError: The user stopped it.
-        UsageError: The revision is not the newest version of a run.
     """
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
@@ -260,13 +251,6 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
 
     Returns:
         What the gate decided; for a dry run the plan.
-
-    Raises:
-        BudgetError: A cap was reached.
-        RunLockedError: A live process writes the run.
-        SkillgitError: The optimizer found nothing shorter that could be used.
-        StoppedError: The user stopped it.
-        UsageError: The revision is not the newest version of a run.
     """
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)

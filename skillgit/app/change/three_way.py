@@ -76,7 +76,6 @@ class Merge:
 
     Attributes:
         files: Path to what is in it: bytes, or pieces of text with conflicts between them.
-        executable: The paths whose executable bit is set.
     """
 
     ours: Skill

@@ -44,8 +44,6 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
 
     Raises:
         RevisionNotFoundError: The revision names nothing, or has no such path.
-        ConflictError: A file has changes that would be lost; nothing was written.
-        UsageError: There is no work tree, or a path lies outside of it.
     """
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)

@@ -46,11 +46,7 @@ _CLAUDE_HOME = "CLAUDE_CONFIG_DIR"
 
 
 def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope | None) -> Path:
-    """Return the folder of skills that ``to``, an agent's name or a folder, means.
-
-    Raises:
-        UsageError: There is none: no home, no work tree, a scope for a folder, or an agent's name is misspelt.
-    """
+    """Return the folder of skills that ``to``, an agent's name or a folder, means."""
     if to not in set(Agent):
         if scope is not None:
             raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=_NAMES)
@@ -140,11 +136,9 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
         agrees: Is asked whether something that someone changed by hand may be replaced.
 
     Raises:
-        ConflictError: The place cannot be written.
         DiffersError: Something is there that was changed by hand, and nobody agrees to replace it.
         RevisionNotFoundError: The revision names nothing.
         SkillError: It has no skill, or several.
-        UsageError: There is no such place.
     """
     with open_workspace(context) as workspace:
         skill = skill_named(workspace, request.revision)

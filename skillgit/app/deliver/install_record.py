@@ -141,7 +141,6 @@ def open_record(repo: Repo) -> Iterator[InstallRecord]:
     """Hold the record of installed skills; waits for whoever holds it now.
 
     Raises:
-        ConflictError: The repository cannot be written.
         HistoryError: The record cannot be read.
     """
     folder = repo.private_dir / _FOLDER

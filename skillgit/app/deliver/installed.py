@@ -70,7 +70,6 @@ class UninstallResult:
 
     Attributes:
         restored: What is there again; absent if nothing is.
-        changes: How that differs from what stood there.
     """
 
     skill: str
@@ -100,7 +99,6 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
     Raises:
         DiffersError: Someone changed it by hand since, and nobody agrees to replace it.
         NotFoundError: Nothing was installed there.
-        UsageError: It is not clear which place is meant.
     """
     with open_workspace(context) as workspace, open_record(workspace.repo) as record:
         if not request.dry_run:

@@ -47,11 +47,7 @@ _AROUND = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffExcerpt:
-    """A difference, as much of it as has room.
-
-    Attributes:
-        left_out: How many changed lines are left out.
-    """
+    """A difference, as much of it as has room."""
 
     files: tuple[FileDiff, ...] = ()
     left_out: int = 0
@@ -155,11 +151,7 @@ _CONFIG = "config.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetting:
-    """One setting of a run.
-
-    Attributes:
-        value: Its value as JSON; credentials are masked.
-    """
+    """One setting of a run."""
 
     key: str
     value: str
@@ -202,9 +194,7 @@ class VersionStanding:
     """One version on one split.
 
     Attributes:
-        hard: Mean hard score of the scored items.
         interval: The 95 % Wilson interval of the mean hard score.
-        soft: Mean soft score of the scored items.
         noted: Whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes.
     """
 

@@ -40,7 +40,6 @@ class Telling:
     Attributes:
         edits: The edits that took effect; none where the evidence is not here.
         left_out: The edits that were chosen and not applied; likewise.
-        findings: What analysts saw in its step; likewise.
     """
 
     event: Event
@@ -64,11 +63,7 @@ class EventStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """Events of one sort, oldest first.
-
-    Attributes:
-        left_out: How many older ones are left out.
-    """
+    """Events of one sort, oldest first."""
 
     told: tuple[EventStory, ...]
     left_out: int
@@ -76,11 +71,7 @@ class Events:
 
 
 def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Events:
-    """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full.
-
-    Args:
-        rows: The events of one run, oldest first.
-    """
+    """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full."""
     last_rows = rows[-LISTED:]
     newest = last_rows[-DETAILED:][::-1]
     with open_workspace(context) as workspace:

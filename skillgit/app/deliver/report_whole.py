@@ -57,7 +57,6 @@ class RunReport:
         text: The lines of the best version's ``SKILL.md`` with their origins; absent where it has none.
         item_map: Which item is solved by which version; absent where outcomes are not known here.
         skipped: Steps that ended without a candidate.
-        cost: What it cost by role and stage.
         settings: The settings that it recorded; none where they are not here.
     """
 

@@ -43,11 +43,7 @@ _HELPER = re.compile(r"[A-Za-z0-9-]+::")
 
 
 def check_address(url: str) -> None:
-    """Refuse an address that git would write into its configuration together with a credential.
-
-    Raises:
-        UsageError: It holds a password or a token, or names a program of git's that reaches it.
-    """
+    """Refuse an address that git would write into its configuration together with a credential."""
     if _HELPER.match(url):
         raise UsageError(
             f"the address '{shown_address(url)}' names a program instead of a host",

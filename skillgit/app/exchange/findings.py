@@ -121,11 +121,7 @@ class Allowed:
 
 
 def read_allowed(repo: Repo) -> Allowed:
-    """Return what the repository's files allow.
-
-    Raises:
-        ConfigError: One of them cannot be read.
-    """
+    """Return what the repository's files allow."""
     return Allowed(
         fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
         secrets=frozenset(_baseline(_content(repo, BASELINE))),

@@ -40,7 +40,6 @@ class Scan:
 
     Attributes:
         findings: What was found, that of older commits first; what is allowed is left out.
-        unchecked: Sentences: what could not be looked for.
     """
 
     commits: int
@@ -66,10 +65,8 @@ def scan(context: Context, word: str | None = None, *, evidence: bool = False) -
         evidence: Whether evidence and folded candidates are looked at too; only without a word.
 
     Raises:
-        ConfigError: A list of what is allowed cannot be read.
         HistoryError: A commit or a file is missing or damaged.
         RevisionNotFoundError: The word names nothing.
-        UsageError: The word is no range.
     """
     with open_workspace(context) as workspace:
         if word is None:
@@ -87,7 +84,6 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
         bases: Ids of what the other side has; those that are not in this repository are passed over.
 
     Raises:
-        ConfigError: A list of what is allowed cannot be read.
         HistoryError: A commit or a file is missing or damaged.
     """
     tips = list(dict.fromkeys(tips))
@@ -107,11 +103,7 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
 
 
 def check(result: Scan) -> None:
-    """Refuse to publish what must not leave.
-
-    Raises:
-        SkillgitError: There is something that stops a push.
-    """
+    """Refuse to publish what must not leave."""
     if not result.stops:
         return
     first, more = result.stops[0], len(result.stops) - 1

@@ -61,7 +61,6 @@ def fetch(
 
     Raises:
         NotFoundError: There is no such remote.
-        RemoteError: It could not be reached, or refused.
     """
     with open_workspace(context) as workspace:
         repo = workspace.repo
@@ -100,7 +99,6 @@ class Pulled:
 
     Attributes:
         url: Its address, without credentials.
-        dry_run: Whether nothing of this repository's own moved.
         main: What happened to main; absent if the remote has none.
         notes: Whether there are new notes, or would be.
         heads: Run to its newest version here, for runs that diverged.
@@ -137,9 +135,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
     """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
 
     Raises:
-        ConflictError: Git cannot merge the notes.
         NotFoundError: There is no such remote.
-        RemoteError: It could not be reached, or refused.
     """
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
@@ -215,10 +211,6 @@ def clone(
 
     Its runs become runs of the copy. Their recorded configurations are a stranger's words and are never acted on. If
     anything fails, nothing of the copy is left.
-
-    Raises:
-        RemoteError: It could not be reached, or refused, or its files cannot be checked out here.
-        UsageError: The address holds a credential, or the folder is there and not empty.
     """
     check_address(url)
     listener = listener or Listener()
@@ -250,11 +242,7 @@ def _remove(folder: Path, *, itself: bool) -> None:
 
 
 def folder_of(url: str) -> str:
-    """Return the folder that git would clone ``url`` into.
-
-    Raises:
-        UsageError: It names none.
-    """
+    """Return the folder that git would clone ``url`` into."""
     path = re.sub(r"^[a-z][a-z0-9+.-]*://[^/]*", "", url)
     name = re.sub(r"(?:/\.git|\.git)?/*$", "", path.rstrip("/")).replace(":", "/").rpartition("/")[2]
     if not name or name in {".", ".."}:

@@ -112,10 +112,7 @@ def push(context: Context, request: PushRequest, listener: Listener | None = Non
 
     Raises:
         NotFoundError: There is no such remote.
-        RemoteError: It could not be reached, or refused before any ref was looked at.
         RevisionNotFoundError: There is no such run, or nothing to push.
-        SkillgitError: It would publish what must not leave; the error's result is the scan.
-        UsageError: A run that was named is not this repository's own.
     """
     with open_workspace(context) as workspace:
         return _Push(context, workspace, request, listener or Listener()).carry_out()

@@ -59,11 +59,7 @@ def creatable(context: Context, remote: str | None) -> Creatable | None:
 
 
 def create(context: Context, repository: Creatable) -> None:
-    """Create ``repository``, private, with GitHub's command line program.
-
-    Raises:
-        RemoteError: It could not be created.
-    """
+    """Create ``repository``, private, with GitHub's command line program."""
     create_repository(repository.name, context.directory, context.environ)
 
 
@@ -104,11 +100,7 @@ class RunThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteShown:
-    """A remote, looked into.
-
-    Attributes:
-        runs: Its runs, and those of this repository.
-    """
+    """A remote, looked into."""
 
     remote: RemoteRow
     branches: int
@@ -122,12 +114,7 @@ def remotes(context: Context) -> tuple[RemoteRow, ...]:
 
 
 def add(context: Context, name: str, url: str) -> RemoteRow:
-    """Name another repository.
-
-    Raises:
-        ConflictError: The name is taken.
-        UsageError: It cannot be a name, or the address holds a credential.
-    """
+    """Name another repository."""
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.add_remote(repo, name, url)
@@ -139,7 +126,6 @@ def set_url(context: Context, name: str, url: str) -> RemoteRow:
 
     Raises:
         NotFoundError: There is no such remote.
-        UsageError: The address holds a credential.
     """
     check_address(url)
     repo = Repo.discover(context.directory)
@@ -161,7 +147,6 @@ def show(context: Context, name: str | None, listener: Listener | None = None) -
 
     Raises:
         NotFoundError: There is no such remote.
-        RemoteError: It could not be reached, or refused.
     """
     repo = Repo.discover(context.directory)
     remote = stored.find_remote(repo, name)

@@ -54,11 +54,7 @@ Entries = dict[str, FolderEntry]
 
 
 def read_entries(path: Path) -> Entries:
-    """Return everything at ``path``, nothing if nothing is there; links are not followed.
-
-    Raises:
-        ConflictError: It holds something that is no file, link or folder, or cannot be read.
-    """
+    """Return everything at ``path``, nothing if nothing is there; links are not followed."""
     try:
         return dict(sorted(_walk(path, "")))
     except OSError as error:

@@ -80,9 +80,6 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
 
     Args:
         follow: Whether it is written through where it is a link itself; else what is written takes its place.
-
-    Raises:
-        UsageError: It lies in a work tree by its name, and elsewhere, or in git's own folder, in fact.
     """
     target = Path(normpath(path))
     top = _work_tree(target)
@@ -149,9 +146,6 @@ def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path]
     Args:
         write: Makes the new content at the path that it is given, which lies beside ``path``.
         on_displaced: Gets the path of what stood there before it is removed; not called if nothing did.
-
-    Raises:
-        ConflictError: The folder around ``path`` cannot be written.
     """
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,11 +158,7 @@ def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path]
 
 
 def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) -> None:
-    """Free ``path`` at once of what is there; ``on_displaced`` gets the path of that before it is removed.
-
-    Raises:
-        ConflictError: The folder around ``path`` cannot be written.
-    """
+    """Free ``path`` at once of what is there; ``on_displaced`` gets the path of that before it is removed."""
     with _told(path), _holder(path) as holder:
         discard = holder / _GONE
         with _movable(path):
@@ -178,11 +168,7 @@ def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) ->
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Write ``file`` at once, and have it on the disk.
-
-    Raises:
-        ConflictError: The folder around ``file`` cannot be written.
-    """
+    """Write ``file`` at once, and have it on the disk."""
     with _told(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with _holder(file) as holder:

@@ -31,7 +31,6 @@ class FormatRule:
 
     Attributes:
         name: Its name, which never changes.
-        mend: What to do where it is broken.
     """
 
     name: str

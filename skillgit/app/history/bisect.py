@@ -50,9 +50,6 @@ def search(
 
     Returns:
         The versions that were rolled out, and what that cost; for a dry run the plan.
-
-    Raises:
-        UsageError: It cannot be measured as the run was: other items, another environment or another target.
     """
     run = line[0][0].run
     config = find_config(context, workspace, [run], config=request.config, overrides=request.overrides)
@@ -93,11 +90,7 @@ def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, 
 
 
 def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
-    """Refuse to measure what cannot be put beside the outcomes of ``run``.
-
-    Raises:
-        UsageError: Items, environment, models or their parameters are others.
-    """
+    """Refuse to measure what cannot be put beside the outcomes of ``run``."""
     if differing := differences(workspace, run, setup):
         raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
 
@@ -180,7 +173,6 @@ class Bisected:
     """What was found.
 
     Attributes:
-        first: The oldest version that was looked at.
         flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.
         older: The item under the older version of the flip, or under the oldest one without a flip.
         newer: The item under the newer version of the flip, or under the newest one without a flip.
@@ -221,7 +213,6 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
     Raises:
         NotFoundError: There is no such item, or an end was not measured on it.
         RevisionNotFoundError: There is no such run or version.
-        UsageError: The ends are no two versions of one run, or cannot be measured as the run was.
     """
     with open_workspace(context) as workspace:
         run, ends = _ends(workspace, request)

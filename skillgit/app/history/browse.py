@@ -89,7 +89,6 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     Args:
         offset: How many of the newest ones to leave out.
         limit: How many to return at most.
-        commit: An event whose place is wanted, too.
     """
     with _opened(context) as workspace:
         index = workspace.index

@@ -27,13 +27,10 @@ class CostRow:
         model: The model that was asked, as ``backend/model``.
         version: The version that all since the version before it led to; absent for what came after the last version.
         step: The step; 0 for the start of a run.
-        kind: The event, by its name in trailers.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         tokens_in: Tokens sent, cached ones included.
         tokens_out: Tokens received, reasoning included.
         cached: Tokens sent that came from the provider's cache.
-        cache_written: Tokens sent that were written to it.
-        reasoning: Tokens received that were spent on reasoning.
         usd: US dollars of the other calls; absent if there are none.
         seconds: Of events, versions and runs the wall time; of roles, stages and models the time that calls took.
         share: The share of the whole, between 0 and 1.

@@ -66,7 +66,6 @@ class ItemStory:
     """One item and all that was tried on it.
 
     Attributes:
-        task_type: The group that it is reported under.
         question: What the target was asked first, in full; empty if the evidence is not here.
         first: The first version that is known to have solved it; empty if none is.
         flips: The versions at which it changed between solved and not solved; ``v3..v7`` where it is not known which.

@@ -64,7 +64,6 @@ class ItemLine:
     """One item over the versions.
 
     Attributes:
-        task_type: The group that it is reported under.
         first: The first version that is known to have solved it; empty if none is.
         flips: How often it changed between solved and not solved from one known outcome to the next.
         measured: How many versions have a score of their own on it that is known here.
@@ -108,7 +107,6 @@ class ItemsRequest:
     """Which items to list.
 
     Attributes:
-        rejected: Whether to list rejected candidates as well.
         flaky: Only items whose outcome is noisy.
         task_type: Only items of this task type; all without it.
     """

@@ -74,7 +74,6 @@ class End:
 
     Attributes:
         outcome: The run's outcome, that of a process that left it unfinished, or ``failed``.
-        hint: What helps, or what to type now.
     """
 
     outcome: str
@@ -96,9 +95,7 @@ class Snapshot:
         total: Items or calls of the stage in all; 0 if that is not known.
         stages: The stages of the step so far, in their order.
         score: The current version's score; None before the baseline.
-        spent: What the run has cost so far.
         rolled: Items that were rolled out in the stage that ``failing`` is about.
-        remarks: What was worth telling, the newest last.
         beginning: Where the first step of this process began; None before it.
         end: How the process ended; None while it works.
     """
@@ -250,7 +247,6 @@ def stop_after_step(context: Context, run: str) -> int:
 
     Raises:
         NotFoundError: Nobody trains the run.
-        ConflictError: The repository cannot be written.
     """
     repo = Repo.discover(context.directory)
     pid = _trainer(repo, run)

@@ -36,7 +36,6 @@ class LogRequest:
         events: Kinds of events; none for all.
         grep: Only events whose title, reasons or text hold words that begin with each of these.
         since: Only events of this time or later, as git or RFC 3339 writes times.
-        until: Only events of this time or earlier.
         items: Only events that fixed or broke one of these items; none for all.
         graph: Whether to say how the events hang together, and to keep those of a run together.
     """
@@ -81,7 +80,6 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
     Raises:
         NotFoundError: No event measured an item.
         RevisionNotFoundError: There is no such run or revision.
-        UsageError: There is no such kind of event, or a range or a time is none.
     """
     request = request or LogRequest()
     check_wanted(request)
@@ -165,11 +163,7 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
 
 
 def check_wanted(request: LogRequest) -> None:
-    """Refuse what cannot be meant.
-
-    Raises:
-        UsageError: There is no such kind of event, or all runs and a range are asked for at once.
-    """
+    """Refuse what cannot be meant."""
     unknown = sorted(request.events - frozenset(EventKind))
     if unknown:
         raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")

@@ -56,11 +56,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """One version, or one candidate that was measured later.
-
-    Attributes:
-        cells: One for each model that measured it.
-    """
+    """One version, or one candidate that was measured later."""
 
     row: LogRow
     cells: tuple[MatrixCell, ...]
@@ -87,7 +83,6 @@ def matrix(context: Context, run: str | None, split: str) -> Matrix:
     A number that can be compared with those of the run is before a newer one that cannot.
 
     Raises:
-        DataError: There is no such split.
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:

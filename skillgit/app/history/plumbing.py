@@ -42,7 +42,6 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     Raises:
         HistoryError: A commit cannot be read.
         RevisionNotFoundError: There is no such run or revision.
-        UsageError: The words make no range of one run.
     """
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
@@ -162,12 +161,8 @@ class NamedCommit(NamedTuple):
 def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
 
-    Args:
-        short: Whether to shorten ids as git does.
-
     Raises:
         RevisionNotFoundError: A word names nothing.
-        UsageError: A word is no range of one run.
     """
     with open_workspace(context) as workspace:
         named_commits = tuple(named_commit for word in words for named_commit in _named(workspace, word))
@@ -198,10 +193,6 @@ def _shortened(repo: Repo, commit: str) -> str:
 
 @contextmanager
 def sql(context: Context, query: str) -> Iterator[QueryResult]:
-    """Run ``query`` on the index; its rows can be read as long as the block lasts.
-
-    Raises:
-        UsageError: It is no query, it asks for something that is not there, or it would change something.
-    """
+    """Run ``query`` on the index; its rows can be read as long as the block lasts."""
     with open_workspace(context) as workspace, ask(workspace.index, query) as answer:
         yield answer

@@ -39,8 +39,6 @@ class Shown:
         left_out: The edits that were chosen and not applied; empty where the evidence is not here.
         evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
         test_evaluations: How many of these looked at the test split.
-        feedback: What people noted on it, oldest first.
-        gauge: What the gate of its run compares.
     """
 
     row: LogRow
@@ -109,7 +107,6 @@ class EventDetail:
         shown: The event, as ``skillgit show`` tells it.
         files: What it changed in the skill, as data.
         edits: The edits that took effect; empty where the evidence is not here.
-        findings: What analysts saw in its step; likewise.
         attempts: What the target made of the items that they point at; likewise.
     """
 

@@ -48,13 +48,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why a run gets nowhere.
-
-    Attributes:
-        cause: What the refused steps have in common.
-        steps: How many there are in a row.
-        sentence: What it means, and what to try.
-    """
+    """Why a run gets nowhere."""
 
     cause: Cause
     steps: int

@@ -30,7 +30,6 @@ class NotedOutcomes:
     """What one line tells of single items.
 
     Attributes:
-        split: The split that the items belong to.
         environment: Digest of the environment.
         outcomes: Item to its outcome.
         item_set: Digest of the items of the evaluation; empty in a line without scores.
@@ -119,8 +118,6 @@ class KnownEvaluation:
     Attributes:
         source: ``note`` if ``skillgit eval`` measured it, ``run-finished`` if its run did at the end.
         item_set: Digest of the items.
-        hard: Mean hard score of the scored items.
-        soft: Mean soft score of the scored items.
         target: The model that worked on the items; empty where the run's is meant.
         environment: Digest of the environment; empty where the run's is meant.
         judge: The model that scored; empty where none was asked, and where the note does not tell.

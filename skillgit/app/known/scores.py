@@ -49,7 +49,6 @@ class SkillComparison:
     """Two skills on the same items of a split, item by item.
 
     Attributes:
-        n: Items that have a score under both.
         delta: Mean difference of their scores; None without such items.
         interval: Its 95 % paired bootstrap interval.
         fixed: Items that score higher than under the other.

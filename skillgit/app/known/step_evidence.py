@@ -58,7 +58,6 @@ class TrainAttempt:
     """What the target made of one train item.
 
     Attributes:
-        task_type: The group that it is reported under.
         question: The end of what the target was asked; empty if that was not kept.
         feedback: What the scorer said about it, the accepted answers included where it names them.
         hard: The strict score; absent if the item failed to evaluate.

@@ -47,8 +47,6 @@ class EvalRequest:
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
         split: ``train``, ``selection``, ``test`` or ``all``.
-        note: Whether to leave notes on the commits.
-        dry_run: Whether to plan it and measure nothing.
     """
 
     revisions: tuple[str, ...]
@@ -99,8 +97,6 @@ class Evaluated:
     """Several skills side by side.
 
     Attributes:
-        config: The configuration that they were measured by.
-        target: The model that worked on the items.
         arms: The skills; those that were asked for first.
         comparisons: Every skill that was asked for against every other named for it, split by split.
         cost: What it cost; what was measured before cost nothing.
@@ -129,11 +125,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         The scores; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
-        ProviderFailureError: A provider failed systematically.
         RevisionNotFoundError: A revision names nothing.
-        StoppedError: The user stopped it.
-        UsageError: It is not clear by which configuration to measure.
     """
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")

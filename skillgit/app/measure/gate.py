@@ -61,9 +61,6 @@ class GateRequest:
         configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
         overrides: ``section.key=value`` for all of them; later ones win.
         rule: The name of the policy that the gate compares by; None as the configuration says.
-        note: Whether to leave notes on the commits.
-        caps: What it may cost, all skills together.
-        dry_run: Whether to plan it and measure nothing.
     """
 
     base: str
@@ -92,11 +89,8 @@ def gate(
         The verdicts; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
-        ProviderFailureError: A provider failed systematically.
         RevisionNotFoundError: A revision names nothing.
         SkillError: The head holds a skill that is not valid.
-        UsageError: A configuration is not here, not to be trusted, or it is not clear which skill it is for.
     """
     with open_workspace(context) as workspace:
         base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
@@ -152,11 +146,7 @@ def _plan(request: GateRequest, plans: Sequence[Plan]) -> Plan:
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
-    """Return skill folder to the configuration that is named for it.
-
-    Raises:
-        UsageError: One names no skill, and there are several that it may be for.
-    """
+    """Return skill folder to the configuration that is named for it."""
     configs_by_skill = {
         f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))
     }

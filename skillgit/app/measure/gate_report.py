@@ -167,8 +167,6 @@ class Compared:
         n: Items that have a score on both sides.
         delta: Mean difference of their scores; absent without such items.
         interval: Its 95 % paired bootstrap interval.
-        fixed: Items that score higher at the head.
-        stable_pass: Items that are solved on both sides.
         stable_fail: Items with the same score that are not solved.
         missing: Items without a score on one side.
     """
@@ -191,7 +189,6 @@ class SkillReport:
     Attributes:
         reason: Why, in one sentence; empty where the numbers say it.
         config: The configuration that it was measured by; empty if there is none.
-        target: The model that worked on the items.
         compared: The comparison; absent where there is none.
         warnings: What else to know of the numbers, one sentence each.
         exit_code: What the process would exit with if it were the only one.

@@ -46,8 +46,6 @@ class RetestRequest:
         model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
-        note: Whether to leave notes on the commits.
-        dry_run: Whether to plan it and measure nothing.
     """
 
     revisions: tuple[str, ...]
@@ -79,7 +77,6 @@ class RetestRow:
         version: Its version; absent for what is no version.
         score: The mean of that under the metric; absent if no item has a score.
         own: What the run recorded for it under its own target; absent if that is not here.
-        own_score: The mean of that under the metric.
         comparison: The new outcomes against those, item by item; absent without them, and where items or environment
             are others.
         p: Two-sided p-value of the paired test: the chance of so uneven changes if each were a coin flip; absent where
@@ -132,9 +129,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
         What was found; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         RevisionNotFoundError: A revision names nothing.
-        UsageError: It is not clear by which configuration to measure, or there is no such backend.
     """
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
@@ -156,11 +151,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
 
 
 def model_overrides(model: str | None) -> tuple[str, ...]:
-    """Return the settings that make ``model`` the target; what is before its first slash may be a backend.
-
-    Raises:
-        UsageError: It is empty.
-    """
+    """Return the settings that make ``model`` the target; what is before its first slash may be a backend."""
     if model is None:
         return ()
     backend, slash, name = model.partition("/")

@@ -80,7 +80,6 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
 
     Raises:
         RevisionNotFoundError: One of them names nothing.
-        UsageError: There is nothing to measure.
     """
     if not revisions:
         raise UsageError("name a version to measure", hint="skillgit eval best")

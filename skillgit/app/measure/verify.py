@@ -44,12 +44,10 @@ class VerifyRequest:
     """What the user asks for.
 
     Attributes:
-        revision: The version whose score is in question.
         sample: How many items to draw; all, if there are no more.
         config: A configuration; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave a note on the commit.
-        dry_run: Whether to plan it and measure nothing.
     """
 
     revision: str
@@ -79,7 +77,6 @@ class Verified:
     """What came of it.
 
     Attributes:
-        claim: What its history says that it scored.
         test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
         cost: What it cost; absent if nothing was measured.
     """
@@ -104,10 +101,8 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
         What came of it; for a dry run the plan.
 
     Raises:
-        BudgetError: A cap was reached.
         NotFoundError: Nothing is claimed of the revision on that split.
         RevisionNotFoundError: The revision names nothing, or no event of a run.
-        UsageError: It is not clear by which configuration to measure.
     """
     with open_workspace(context) as workspace:
         row, split = event_in(workspace, request.revision), Split.parse(request.split)

@@ -36,9 +36,6 @@ class Context:
         """Return the context of this process.
 
         ``SKILLGIT_CLOCK`` (an RFC 3339 time) stops the clock, so that equal runs give equal commit ids.
-
-        Raises:
-            UsageError: ``directory`` is not a folder, or ``SKILLGIT_CLOCK`` is not a time.
         """
         where = (directory or Path()).resolve()
         if not where.is_dir():

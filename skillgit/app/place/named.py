@@ -21,7 +21,6 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
 
     Raises:
         RevisionNotFoundError: It names nothing, or no event of a run.
-        UsageError: It names an event that made no version.
     """
     row = event_in(workspace, text)
     if row.version is None:
@@ -37,7 +36,6 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
 
     Raises:
         RevisionNotFoundError: It names nothing, or there is no such run.
-        UsageError: It names something else than a version of that run.
     """
     if run is None:
         return version_in(workspace, text)

@@ -53,7 +53,6 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
 
     Raises:
         RevisionNotFoundError: A word names nothing, or no event of a run.
-        UsageError: The words make no range of one run.
     """
     if not words:
         return Span(run=default_run(workspace) or "")
@@ -75,11 +74,7 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return both ends of a range ``A..B``, empty where left out; None if ``text`` is no range.
-
-    Raises:
-        UsageError: It has three dots.
-    """
+    """Return both ends of a range ``A..B``, empty where left out; None if ``text`` is no range."""
     if "..." in text:
         raise UsageError(f"'{text}' has three dots, which mean nothing on a line of versions", hint="write two: v3..v7")
     begin, dots, end = text.partition("..")

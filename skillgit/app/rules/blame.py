@@ -46,9 +46,7 @@ class BlameRow:
         epoch: The epoch; absent for what is no event.
         source: What it rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
         support: How many trajectories its edit rests on; absent where that is not known.
-        items: The train items that moved its edit.
         fixed: Selection items that its version solves better than the version's base.
-        broken: Selection items that its version solves worse.
         delta: How much its version scores above what it was compared with.
         restored: The version that restored it; absent if it always stayed.
     """
@@ -82,7 +80,6 @@ class Blame:
     Attributes:
         run: The run that the revision belongs to; for a commit that belongs to none, the default run, if there is one.
         version: The version of the revision; absent if it is none.
-        path: The file, as the repository calls it.
         absent: Whether evidence that some columns are made of is not here, as in a clone.
     """
 
@@ -119,7 +116,6 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
     Raises:
         RevisionNotFoundError: The revision names nothing.
         NotFoundError: It holds no such file.
-        UsageError: The file has fewer lines.
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)

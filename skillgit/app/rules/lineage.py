@@ -158,7 +158,6 @@ class RuleHistory:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
 
         Args:
-            path: The file, as the repository calls it.
             is_document: Whether it is a skill's ``SKILL.md``; its name tells if this is not said.
         """
         key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)

@@ -124,9 +124,7 @@ class Credit:
             told, what the event is; empty if nothing tells.
         support: How many trajectories its edit rests on; absent where that is not known.
         edit: The place of its edit among those of its event, from 0; absent where that is not known.
-        items: The train items that moved its edit.
         fixed: Selection items that its version solves better than the version's base.
-        broken: Selection items that its version solves worse.
     """
 
     source: str

@@ -53,11 +53,7 @@ class Hit:
 
 
 def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: str, line: int) -> Hit:
-    """Return the rule that stands on a line; a line that belongs to none stands for itself.
-
-    Raises:
-        UsageError: The file has no such line, or the line is blank.
-    """
+    """Return the rule that stands on a line; a line that belongs to none stands for itself."""
     rule = history.text(commit, path).at(line)
     if rule is None:
         content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""

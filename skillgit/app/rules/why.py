@@ -46,7 +46,6 @@ class SimilarCandidate:
     """A rejected candidate that added something like the rule.
 
     Attributes:
-        text: The line that is like the rule.
         likeness: How much of their words is common, from 0 to 1.
     """
 
@@ -94,7 +93,6 @@ class Story:
         failures: The train items whose rollouts moved it, the first of them.
         tried: Rejected candidates that added something like it, oldest first.
         earlier: The wordings that it had before, newest first.
-        later: What happened to it since, oldest first.
         worth: What notes say about the skill without it, on newer versions last.
         absent: Whether the evidence of the event is not here, as in a clone.
     """
@@ -136,7 +134,6 @@ def why(context: Context, query: str, revision: str = "", path: str = "") -> Sto
     Raises:
         RevisionNotFoundError: The revision names nothing.
         NotFoundError: There is no such file, or no rule has such words.
-        UsageError: There is no such line, or it is blank.
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)
@@ -157,11 +154,7 @@ class Stories:
         self._added: dict[str, AddedLines] = {}
 
     def at_line(self, path: str, line: int) -> Story:
-        """Return the story of the rule on a line of the file ``path``, as the repository calls it.
-
-        Raises:
-            UsageError: There is no such line, or it is blank.
-        """
+        """Return the story of the rule on a line of the file ``path``, as the repository calls it."""
         hit = rule_at_line(self._workspace, self._history, self._place.found.commit, path, line)
         return self._story(str(line), (hit,))
 

@@ -45,12 +45,7 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing that two measurements differ in besides the text.
-
-    Attributes:
-        a: What it is on the first side.
-        b: What it is on the second side.
-    """
+    """One thing that two measurements differ in besides the text."""
 
     aspect: Aspect
     a: str

@@ -44,7 +44,6 @@ class EvalProgress:
 
     Attributes:
         before: Items of all skills and splits that were done before it.
-        spent: What the evaluation has cost so far.
     """
 
     name: str
@@ -107,13 +106,7 @@ class SampleMeasuring:
         return replace(cost, seconds=round(cost.seconds, 1))
 
     async def measure(self, sample: Sample) -> Evaluation:
-        """Roll out the items of ``sample`` and score them.
-
-        Raises:
-            BudgetError: A cap was reached.
-            ProviderFailureError: A provider failed systematically.
-            StoppedError: The user stopped it.
-        """
+        """Roll out the items of ``sample`` and score them."""
         session, split, total = self.session, sample.split, len(sample.items)
         session.monitor.report = telling(
             self._watcher, sample.name, split, total, before=self._done, every=lambda: self.every
@@ -176,13 +169,7 @@ def measuring(
     watcher: EvalWatcher,
     work: Callable[[SampleMeasuring], Coroutine[object, object, T]],
 ) -> T:
-    """Let ``work`` measure, with the ledger open, and return what it returns.
-
-    Raises:
-        BudgetError: A cap was reached.
-        ProviderFailureError: A provider failed systematically.
-        StoppedError: The user stopped it.
-    """
+    """Let ``work`` measure, with the ledger open, and return what it returns."""
     for note in setup.config.notes:
         watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
@@ -200,9 +187,6 @@ def open_session(
         setup: The configuration, its items and the ways to its models.
         run: The run that it is done for; empty for none.
         dry_run: Whether it is planned only: nothing is recorded, and no cap is checked.
-
-    Raises:
-        ConfigError: There is a cap in dollars, but the price of a model is not known.
     """
     path = workspace.repo.private_dir / "ledger.db"
     with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
@@ -234,13 +218,7 @@ def carry_out(
     Args:
         setup: The configuration and the ways to its models.
         session: What the work is done with; its connections are closed at the end.
-        scope: The name of what is in progress.
         on_stop: What to say where the user stopped it.
-
-    Raises:
-        BudgetError: A cap was reached.
-        ProviderFailureError: A provider failed systematically.
-        StoppedError: The user stopped it.
     """
     calls = session.calls
     calls.enter(scope, Cost())

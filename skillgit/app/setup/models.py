@@ -37,7 +37,6 @@ def find_routes(config: ResolvedConfig, roles: Iterable[str]) -> dict[str, Route
     """Return the ways to the models of ``roles``; no role shares its backend with another one.
 
     Raises:
-        ConfigError: A setting of a backend is wrong.
         NotFoundError: There is no such backend.
     """
     return {role: _route(config, role) for role in roles}
@@ -148,11 +147,7 @@ class PromptRoom:
 
 
 async def look(route: Route) -> Probe | None:
-    """Return what a backend finds without a call; None if it cannot look.
-
-    Raises:
-        BackendError: The model cannot be called: no key, no login, no program.
-    """
+    """Return what a backend finds without a call; None if it cannot look."""
     if not isinstance(route.backend, Probes):
         return None
     probe = await route.backend.probe()
@@ -198,11 +193,6 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
 
     Args:
         setup: The configuration and the ways to its models.
-        remark: Is told what may become a problem.
-
-    Raises:
-        BackendError: A key, a login or a program is missing, or a model does not answer.
-        ConfigError: The longest prompt cannot fit into a model's context.
     """
     roles, limit = asked_roles(setup), len(setup.routes)
     if not roles:
@@ -226,11 +216,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
-    """Let the models of ``roles`` answer once, all at the same time.
-
-    Raises:
-        BackendError: One does not.
-    """
+    """Let the models of ``roles`` answer once, all at the same time."""
     remote = asked_roles(setup)
     questions = [role for role in roles if role in remote]
     await ordered(

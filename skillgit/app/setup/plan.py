@@ -32,7 +32,6 @@ class PlanRow:
     Attributes:
         role: ``target``, ``judge`` or ``optimizer``.
         model: The model that is asked, as ``backend/model``.
-        bound: How that number is to be read.
         tokens_in: Prompt tokens, estimated at four characters each.
         usd: US dollars; absent if the model's price is not known.
         seconds: Wall time, from how long the model's calls took before; absent if that is not known.
@@ -54,11 +53,8 @@ class PlanTotal:
     """The sum of the stages, as far as it is known.
 
     Attributes:
-        bound: How that number is to be read.
         usd: US dollars of the stages whose price is known; absent if there are none.
-        unpriced: The models whose price is not known.
         seconds: Wall time of the stages whose pace is known; absent if there are none.
-        untimed: The models whose pace is not known.
     """
 
     calls: int

@@ -25,7 +25,6 @@ class PluginEntry(Generic[Info]):
     """An installed plug-in.
 
     Attributes:
-        reference: The object that the entry point names.
         info: What it says of itself; absent if it was not loaded.
         error: Why it cannot be loaded; empty if it can, or was not tried.
     """
@@ -65,7 +64,6 @@ def environment(context: Context, name: str) -> EnvironmentEntry:
 
     Raises:
         NotFoundError: There is none of that name.
-        UsageError: It cannot be loaded.
     """
     info = registry.load_environment(name, context.directory).info
     return EnvironmentEntry(name=name, reference=_reference(registry.ENVIRONMENTS, name), info=info, error="")
@@ -76,7 +74,6 @@ def backend(context: Context, name: str) -> BackendEntry:
 
     Raises:
         NotFoundError: There is none of that name.
-        UsageError: It cannot be loaded.
     """
     info = registry.load_backend(name, context.directory).info
     return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:
-    """Return the door to the models of ``setup``; ``ask_again`` asks once more what is never answered.
-
-    Raises:
-        ConfigError: There is a cap in dollars, but the price of a model is not known.
-    """
+    """Return the door to the models of ``setup``; ``ask_again`` asks once more what is never answered."""
     settings = setup.config.values.calls
     return Calls(
         routes=setup.routes,

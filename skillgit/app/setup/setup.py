@@ -112,8 +112,6 @@ def set_up(config: ResolvedConfig) -> Setup:
     """Load the environment, its items and the backends that ``config`` names.
 
     Raises:
-        ConfigError: The number of train items is not the one that the configuration promises.
-        DataError: The items cannot be used.
         NotFoundError: There is no such environment or backend.
     """
     plugin = find_environment(config.values.env.name, config.root)
@@ -136,11 +134,7 @@ def set_up(config: ResolvedConfig) -> Setup:
 
 
 def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
-    """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over.
-
-    Raises:
-        ConfigError: The file cannot be read, or names an item that is not in the selection split.
-    """
+    """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over."""
     if gate.no_regression is not NoRegression.PINNED:
         return frozenset()
     try:
@@ -163,12 +157,7 @@ _HINT = "name one with --config CONFIG"
 def find_config(
     context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
 ) -> ResolvedConfig:
-    """Return the configuration to measure by: ``config`` if it is named, else that of the first of ``runs``.
-
-    Raises:
-        ConfigError: It is not valid.
-        UsageError: No run tells, or its configuration is not here or not to be trusted.
-    """
+    """Return the configuration to measure by: ``config`` if it is named, else that of the first of ``runs``."""
     if config is not None:
         return load_config(context, config, overrides)
     if not runs:
@@ -231,11 +220,7 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
 
 
 def _settings(workspace: Workspace, run: str) -> RecordedSettings:
-    """Return what may be acted on of the configuration that ``run`` recorded.
-
-    Raises:
-        UsageError: It is not here.
-    """
+    """Return what may be acted on of the configuration that ``run`` recorded."""
     row = queries.row_of_version(workspace.index, run, 0)
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
     files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}

@@ -152,7 +152,6 @@ class DataFinding:
 
     Attributes:
         kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
-        sentence: What is wrong, with file and item.
         items: The ids that it is about, all of them; empty if the sentence names the place in a file.
     """
 
@@ -168,7 +167,6 @@ class SplitSummary:
     """What a split amounts to.
 
     Attributes:
-        used: How many of them a run takes.
         types: Task type to its number of items, the most frequent first.
         digest: Identifies its items, as on screens of runs that take all of them.
         step: What one item adds to a mean score.
@@ -204,7 +202,6 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -
     """Return what is wrong with the items of a configuration; no model is asked.
 
     Raises:
-        ConfigError: The configuration is not valid.
         NotFoundError: There is no such environment.
         SkillError: The seed skill is not valid.
     """

@@ -59,8 +59,6 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
 
     Raises:
         NotFoundError: The repository, the revision or files of such names do not exist, or are not for everybody.
-        ServiceError: The hub cannot be reached.
-        UsageError: The extra is not installed.
     """
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
         raise UsageError(
@@ -108,11 +106,7 @@ def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -
 
 
 def _largest(source: PublicSource, files: Sequence[RepoSibling]) -> int:
-    """Return the bytes of the largest file with rows as the hub declares it; the limit where it declares none.
-
-    Raises:
-        DataError: All of them together are beyond the limit.
-    """
+    """Return the bytes of the largest file with rows as the hub declares it; the limit where it declares none."""
     sizes = [file.size for file in files if any(fnmatch(file.rfilename, pattern) for pattern in source.files)]
     if sum(size or 0 for size in sizes) > _MOST_BYTES:
         raise _too_large(source.place)
@@ -138,11 +132,7 @@ def _too_large(size: object) -> DataError:
 
 
 def rows(snapshot: DataSnapshot) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other.
-
-    Raises:
-        DataError: A file is broken.
-    """
+    """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other."""
     for path in snapshot.files:
         if path.suffix == PARQUET:
             yield from _parquet(path)
@@ -225,9 +215,6 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
     Args:
         rows: Rows with an ``id``; they are read once, as they come.
         splits: Id to the split that it belongs to; rows with other ids are left out. None writes all rows to one file.
-
-    Raises:
-        DataError: Two rows with one id have different content.
     """
     names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
     contents: dict[str, str] = {}
@@ -263,7 +250,6 @@ class FetchedData:
     """What was written.
 
     Attributes:
-        revision: The commit that the rows are of.
         repeated: How many rows were left out because they stood there already.
         options: What names the data in a configuration, as ``section.key=value``.
     """
@@ -295,11 +281,7 @@ def fetch(
         ids: A manifest; only its items are written, divided as it says.
 
     Raises:
-        ConflictError: The folder is there already.
-        DataError: Rows cannot be used, or ids of the manifest are not among them.
         NotFoundError: The environment's data are not on a hub.
-        ServiceError: The hub cannot be reached.
-        UsageError: The extra ``data`` is not installed, or the folder cannot be written.
     """
     info = load_environment(name, context.directory).info
     source = _fetchable(info)

@@ -26,20 +26,12 @@ class ReadsTasks(Protocol):
     """An environment that reads tasks from rows."""
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
-        """Return the item that ``row`` of the file ``path`` stands for, be it a draft or not.
-
-        Raises:
-            DataError: It is no task; the message begins with ``where``.
-        """
+        """Return the item that ``row`` of the file ``path`` stands for, be it a draft or not."""
         ...
 
 
 def reader_of_tasks(context: Context) -> ReadsTasks:
-    """Return the environment ``tasks``.
-
-    Raises:
-        UsageError: What is installed under this name reads no tasks.
-    """
+    """Return the environment ``tasks``."""
     plugin = load_environment(ENVIRONMENT, context.directory)
     environment = plugin({option.name: option.default for option in plugin.info.options}, context.directory)
     if not isinstance(environment, ReadsTasks):
@@ -76,11 +68,7 @@ class TaskFile:
             )
 
     def read(self, reader: ReadsTasks) -> list[TaskEntry]:
-        """Return the tasks in the file; none if there is no file yet.
-
-        Raises:
-            DataError: A line is no task.
-        """
+        """Return the tasks in the file; none if there is no file yet."""
         if not self.path.exists():
             return []
         rows = read_rows(self.path)
@@ -91,21 +79,13 @@ class TaskFile:
         ]
 
     def append(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write further rows at the end.
-
-        Raises:
-            UsageError: The file cannot be written.
-        """
+        """Write further rows at the end."""
         text = self._text() if self.path.exists() else ""
         gap = "\n" if text and not text.endswith("\n") else ""
         self._write(f"{text}{gap}{''.join(_line(row) for row in rows)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
-        """Write the rows with these line numbers anew.
-
-        Raises:
-            UsageError: The file cannot be written.
-        """
+        """Write the rows with these line numbers anew."""
         lines = self._lines()
         for number, row in rows.items():
             lines[number - 1] = _line(row).rstrip("\n")
@@ -135,11 +115,7 @@ def _line(row: Mapping[str, object]) -> str:
 
 
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
-    """Check that a task is none of ``entries``.
-
-    Raises:
-        DataError: Its id or its content is there already.
-    """
+    """Check that a task is none of ``entries``."""
     same = next((entry for entry in entries if item.id == entry.item.id or item.digest == entry.item.digest), None)
     if same is not None:
         raise DataError(f"the task is there already: {where}:{same.line}, {same.item.id}", hint="change it there")
@@ -151,7 +127,6 @@ class Added:
 
     Attributes:
         id: The task's id, made from its content if none was given.
-        count: How many tasks the file has now.
     """
 
     path: Path
@@ -160,12 +135,7 @@ class Added:
 
 
 def add(context: Context, path: Path, row: Mapping[str, object]) -> Added:
-    """Add the task ``row`` to the file at ``path``, which is made if it is missing.
-
-    Raises:
-        UsageError: The file is no ``*.jsonl`` file, or cannot be written.
-        DataError: The row is no task, or is there already.
-    """
+    """Add the task ``row`` to the file at ``path``, which is made if it is missing."""
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     entries = file.read(reader)
     item = reader.task("the new task", row, file.path)
@@ -215,8 +185,6 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
         accept: Ids of drafts, or ``all``.
 
     Raises:
-        UsageError: There is no such file, or it cannot be written.
-        DataError: A line of the file is no task.
         NotFoundError: There is no draft of that id.
     """
     file = TaskFile(path=context.directory / path)

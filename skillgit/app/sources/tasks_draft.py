@@ -85,16 +85,9 @@ def draft(
         path: The file, which is made if it is missing.
         overrides: ``section.key=value``; later ones win.
         caps: What it may cost; None for whatever it costs.
-        dry_run: Whether to plan it and ask nobody.
 
     Returns:
         What was drafted; for a dry run the plan.
-
-    Raises:
-        BudgetError: A cap was reached.
-        UsageError: The file, the skill or the configuration cannot be used.
-        BackendError: The model cannot be called, or cannot draft.
-        ServiceError: It replied with no usable draft.
     """
     if not 1 <= count <= MOST:
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")

@@ -26,7 +26,6 @@ class Beginning:
     """What a run's first commit is made of.
 
     Attributes:
-        skill_path: The skill folder that the run changes.
         skill: Version 0.
         fork_of: ``<run>/v<N>`` if the parent is a version of another run.
     """

@@ -59,7 +59,6 @@ class Machine:
 
     Attributes:
         git: The version of git; empty if there is none.
-        programs: Programs that are needed by some only.
     """
 
     python: str
@@ -120,8 +119,6 @@ class Checkup:
     Attributes:
         repository: The repository; absent outside of one.
         config: The configuration; empty if none was named.
-        prices_of: The day of the table of prices.
-        contexts_of: The day of the table of contexts.
         notes: What the user should know of the configuration.
     """
 
@@ -155,11 +152,6 @@ def doctor(
 
     Returns:
         What was found; for a dry run the plan.
-
-    Raises:
-        BudgetError: The questions would go over a cap.
-        ConfigError: The configuration is not valid.
-        DataError: Its items cannot be used.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     roles: tuple[RoleHealth, ...] = ()

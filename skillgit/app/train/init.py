@@ -51,9 +51,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
             skill gets one without rules.
 
     Raises:
-        UsageError: Both seeds are given, ``directory`` is a file, or the seed is no valid skill.
         RepositoryNotFoundError: ``directory`` is a repository that skillgit cannot use.
-        ConflictError: A file on ``main`` is in the way of the skill.
     """
     if skill is not None and environment is not None:
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")

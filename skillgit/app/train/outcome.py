@@ -73,7 +73,6 @@ class Trained:
 
     Attributes:
         report: First, best and last version with their scores; none if there is no version yet.
-        metric: The score that they are compared by.
         cost: What the run cost in all, what is not recorded yet included.
         unfinished: What of that was spent on events that are not recorded yet; it is kept, and a resume does not buy it
             again.

@@ -40,9 +40,6 @@ _REMARKS: Final = 5
 class Publisher:
     """A watcher that hands everything on to another one, and publishes it.
 
-    Args:
-        snapshot: What is known before the run begins.
-
     Attributes:
         budget: Returns the edit budget of a step, as far as it is known before.
     """

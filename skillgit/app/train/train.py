@@ -63,13 +63,6 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """Train until the run is finished; a run of that name with the same configuration goes on where it stands.
 
     The first Ctrl-C lets calls in flight end and be recorded; a second one leaves at once. Neither loses an event.
-
-    Raises:
-        BudgetError: A cap was reached.
-        ConfigError: The run was started with another configuration.
-        ProviderFailureError: A provider failed systematically.
-        RunLockedError: A live process trains this run.
-        StoppedError: The user stopped it.
     """
     config = load_config(context, request.config, request.overrides)
     setup = set_up(config)
@@ -105,11 +98,7 @@ def caps_of(setup: Setup, request: TrainRequest) -> Caps:
 
 
 def _check_budget(setup: Setup, caps: Caps) -> None:
-    """Refuse a budget that cannot pay for anything.
-
-    Raises:
-        ConfigError: The cap on calls is under what the baseline and one step need.
-    """
+    """Refuse a budget that cannot pay for anything."""
     if caps.max_calls is None:
         return
     least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))

@@ -247,11 +247,7 @@ def _advanced(state: RunState | None, event: Event) -> RunState:
 
 
 def _check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> RunStarted | None:
-    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
-
-    Raises:
-        ConfigError: It was started to do something else.
-    """
+    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for."""
     if not records:
         return None
     start_event = fold(record.event for record in records).started

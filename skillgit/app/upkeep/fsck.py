@@ -94,7 +94,6 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
 
     Raises:
         RevisionNotFoundError: There is no such run.
-        RunLockedError: A run that is to be mended is being trained.
     """
     repo = Repo.discover(context.directory)
     repairs_made = _mended_files(repo) if repair else []

@@ -27,8 +27,6 @@ class Tidied:
     """What was done to a run, or would be.
 
     Attributes:
-        folded: Candidates whose branches went into the attic.
-        attic: Candidates that are in the attic afterwards.
         freed: Bytes of that evidence before compression; git frees them when it prunes.
         left: Why nothing was done to it; empty if something was, or nothing had to be.
     """
@@ -64,10 +62,7 @@ def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
     """Tidy up finished runs and return what was done to each.
 
     Raises:
-        UsageError: It is not said what to do, or when evidence is old.
         RevisionNotFoundError: There is no such run.
-        ConflictError: A run that was named has not finished.
-        RunLockedError: A run is being trained.
     """
     if not (request.fold or request.unfold or request.evidence_older):
         raise UsageError("gc was not told what to tidy up", hint="skillgit gc --fold")

@@ -27,7 +27,6 @@ def reindex(context: Context) -> Reindexed:
 
     Raises:
         RepositoryNotFoundError: There is no repository.
-        ConflictError: The index cannot be written; reading works all the same, only slower.
     """
     start = context.clock()
     repo = Repo.discover(context.directory)

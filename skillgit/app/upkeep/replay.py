@@ -34,7 +34,6 @@ class Replayed:
     Attributes:
         label: What it is called, as ``v7`` or ``r17``.
         patch: Whether its patch was applied to its base again.
-        differing: What came out otherwise, one sentence each.
         lacking: What could not be made again, and for want of what.
     """
 
@@ -53,7 +52,6 @@ class Replay:
     """A run, made again.
 
     Attributes:
-        differing: What differs that lies in no event.
         index: Whether the index says what one that is built anew says.
         history: Digest of all commits in their order; equal for two copies of the run exactly if these are equal.
     """

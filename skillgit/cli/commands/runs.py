@@ -240,7 +240,6 @@ def _place(path: Path) -> Path:
     """Return the file that ``path`` is or links to.
 
     Raises:
-        UsageError: It is a folder.
         NotFoundError: It would lie in a folder that does not exist.
     """
     target = refuse_way_out(path.absolute(), follow=True).resolve()

@@ -76,7 +76,6 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
 
     Args:
         folder: The work folder; none of the job's processes is left.
-        before: The files that the job was given.
         limit: Bytes that may be returned in all.
 
     Returns:

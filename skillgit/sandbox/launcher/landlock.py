@@ -46,7 +46,6 @@ def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable
 
     Args:
         readable: Files and folders that may be read and executed; those that are missing are passed over.
-        devices: Files that may be read and written.
         sockets: Folders in which local sockets may be made and removed.
 
     Raises:

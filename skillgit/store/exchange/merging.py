@@ -79,7 +79,6 @@ class Joined:
     """What happened to a run of another repository here, or would.
 
     Attributes:
-        moved: How many of its refs here moved.
         reason: Why it stays as it is, where it does.
         note: What the user should know of it all the same.
     """

@@ -39,7 +39,6 @@ class Parcel:
 
     Attributes:
         refs: Branches and tags, which arrive together or not at all.
-        hidden: Hidden refs, which a host may refuse.
     """
 
     run: str

@@ -260,7 +260,6 @@ def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: st
     Args:
         folder: Where a relative ``url`` begins.
         target: A folder that is missing or empty.
-        name: What the repository is called in errors.
 
     Raises:
         NotFoundError: There is no git on this machine.

@@ -29,7 +29,6 @@ class AskScreen(ModalScreen[bool]):
 
     Args:
         command: What would be run; empty if no command does it.
-        yes: What the button says that does it.
         plan: The command that says what it would cost; empty if it costs nothing.
     """
 

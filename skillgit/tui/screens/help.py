@@ -27,11 +27,7 @@ _WIDE = 84
 
 
 class HelpScreen(ModalScreen[None]):
-    """Help on keys.
-
-    Args:
-        rebound: The keys that the user's configuration changed.
-    """
+    """Help on keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("dialog"), ("q,question_mark", "screen_back", "Close")]
 

@@ -62,9 +62,6 @@ def listen(host: str, port: int) -> ListenAddress:
     Args:
         host: The name or the number of an interface of this machine.
         port: 0 for any that is free.
-
-    Raises:
-        UsageError: textual-serve is not installed, there is no such interface, or the port is taken.
     """
     if find_spec("textual_serve") is None:
         raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")

@@ -65,7 +65,6 @@ class DiffRow(NamedTuple):
 
     Attributes:
         hunk: Which hunk of all files it belongs to, from 0; -1 outside of hunks.
-        text: What a head or a note says.
         left: The older side of a row of two, or the only one.
         right: The newer side; absent in a row of one column.
     """
@@ -99,7 +98,6 @@ class Arranged(NamedTuple):
     """The rows of a difference.
 
     Attributes:
-        hunks: The row at which each hunk begins.
         top: Where the line stands now that was asked for; 0 if it is not there.
     """
 

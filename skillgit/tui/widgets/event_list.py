@@ -35,9 +35,7 @@ class EventList(RowList):
         want: Is called with the offset of a page that is needed.
 
     Attributes:
-        graph: Whether to draw how events hang together.
         marked: The commit that is marked for comparison; empty without one.
-        held: The commit that the work tree holds.
     """
 
     def __init__(self, want: Callable[[int], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -112,9 +110,7 @@ class Setting:
     """What rows look like besides what they tell.
 
     Attributes:
-        graph: Whether to draw how events hang together.
         marked: The commit that is marked for comparison; empty without one.
-        held: The commit that the work tree holds.
     """
 
     ink: Screen

@@ -51,7 +51,6 @@ class Game:
 
         Args:
             opening: ``game``, the content of a game file, or ``recipe``, what to make a game of.
-            max_steps: Steps after which the game is over.
 
         Raises:
             EnvironmentFaultError: It cannot be loaded.

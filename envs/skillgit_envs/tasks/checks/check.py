@@ -55,7 +55,6 @@ class CheckSource:
     """Where a check is read from.
 
     Attributes:
-        choices: The choices of the row, by label.
         expected: What the row says of a good result, in words.
     """
 
@@ -78,7 +77,6 @@ class CheckKind:
 
     Attributes:
         name: What ``type`` says.
-        help: What it asks for, in one sentence.
         takes: Field to the types of its value.
         needs: The fields of which there must be one.
         prepare: Completes the fields; it raises ValueError with what is wrong with them.

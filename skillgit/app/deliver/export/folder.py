@@ -114,11 +114,9 @@ def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
     """Write the skill of a revision to a folder or an archive, at once or not at all.
 
     Raises:
-        ConflictError: The place cannot be written, or an archive with other content is there.
         DiffersError: A folder with other content is there.
         RevisionNotFoundError: The revision names nothing.
         SkillError: It has no skill, or several.
-        UsageError: The place cannot be what is asked for.
     """
     with open_workspace(context) as workspace:
         source = skill_named(workspace, request.revision)

@@ -57,9 +57,7 @@ def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore
     """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced.
 
     Raises:
-        ConflictError: Something other than a store is at ``target``.
         RevisionNotFoundError: The revision names nothing.
-        UsageError: It belongs to no run.
     """
     data = run_data(context, revision)
     with open_workspace(context) as workspace:

@@ -45,9 +45,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all.
 
     Raises:
-        ConflictError: Something is at ``target`` already.
         RevisionNotFoundError: The revision names nothing.
-        UsageError: It belongs to no run.
     """
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

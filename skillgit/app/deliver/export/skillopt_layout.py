@@ -44,7 +44,6 @@ class Layout:
         soft_weight: Share of the soft score in the mixed metric.
         texts: Step to the text that was current after it.
         score: The score of the current version under the gate's metric.
-        hard: The strict score of the current version.
         soft: Its score with partial credit.
         remarks: What has no place here, one sentence each.
     """

@@ -23,10 +23,8 @@ class EventTableRow:
 
     Attributes:
         time: When it was committed, in UTC.
-        base: The version that it was proposed on.
         score: The candidate's score; absent where no more than a bound is known.
         bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        current: The score that it had to beat.
         unneeded: How many of them the decision did not need.
         soft: Mean score with partial credit.
         inherited: The version that the score was taken over from.
@@ -85,7 +83,6 @@ class VersionRow:
         inherited: The version that the score was taken over from.
         test_hard: Mean strict score on the test split at the end of the run.
         test_soft: Mean score with partial credit on it.
-        bytes: Size of all files of the skill.
     """
 
     run: str
@@ -113,7 +110,6 @@ class ItemTableRow:
     """What one version did on one item of the selection split.
 
     Attributes:
-        task_type: The group that it is reported under.
         hard: The strict score; absent if it failed to evaluate.
         soft: The score with partial credit.
         failed: Why it failed to evaluate; empty if it did not.

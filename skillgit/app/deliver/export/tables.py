@@ -72,12 +72,7 @@ def table_text(data: RunData, table: str) -> str:
 
 
 def export_tables(context: Context, data: RunData, target: str, table: str | None = None) -> ExportedTables:
-    """Write one table to the file ``target``, or all of them to the folder ``target``, at once or not at all.
-
-    Raises:
-        ConflictError: Something else is there.
-        UsageError: The place cannot be written.
-    """
+    """Write one table to the file ``target``, or all of them to the folder ``target``, at once or not at all."""
     path = refuse_way_out(typed_path(context.directory, target))
     names = TABLES if table is None else (table,)
     texts = {name: table_text(data, name) for name in names}
@@ -148,7 +143,6 @@ def run_data(context: Context, revision: str) -> RunData:
     Raises:
         HistoryError: Its history cannot be read.
         RevisionNotFoundError: The revision names nothing.
-        UsageError: It belongs to no run.
     """
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row

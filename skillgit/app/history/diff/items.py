@@ -43,7 +43,6 @@ class ItemChange:
     """One item under two versions.
 
     Attributes:
-        task_type: The group that it is reported under.
         before: Its score under the older version; absent if there is none.
         after: Its score under the newer version; absent if there is none.
         change: ``fixed`` if the score rose and the item is solved now, ``broken`` if it fell and the item is not solved
@@ -65,8 +64,6 @@ class TypeChange:
 
     Attributes:
         task_type: The group; empty for items without one.
-        before: Their mean score under the older version.
-        after: Their mean score under the newer version.
         fixed: How many score higher and are solved now.
         broken: How many score lower and are not solved any more.
     """

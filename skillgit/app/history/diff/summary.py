@@ -30,8 +30,6 @@ class DiffStat:
         text: What ``git diff --stat A B`` prints.
         a: The older side's event; absent for a commit that is no event.
         b: The newer side's event; absent for a commit that is no event.
-        rules_added: Rules that only the newer side has.
-        rules_removed: Rules that only the older side has.
         rules_moved: Rules with the same words in another place.
         fixed: Items that score higher under the newer side and are solved now; absent where outcomes are not known.
         broken: Items that score lower and are not solved any more; absent where outcomes are not known.

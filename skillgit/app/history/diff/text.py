@@ -141,7 +141,6 @@ def diff(
         paths: Files or folders to compare; none for the skill folder.
         lines: Unchanged lines around a change; None for what the user has set for git.
         words: Whether to mark changed words instead of lines, as ``git diff --word-diff`` does.
-        colour: Whether git is to paint the text.
         as_data: Whether to return the files as data, too.
 
     Raises:

@@ -128,9 +128,6 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
 
     Args:
         backends: The installed backends; keys that begin with one of them are theirs.
-
-    Raises:
-        ConfigError: A key is set under two names, holds a secret, or asks for something that is not supported.
     """
     result: Layer = {}
     spellings: dict[str, str] = {}

@@ -134,9 +134,6 @@ def read_overrides(overrides: Sequence[str], folder: Path) -> list[Layer]:
     Args:
         overrides: Texts of the form ``key=value``.
         folder: The folder that relative paths in them refer to.
-
-    Raises:
-        ConfigError: One has no ``=``, or no key.
     """
     return [_layer(override, folder) for override in overrides]
 
@@ -187,11 +184,7 @@ def shipped() -> tuple[str, ...]:
 
 
 def find(name: str, folder: Path) -> Path:
-    """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration."""
     for start in (folder, shipped_folder()):
         for suffix in _SUFFIXES:
             path = start / f"{name}{suffix}"
@@ -217,11 +210,7 @@ BASE = "_base_"
 
 
 def read_layers(path: Path, directory: Path) -> list[Layer]:
-    """Return the layers of a file: those of its bases, each before the files that are based on it, then its own.
-
-    Raises:
-        ConfigError: A file is missing or not valid, or files are based on each other in a circle.
-    """
+    """Return the layers of a file: those of its bases, each before the files that are based on it, then its own."""
     return _read(path, directory, ())
 
 
@@ -267,11 +256,7 @@ def _invalid(name: str, error: yaml.YAMLError) -> ConfigError:
 
 
 def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tuple[str, yaml.Node]]:
-    """Yield the keys of a mapping in order, merge keys included.
-
-    Raises:
-        ConfigError: It is no mapping, or a key is in it twice.
-    """
+    """Yield the keys of a mapping in order, merge keys included."""
     if node is None:
         return
     if not isinstance(node, yaml.MappingNode):

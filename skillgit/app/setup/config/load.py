@@ -56,7 +56,6 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
         overrides: Texts of the form ``section.key=value``.
 
     Raises:
-        ConfigError: A file, key or value is wrong.
         NotFoundError: There is no such environment.
     """
     directory = context.directory
@@ -72,13 +71,10 @@ def load_recorded(
     """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
 
     Args:
-        settings: What of it may be acted on.
         overrides: Texts of the form ``section.key=value``.
 
     Raises:
-        ConfigError: A key or value is not valid, or not any more.
         NotFoundError: There is no such environment.
-        UsageError: It sets what only the user may set, and no override does.
     """
     directory = context.directory
     layers = [recorded.layer(settings, name, directory), *read_overrides(overrides, directory)]

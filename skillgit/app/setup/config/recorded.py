@@ -30,11 +30,7 @@ _ANSWERS = frozenset(
 
 
 def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
-    """Return the sections of a recorded configuration.
-
-    Raises:
-        ConfigError: It is none.
-    """
+    """Return the sections of a recorded configuration."""
     try:
         document = loads(content)
     except (ValueError, RecursionError):

@@ -97,7 +97,6 @@ class ResolvedConfig:
         root: The folder that relative paths in the environment's own options refer to.
         entries: Every key in the order of the sections; paths are spelled as they were written.
         notes: What the user should know: other names of keys, keys without effect.
-        places: Keys of the environment that are paths.
     """
 
     name: str

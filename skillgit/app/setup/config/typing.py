@@ -78,11 +78,7 @@ _PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a c
 
 
 def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], backends: Sequence[str]) -> Config:
-    """Return the configuration that ``layer`` describes; what it does not say has its default.
-
-    Raises:
-        ConfigError: A key does not exist, or a value is not allowed; every problem is named.
-    """
+    """Return the configuration that ``layer`` describes; what it does not say has its default."""
     values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     for key, leaf in layer.items():
         section, _, name = key.partition(".")

@@ -55,11 +55,7 @@ class Directory:
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        """Return the directory at ``path``.
-
-        Raises:
-            DataError: It is none, or none that SkillOpt wrote.
-        """
+        """Return the directory at ``path``."""
         if not path.is_dir():
             message = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
             raise DataError(message, hint="name the output directory of a SkillOpt run")

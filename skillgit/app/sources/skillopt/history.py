@@ -46,11 +46,7 @@ class Step:
         return self.action in ACCEPTED
 
     def score(self, key: str) -> float | None:
-        """Return a score of the record.
-
-        Raises:
-            DataError: It is no score.
-        """
+        """Return a score of the record."""
         value = number(self.record.get(key))
         if value is not None and not 0.0 <= value <= 1.0:
             raise DataError(
@@ -70,11 +66,7 @@ class Step:
 
 
 def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
-    """Return the steps of a directory, numbered without gaps, and what is odd about them.
-
-    Raises:
-        DataError: There is a history, and none of it can be read.
-    """
+    """Return the steps of a directory, numbered without gaps, and what is odd about them."""
     remarks: list[str] = []
     records_of = {
         number: record for number in directory.numbered("steps", "step_") if (record := _own(directory, number))

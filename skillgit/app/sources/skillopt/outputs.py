@@ -41,11 +41,7 @@ _BASELINE = "selection_eval_baseline"
 
 
 def read_source(directory: Directory, run: str) -> Import:
-    """Return ``directory`` with its seed told.
-
-    Raises:
-        DataError: It was interrupted before the seed had a score, or is not what it should be.
-    """
+    """Return ``directory`` with its seed told."""
     config = directory.mapping("config.json") or {}
     settings = ReferenceSettings.of(config)
     first = directory.text(_SEED)
@@ -75,7 +71,6 @@ def tell(source: Import) -> ImportStory:
     """Return the whole story of ``source``.
 
     Raises:
-        DataError: A score is none.
         SkillError: A text is no skill.
     """
     for index, step in enumerate(source.steps):
@@ -190,10 +185,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
         dry_run: Whether only to say what would be done.
 
     Raises:
-        ConflictError: There is another run of that name.
-        DataError: The directory is none of SkillOpt's, or holds nothing to import.
         RevisionNotFoundError: The repository has no ``main`` to start from.
-        UsageError: ``run`` cannot name a run.
     """
     if run is not None:
         check_run_name(run)
@@ -265,11 +257,7 @@ def _equal(repo: Repo, record: Recorded, chapter: Chapter) -> bool:
 
 
 def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
-    """Return how many of the events are in the repository already.
-
-    Raises:
-        ConflictError: The run has others.
-    """
+    """Return how many of the events are in the repository already."""
     if name not in reader.runs(workspace.repo):
         return 0
     records = reader.read_run(workspace.repo, name)

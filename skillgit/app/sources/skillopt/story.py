@@ -29,7 +29,6 @@ class Chapter:
 
     Attributes:
         skill: What the skill folder holds; absent where it stays, or follows from the event.
-        time: When it happened, as the files tell.
     """
 
     event: Event
@@ -109,9 +108,6 @@ class ImportStory:
 
         The numbers are those of the scores. A decision that the directory records and that does not follow from them
         is kept in the words that are left for it: accepted without a gate, or not decided.
-
-        Args:
-            is_accepted: What the directory says became of it.
         """
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:
