@@ -11,15 +11,10 @@ from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import (
     Accepted,
-    BudgetSource,
-    Change,
-    EditRecord,
     Event,
     Inherited,
     Measured,
     Models,
-    Origin,
-    PatchCounts,
     Rejected,
     Reverted,
     RunFinished,
@@ -32,6 +27,7 @@ from skillgit.domain.event import (
 from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.policies import POLICIES
+from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
 

@@ -27,16 +27,13 @@ from typing import TYPE_CHECKING
 
 from pygit2.enums import FileMode
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, EditSource, Op, apply
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.event import (
     Accepted,
-    Change,
-    Cost,
-    EditRecord,
     Event,
     Models,
-    PatchCounts,
     Rejected,
     RunFinished,
     RunOutcome,
@@ -46,6 +43,7 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.gate import GateRule, decide, flips
+from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
 from skillgit.store import tree
 from skillgit.store.writer import RunWriter

@@ -18,8 +18,9 @@ from rule_run import write_rule_run
 from sample_run import RUN
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Models, PatchCounts, Skipped
+from skillgit.domain.event import Models, Skipped
 from skillgit.domain.ids import check_item_id, digest
+from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.trajectory import Trajectory
 from skillgit.domain.untrusted.text import storable, unstorable_place
 from skillgit.engine.artifacts import json_file

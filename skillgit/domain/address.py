@@ -103,7 +103,7 @@ def address_of(
 
 
 def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    address_kind = kind.traits.address
+    address_kind = EventKind(kind).traits.address  # a row that was made by hand has a plain text
     if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
         if origin == _META:
             return AddressKind.REFLECTION

@@ -11,21 +11,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, get_args
 
 from skillgit.domain.address import Address, address_of
-
-# The parts of an event are imported with it.
-from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - see above
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.kinds import EventKind
-from skillgit.domain.proposal import EDITS_SHOWN as EDITS_SHOWN  # noqa: PLC0414 - see above
-from skillgit.domain.proposal import BudgetSource as BudgetSource  # noqa: PLC0414 - see above
-from skillgit.domain.proposal import Change as Change  # noqa: PLC0414 - see above
-from skillgit.domain.proposal import EditRecord as EditRecord  # noqa: PLC0414 - see above
-from skillgit.domain.proposal import Origin as Origin  # noqa: PLC0414 - see above
-from skillgit.domain.proposal import PatchCounts as PatchCounts  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
-from skillgit.domain.untrusted.text import SkillText as SkillText  # noqa: PLC0414, TC001 - see above
 
 if TYPE_CHECKING:
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.skill import AppendixCounts
@@ -369,11 +362,6 @@ KIND_OF: dict[type[Event], EventKind] = {event_class: event_class.kind for event
 """Every class of events and its kind; all but that of an edit are in trailers."""
 
 
-def event_kind(event: Event) -> EventKind:
-    """Return the event's kind."""
-    return event.kind
-
-
 def event_step(event: Event) -> int:
     """Return the event's step; 0 for the start of a run."""
     return 0 if isinstance(event, RunStarted) else event.step
@@ -397,7 +385,7 @@ def version_of(event: Event) -> int | None:
 def event_address(event: Event) -> Address:
     """Return what ``event`` is called: ``<run>/v7``, ``<run>/r17``."""
     return address_of(
-        event_kind(event),
+        event.kind,
         run=event.run,
         version=version_of(event),
         step=event_step(event),

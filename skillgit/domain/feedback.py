@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.domain.event import Change
+    from skillgit.domain.proposal import Change
 
 
 _ID_LENGTH = 8

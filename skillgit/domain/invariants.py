@@ -10,15 +10,14 @@ from skillgit.domain.event import (
     Edited,
     Event,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunStarted,
     Skipped,
-    event_kind,
     event_origin,
 )
 from skillgit.domain.gate import consistent
+from skillgit.domain.proposal import Origin
 from skillgit.errors import InvariantError
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 def check_common(state: RunState, event: Event) -> None:
     """Refuse an event that cannot follow ``state``, whatever its kind."""
-    name = event_kind(event)
+    name = event.kind
     check(state.outcome is None or _may_follow_the_end(event), f"{name} after the run has finished")
     check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
     check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")

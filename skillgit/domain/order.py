@@ -10,7 +10,6 @@ from skillgit.domain.event import (
     Event,
     MakesVersion,
     Measured,
-    Origin,
     Rejected,
     SlowProposed,
     event_number,
@@ -19,6 +18,7 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.kinds import Rank
+from skillgit.domain.proposal import Origin
 
 OrderKey = tuple[int, int, int, int]
 """The version that the run is at, the step, the rank of the kind, the number of an intervention."""

@@ -7,17 +7,15 @@ from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
     Accepted,
-    Change,
-    Cost,
     Edited,
     Event,
     Inherited,
     MakesVersion,
     Measured,
     Measurement,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -31,6 +29,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import Decision
 from skillgit.domain.invariants import check, check_base, check_common, check_step, check_verdict, check_version
+from skillgit.domain.proposal import Change, Origin
 from skillgit.errors import InvariantError
 
 if TYPE_CHECKING:

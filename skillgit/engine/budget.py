@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.evaluation import Scored, mean
-from skillgit.domain.event import BudgetSource
+from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import artifacts
 from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage

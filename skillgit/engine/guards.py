@@ -13,9 +13,9 @@ from rapidfuzz import fuzz
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import QUARANTINED, normalised
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Origin
 from skillgit.domain.gate import Decision
 from skillgit.domain.leaks import build_index, find_leak
+from skillgit.domain.proposal import Origin
 from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from skillgit.domain.edit import Edit, EditReport
-    from skillgit.domain.event import Change
     from skillgit.domain.leaks import Leak, SecretIndex
+    from skillgit.domain.proposal import Change
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState, StepMemory
     from skillgit.engine.session import Session

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
-from skillgit.domain.event import Cost, RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event import RunFinished, RunStarted, SlowMerged
 from skillgit.engine import artifacts
 from skillgit.engine.batches import epoch_of
 from skillgit.engine.concurrency import ended, ordered, side_by_side

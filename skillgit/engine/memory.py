@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Change, Origin
 from skillgit.domain.feedback import Tried
+from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.untrusted.documents import loads
 from skillgit.engine import artifacts
 from skillgit.engine.elision import elide

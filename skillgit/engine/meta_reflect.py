@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditSource, removals, title_of
-from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
+from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft

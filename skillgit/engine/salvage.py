@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.edit import Application, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import EditRecord, Rejected
+from skillgit.domain.event import Rejected
 from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import EditRecord
 from skillgit.domain.rewrite import ProposalKind, UpdateMode
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import ordered

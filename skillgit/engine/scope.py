@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from skillgit.domain.event import (
     Accepted,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -20,6 +19,7 @@ from skillgit.domain.event import (
     SlowProposed,
     event_address,
 )
+from skillgit.domain.proposal import Origin
 
 if TYPE_CHECKING:
     from skillgit.domain.event import Event

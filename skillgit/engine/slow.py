@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import removal
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Cost, SlowMerged, SlowProposed
+from skillgit.domain.event import SlowMerged, SlowProposed
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import EMPTY, SkillText
 from skillgit.engine import artifacts
@@ -28,6 +28,7 @@ from skillgit.engine.transition import Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
+    from skillgit.domain.cost import Cost
     from collections.abc import Sequence
 
     from skillgit.domain.skill import Skill

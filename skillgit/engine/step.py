@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
+from skillgit.domain.event import Accepted, Event, Models, Rejected, Skipped
+from skillgit.domain.proposal import EditRecord, PatchCounts
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
@@ -32,6 +33,7 @@ from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
+    from skillgit.domain.cost import Cost
     from collections.abc import Sequence
     from datetime import datetime
 

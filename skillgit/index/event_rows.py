@@ -27,7 +27,6 @@ from skillgit.domain.event import (
     RunStarted,
     SlowMerged,
     SlowProposed,
-    event_kind,
     event_origin,
     version_of,
 )
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.cost import CostPart
-    from skillgit.domain.event import Change, EditRecord, PatchCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.order import OrderKey
+    from skillgit.domain.proposal import Change, EditRecord, PatchCounts
     from skillgit.index.artefacts import OutcomeRow, PlanRow
     from skillgit.store.event_commit import Recorded
 
@@ -119,7 +118,7 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
     event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
-        parts, proof = _parts(record.event), beside.proof(event_kind(record.event), record.evidence)
+        parts, proof = _parts(record.event), beside.proof(record.event.kind, record.evidence)
         event.append(_event_row(number, record, parts, is_loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(number, parts))
@@ -176,7 +175,7 @@ def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool) -> tuple[Any, ...]:
-    event, kind = record.event, event_kind(record.event)
+    event, kind = record.event, record.event.kind
     origin, of, author = event_origin(event).value, "", ""
     if isinstance(event, Accepted | Rejected):
         of = event.of

@@ -28,12 +28,10 @@ from skillgit.domain.address import Address
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     Accepted,
-    Change,
     Event,
     Gated,
     Inherited,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -44,6 +42,7 @@ from skillgit.domain.event import (
     event_origin,
 )
 from skillgit.domain.kinds import AddressKind
+from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.prose import clean_paragraphs
 from skillgit.errors import TrailerError
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import event_kind
 from skillgit.domain.state import fold
 from skillgit.errors import SkillgitError
 from skillgit.store import derived, reader, refs
@@ -104,7 +103,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
     ]
     update_refs(repo, updates, identity=repo.identity(), reason=_REASON, write=chain)
     last = plan.kept[-1]
-    sentences = [f"stepped back to the last whole event, {event_kind(last.event)} (commit {last.commit[:_SHORT]})"]
+    sentences = [f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})"]
     for update in updates:
         name = refs.short(update.name)
         sentences.append(f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}")

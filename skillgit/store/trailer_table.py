@@ -7,6 +7,7 @@ Reading and writing of events (``codec``), the check for trailers out of place (
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from skillgit.domain.cost import Cost
@@ -16,7 +17,6 @@ from skillgit.domain.event import (
     Accepted,
     Edited,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -25,8 +25,8 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_kind,
 )
+from skillgit.domain.proposal import Origin
 from skillgit.store.trailer_values import (
     APPENDIX,
     AS_THE_CLASS,
@@ -98,7 +98,7 @@ _VERSIONS = _on(Accepted, SlowMerged, Reverted)
 _INHERITING = _on(RunStarted, SlowMerged, Reverted)
 _GATED = _PROPOSED | _VERSIONS | {Measured}
 _PAID = _EVERY - {SlowMerged}
-_NAME = ValueForm(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_kind)
+_NAME = ValueForm(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, attrgetter("kind"))
 _SEED = ValueForm("`0`", lambda _: {}, lambda _: "0")
 
 TRAILERS: Final = (

@@ -13,10 +13,11 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
-from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
+from skillgit.domain.event import Inherited, Models
 from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.kinds import AddressKind
 from skillgit.domain.placebo import Placebo
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError

@@ -19,17 +19,16 @@ from skillgit.domain.event import (
     Edited,
     Gated,
     Measured,
-    Origin,
     Rejected,
     RunStarted,
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_kind,
     event_number,
     event_origin,
     event_step,
 )
+from skillgit.domain.proposal import Origin
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
@@ -140,7 +139,7 @@ class RunWriter:
 
     def _check_turn(self, event: Event) -> None:
         """Refuse an event that was computed from another state of the run than the one that it would follow."""
-        name = event_kind(event)
+        name = event.kind
         if event.run != self._run:
             raise InvariantError(f"{name} of run {event.run} written to run {self._run}", hint="skillgit fsck")
         if isinstance(event, RunStarted):
@@ -211,7 +210,7 @@ class RunWriter:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
             return tree.with_skill(self._repo, root, event.skill, skill, beside)
         if root is None or not event.kind.traits.keeps_text:
-            raise InvariantError(f"{event_kind(event)} of run {self._run} has no skill", hint="skillgit fsck")
+            raise InvariantError(f"{event.kind} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
     def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
@@ -225,7 +224,7 @@ class RunWriter:
         chain = refs.evidence_ref(self._run)
         if chain_end is not None and chain_end != self._stored.get(chain):
             updates.append(RefUpdate(name=chain, new=chain_end, expected=self._stored.get(chain)))
-        reason = f"skillgit: {event_kind(record.event)}"
+        reason = f"skillgit: {record.event.kind}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(record, updates, chain_end)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
-from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.proposal import Origin
 from skillgit.view import words
 from skillgit.view.screen import Style
 from skillgit.view.text import one_line, table, wrap

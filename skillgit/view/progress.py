@@ -16,7 +16,6 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_address,
-    event_kind,
     event_origin,
     event_step,
 )
@@ -139,7 +138,7 @@ def entry_of(event: Event) -> Entry:
     is_stopped = _stopped(event)
     score, is_measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
-        kind=event_kind(event),
+        kind=event.kind,
         label=event_address(event).label,
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),

@@ -11,7 +11,6 @@ from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     NOBODY,
     Accepted,
-    BudgetSource,
     Edited,
     Event,
     Inherited,
@@ -25,6 +24,7 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.gate import NoRegression
+from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.rewrite import ProposalKind
 from skillgit.view import event as cells
 from skillgit.view import words
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
-    from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.proposal import PatchCounts
     from skillgit.domain.skill import AppendixCounts
     from skillgit.view.screen import Screen
 

@@ -20,8 +20,7 @@ from scripted import chance
 import skillgit.calls
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Request, Usage, user
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from scripted import PRICE, ScriptedBackend
 from skillgit.calls.budget import Budget, estimate
 from skillgit.calls.deadline import Stop
 from skillgit.calls.pipeline import Route
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError
 from skillgit.plugin.backend import user
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scripted import ONE_CALL_USD, Naps, ScriptedBackend, ask, door
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import (
     BudgetError,
     ConfigError,

@@ -8,8 +8,7 @@ from scripted import ONE_CALL_USD, ScriptedBackend, ask, door
 from virtual_time import now
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
 USUAL_S, STUCK_S = 1.0, 100.0

@@ -8,7 +8,7 @@ import pytest
 from scripted import ScriptedBackend, ask, door
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import FatalBackendError
 
 

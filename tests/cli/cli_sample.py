@@ -9,16 +9,12 @@ from skillgit.app.history.diff.items import ItemChange
 from skillgit.app.history.log import Log
 from skillgit.app.history.show import Shown
 from skillgit.app.history.status import Status, Unfinished
-from skillgit.domain.cost import CostPart
+from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import EditSource, LeftOut, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
-    Change,
-    Cost,
-    EditRecord,
     Models,
-    PatchCounts,
     Rejected,
     Reverted,
     RunFinished,
@@ -29,6 +25,7 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.gate import Decision, Verdict
+from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.index.rows import LogRow, RunRow
 
 NOW = datetime(2026, 11, 21, 17, 10, tzinfo=UTC)

@@ -16,8 +16,7 @@ from skillgit.app.setup.measuring import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.measuring_options import LiveEvalWatcher
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 from skillgit.view.screen import Screen
 

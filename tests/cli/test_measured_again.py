@@ -13,8 +13,7 @@ from skillgit.app.known.scores import Scores, SkillComparison
 from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
 from skillgit.app.measure.verification import Claim, ClaimVerdict
 from skillgit.app.measure.verify import Verified, VerifyPlan, VerifyRequest
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode
 from skillgit.store import notes
 

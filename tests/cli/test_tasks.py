@@ -7,8 +7,7 @@ import pytest
 
 from skillgit.app.sources.tasks import Added, Reviewed, TaskDraft
 from skillgit.app.sources.tasks_draft import Drafted
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import DataError
 
 ADDED = Added(path=Path("/home/user/tasks.jsonl"), id="t-1", count=2)

@@ -16,8 +16,8 @@ from skillgit.app.train.outcome import ReportRow, Trained
 from skillgit.app.train.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
-from skillgit.domain.cost import Caps
-from skillgit.domain.event import Cost, RunOutcome
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.event import RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 from skillgit.view import progress as sight
 from skillgit.view.screen import Screen

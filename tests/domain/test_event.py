@@ -5,17 +5,11 @@ import pytest
 from hypothesis import given
 from sample_run import transitions
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import (
-    KIND_OF,
-    Change,
-    Cost,
-    EditRecord,
-    Event,
-    event_kind,
-    event_step,
-)
+from skillgit.domain.event import KIND_OF, Event, event_step
 from skillgit.domain.order import event_order
+from skillgit.domain.proposal import Change, EditRecord
 from skillgit.domain.prose import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
 
 
@@ -78,7 +72,7 @@ def test_the_sample_stands_in_order() -> None:
     backwards = list(zip(events, stands, strict=True))[::-1]
     assert [event for event, _ in sorted(backwards, key=lambda pair: event_order(*pair))] == events
     assert [event_step(event) for event in events] == [0, 1, 2, 3, 3, 3, 4, 5, 5]
-    assert event_kind(events[4]) == "slow-proposed"
+    assert events[4].kind == "slow-proposed"
 
 
 def test_records_of_edits_do_not_repeat_their_text() -> None:

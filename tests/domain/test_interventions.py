@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from sample_run import PATH, RUN, transitions
 
-from skillgit.domain.event import BudgetSource, Change, Edited, Inherited, Measured, Origin, Reverted, RunFinished
+from skillgit.domain.event import Edited, Inherited, Measured, Reverted, RunFinished
 from skillgit.domain.gate import Decision, decision
 from skillgit.domain.order import event_order, event_rank
+from skillgit.domain.proposal import BudgetSource, Change, Origin
 from skillgit.domain.state import advance, fold
 from skillgit.errors import InvariantError
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import MEMORY, transitions
 
-from skillgit.domain.event import Accepted, Cost, Inherited, Rejected, Reverted, RunOutcome, SlowProposed
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import Accepted, Inherited, Rejected, Reverted, RunOutcome, SlowProposed
 from skillgit.domain.gate import Decision
 from skillgit.domain.state import advance, begin, fold
 from skillgit.errors import InvariantError

@@ -6,7 +6,8 @@ import json
 import pytest
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Change, Rejected, RunFinished, RunOutcome, RunStarted, Skipped
+from skillgit.domain.event import Accepted, Rejected, RunFinished, RunOutcome, RunStarted, Skipped
+from skillgit.domain.proposal import Change
 from skillgit.domain.skill import MOST_DOCUMENT
 from skillgit.engine.guards import alike, comparable, skill_tokens
 

@@ -5,8 +5,8 @@ import asyncio
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import Change, Origin
 from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.state import StepMemory
 from skillgit.engine.memory import ITEMS_SHOWN, history_section, record_section
 

@@ -12,7 +12,8 @@ from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, tr
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.edit import Edit, Op, apply
-from skillgit.domain.event import Accepted, BudgetSource, Rejected, RunFinished, Skipped
+from skillgit.domain.event import Accepted, Rejected, RunFinished, Skipped
+from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.rewrite import UpdateMode, rewritten
 from skillgit.domain.skill import Skill
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import Change
 from skillgit.domain.skill import Skill
 from skillgit.domain.state import StepMemory
 from skillgit.engine.memory import HISTORY_TOKENS, history_section

@@ -11,7 +11,8 @@ from test_leaks import SecretiveEnvironment
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op, title_of
-from skillgit.domain.event import Accepted, Origin, Rejected
+from skillgit.domain.event import Accepted, Rejected
+from skillgit.domain.proposal import Origin
 
 SECRET = "sk-" + "a1B2c3D4" * 5
 WORDS = ("quokka", "walrus", "heron")

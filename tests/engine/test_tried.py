@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import Change
 from skillgit.domain.feedback import Tried
+from skillgit.domain.proposal import Change
 from skillgit.engine.memory import TRIED_TOKENS, read_tried, tried_file, tried_section
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 

@@ -10,20 +10,15 @@ from random import Random
 from bench.histories.providers import CONDUCTS
 from hypothesis import strategies as st
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
-    BudgetSource,
-    Change,
-    Cost,
     Edited,
-    EditRecord,
     Inherited,
     Measured,
     Models,
-    Origin,
-    PatchCounts,
     Rejected,
     Reverted,
     RunFinished,
@@ -36,6 +31,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import Decision, Verdict, decision
 from skillgit.domain.order import event_at
+from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
 from skillgit.store.event_commit import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -19,7 +19,7 @@ from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.texts import alike, with_our_markers, with_their_markers
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.replay import replay
-from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_kind, event_step
+from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_step
 from skillgit.errors import ConflictError
 from skillgit.store import reader
 from skillgit.store.repo import Repo
@@ -43,7 +43,7 @@ def story(repository, run):
     found = []
     for record in reader.read_run(repo, run):
         event = record.event
-        told = [event_kind(event), event.epoch, event_step(event), event.title if event_step(event) else ""]
+        told = [event.kind, event.epoch, event_step(event), event.title if event_step(event) else ""]
         if isinstance(event, RunStarted | Accepted | Rejected | SlowMerged):
             told.append(reader.skill_at(repo, record.commit, event.skill).digest)
         if isinstance(event, SlowProposed):

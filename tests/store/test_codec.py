@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from sample_run import MODELS, clock_from, seed_skill, started, transitions, write_run
 from soaking import examples
 
-from skillgit.domain.event import EDITS_SHOWN, Accepted, Change, Cost, Rejected, Skipped, SlowProposed, event_kind
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import Accepted, Rejected, Skipped, SlowProposed
+from skillgit.domain.proposal import EDITS_SHOWN, Change
 from skillgit.errors import FormatVersionError, TrailerError
 from skillgit.store import reader
 from skillgit.store.event_commit import SlowText, decode, encode
@@ -25,7 +27,7 @@ def round_trip(event, evidence=EVIDENCE):
     return decode(encode(event, evidence), slow)
 
 
-@pytest.mark.parametrize("sample", transitions(), ids=lambda sample: event_kind(sample.event))
+@pytest.mark.parametrize("sample", transitions(), ids=lambda sample: sample.event.kind)
 def test_sample_events_survive(sample) -> None:
     decoded = round_trip(sample.event)
 

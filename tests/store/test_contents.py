@@ -10,7 +10,8 @@ from sample_run import RUN, Sample, as_json, clock_from, started, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.edit import EditSource
-from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin
+from skillgit.domain.event import Accepted
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin
 from skillgit.domain.rewrite import Template, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.rendering import edit_fields
 from skillgit.store.writer import RunWriter

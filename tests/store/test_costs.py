@@ -13,7 +13,8 @@ from sample_run import transitions
 from soaking import examples
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.event import EDITS_SHOWN, SlowMerged, SlowProposed
+from skillgit.domain.event import SlowMerged, SlowProposed
+from skillgit.domain.proposal import EDITS_SHOWN
 from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store.event_commit import SlowText, decode, encode

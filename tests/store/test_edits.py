@@ -9,8 +9,9 @@ import pytest
 from sample_run import PATH, RUN, clock_from, evaluation, rows, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import BudgetSource, Change, Edited, Inherited, Measured, Origin, Reverted
+from skillgit.domain.event import Edited, Inherited, Measured, Reverted
 from skillgit.domain.gate import Decision, decision
+from skillgit.domain.proposal import BudgetSource, Change, Origin
 from skillgit.domain.state import advance, fold
 from skillgit.errors import ConcurrentWriteError, InvariantError, TrailerError
 from skillgit.store import reader, refs

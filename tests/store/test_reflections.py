@@ -11,8 +11,9 @@ from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, ev
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import BudgetSource, Origin, Skipped
+from skillgit.domain.event import Skipped
 from skillgit.domain.order import event_order
+from skillgit.domain.proposal import BudgetSource, Origin
 from skillgit.domain.skill import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import reader, refs

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import transitions
 
-from skillgit.domain.event import Origin
 from skillgit.domain.ids import RUN_NAME
+from skillgit.domain.proposal import Origin
 from skillgit.store import refs
 from skillgit.store.refs import Ref, RefKind
 

@@ -24,16 +24,8 @@ from sample_run import (
     write_run,
 )
 
-from skillgit.domain.event import (
-    Inherited,
-    Models,
-    PatchCounts,
-    Rejected,
-    Reverted,
-    RunStarted,
-    Skipped,
-    SlowProposed,
-)
+from skillgit.domain.event import Inherited, Models, Rejected, Reverted, RunStarted, Skipped, SlowProposed
+from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.skill import slow_guidance
 from skillgit.domain.state import fold
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError

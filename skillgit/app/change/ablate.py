@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.plan import Plan
+    from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.event import Cost
     from skillgit.domain.rules import Rule
     from skillgit.index.rows import LogRow
 

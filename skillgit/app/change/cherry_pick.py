@@ -14,9 +14,9 @@ from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
-from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
 from skillgit.domain.policies import NOT_WORSE
+from skillgit.domain.proposal import Origin
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.skill import frontmatter
 from skillgit.domain.text_diff import changed_lines

@@ -12,7 +12,8 @@ from skillgit.app.known.gates import version_outcomes
 from skillgit.app.setup.setup import differences
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus, Patch, apply, left_out
-from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
+from skillgit.domain.event import Accepted, MakesVersion, Rejected
+from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.state import advance, fold
 from skillgit.domain.text_diff import changed_lines
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
+    from skillgit.domain.cost import Cost
     from skillgit.domain.edit import Edit, EditReport, LeftOut
     from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.event import Cost, Event, Origin
+    from skillgit.domain.event import Event
     from skillgit.domain.gate import Verdict
     from skillgit.domain.outcomes import VersionOutcomes
     from skillgit.domain.policies import Policy
+    from skillgit.domain.proposal import Origin
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.engine.judge import Judgement

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
-    from skillgit.domain.event import Cost
+    from skillgit.domain.cost import Cost
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session

@@ -13,8 +13,8 @@ from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
-from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.proposal import Origin
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.scope import intervention_scope

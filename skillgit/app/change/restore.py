@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from skillgit.app.place.named import version_of_run
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Inherited, Origin, Reverted
+from skillgit.domain.event import Inherited, Reverted
+from skillgit.domain.proposal import Origin
 from skillgit.domain.state import advance, fold
 from skillgit.engine.scope import intervention_scope
 from skillgit.errors import UsageError

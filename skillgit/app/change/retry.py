@@ -16,9 +16,9 @@ from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.setup import differences
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Origin
 from skillgit.domain.gate import decide
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.proposal import Origin
 from skillgit.engine.scope import intervention_scope
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.plan import Plan
+    from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.event import Cost
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

@@ -24,8 +24,8 @@ from skillgit.domain.ablation import without
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Origin
 from skillgit.domain.policies import NOT_WORSE
+from skillgit.domain.proposal import Origin
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.rules import Region
 from skillgit.domain.skill import DOCUMENT

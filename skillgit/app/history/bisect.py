@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
     from skillgit.domain.cost import Cost
-    from skillgit.domain.event import EditRecord
+    from skillgit.domain.proposal import EditRecord
     from skillgit.domain.trajectory import Item
     from skillgit.index.item_queries import MeasuredRow
     from skillgit.index.rows import LogRow

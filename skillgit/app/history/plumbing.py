@@ -12,7 +12,7 @@ from skillgit.app.history.log import LogRequest, check_wanted
 from skillgit.app.place.revision import event_in, resolve_in
 from skillgit.app.place.span import span_of, split_range
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.event import Event, Inherited, event_kind
+from skillgit.domain.event import Event, Inherited
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import queries, selection
 from skillgit.index.ask import QueryResult, ask
@@ -63,7 +63,7 @@ def _selections(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -
 def _told(record: Recorded) -> dict[str, object]:
     return {
         "schema": SCHEMA,
-        "kind": event_kind(record.event),
+        "kind": record.event.kind,
         "commit": record.commit,
         "parents": record.parents,
         "tree": record.tree,

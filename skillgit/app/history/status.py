@@ -11,9 +11,10 @@ from skillgit.app.place.revision import default_run
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Edited, Inherited, Origin, RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event import Edited, Inherited, RunFinished, RunStarted, SlowMerged
 from skillgit.domain.gate import GateRule
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.proposal import Origin
 from skillgit.domain.statistics import LEVEL
 from skillgit.engine.scope import (
     event_scope,

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from skillgit.app.rules.provenance import Credit, Credits
     from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
-    from skillgit.domain.event import Event, PatchCounts
+    from skillgit.domain.event import Event
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.proposal import PatchCounts
     from skillgit.domain.rules import Rule
     from skillgit.index.rule_queries import OriginRow
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import refused_label, version_label
-from skillgit.domain.event import Cost, Origin, RunOutcome
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.proposal import Origin
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 
 if TYPE_CHECKING:

@@ -10,13 +10,9 @@ from skillgit.domain.address import version_label
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
-    EDITS_SHOWN,
     Accepted,
-    BudgetSource,
     Edited,
-    EditRecord,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -25,6 +21,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
 from skillgit.domain.rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.untrusted.documents import loads

@@ -9,11 +9,9 @@ from skillgit.domain.address import parse, version_label
 from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
-    EDITS_SHOWN,
     Accepted,
     Edited,
     Measured,
-    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -21,11 +19,11 @@ from skillgit.domain.event import (
     RunStarted,
     Skipped,
     SlowMerged,
-    event_kind,
     event_origin,
     version_of,
 )
 from skillgit.domain.kinds import AddressKind
+from skillgit.domain.proposal import EDITS_SHOWN, Origin
 from skillgit.domain.untrusted.names import shown
 from skillgit.errors import SkillgitError
 from skillgit.store import line, reader
@@ -52,7 +50,7 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     block = parse_block(message_of(repo.commit(record.commit)))
     for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
         if type(event) not in bearers(key) and block.all(key):
-            yield f"the commit has the trailer {PREFIX}{key}, which {event_kind(event)} never has"
+            yield f"the commit has the trailer {PREFIX}{key}, which {event.kind} never has"
     if not isinstance(event, RunStarted):
         origin = getattr(event, "of", "")
         if origin and not ((address := parse(origin)) and address.run):
@@ -165,7 +163,7 @@ def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
 
 
 def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
-    name = event_kind(event)
+    name = event.kind
     if not isinstance(event, Accepted | Rejected | Skipped) or event_origin(event) is not Origin.STEP:
         if event.epoch > state.epoch:
             yield f"{name} names epoch {event.epoch} after a step of epoch {state.epoch}"

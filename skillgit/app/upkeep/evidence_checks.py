@@ -6,17 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
-from skillgit.domain.event import (
-    Accepted,
-    Origin,
-    Rejected,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowProposed,
-    event_kind,
-)
+from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
 from skillgit.domain.ids import short_digest
+from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import reader, refs
@@ -47,14 +39,14 @@ def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterato
         return
     if not record.evidence:
         if is_training:
-            yield f"the commit names no evidence, and {event_kind(record.event)} always has some"
+            yield f"the commit names no evidence, and {record.event.kind} always has some"
         return
     present = evidence_names(repo, record.evidence)
     if present is None:
         return
     for name in names:
         if name not in present:
-            yield f"the evidence lacks '{name}', which {event_kind(record.event)} always has"
+            yield f"the evidence lacks '{name}', which {record.event.kind} always has"
 
 
 def needed_files(event: Event) -> tuple[str, ...]:

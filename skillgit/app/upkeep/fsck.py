@@ -16,7 +16,6 @@ from skillgit.app.upkeep import run_checks
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
 from skillgit.app.upkeep.file_checks import note_problems
 from skillgit.domain.address import version_label
-from skillgit.domain.event import event_kind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.index import comparison, queries, refresh
@@ -245,7 +244,7 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
     repo = workspace.repo
     if (plan := plan_step_back(repo, run)) is not None:
         last = plan.kept[-1]
-        sentence = f"what comes after {event_kind(last.event)} is damaged; the run can go on from there"
+        sentence = f"what comes after {last.event.kind} is damaged; the run can go on from there"
         yield Problem(run=run, commit=last.commit, sentence=sentence, repairable=True)
     problems = list(run_checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
     for problem in problems:

@@ -11,7 +11,7 @@ from skillgit.app.known.recorded import edit_schedule, least_coverage
 from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.upkeep import run_checks
-from skillgit.domain.event import Accepted, Rejected, event_address, event_kind
+from skillgit.domain.event import Accepted, Rejected, event_address
 from skillgit.index import comparison
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
@@ -116,7 +116,7 @@ def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: 
     differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
     return Replayed(
         commit=record.commit,
-        kind=event_kind(event),
+        kind=event.kind,
         label=event_address(event).label,
         title=event.title,
         gate=gate is not None and not gate.lacking,

@@ -14,16 +14,15 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Edited,
-    Origin,
     Rejected,
     RunFinished,
     RunStarted,
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_kind,
     version_of,
 )
+from skillgit.domain.proposal import Origin
 from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
 from skillgit.store import derived, history, integrity, line, reader, refs, trailers
@@ -143,7 +142,7 @@ def _fold_problems(
         try:
             if state is None:
                 if not isinstance(event, RunStarted):
-                    raise InvariantError(f"the run begins with {event_kind(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
+                    raise InvariantError(f"the run begins with {event.kind}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
             sentences = _follow_problems(state, record, rules)

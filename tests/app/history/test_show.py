@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from skillgit.app.history.show import show
-from skillgit.domain.event import event_kind
 from skillgit.errors import RevisionNotFoundError
 
 
@@ -11,7 +10,7 @@ def test_every_event_is_shown_as_it_was_written(context, records):
     for record in records:
         found = show(context, record.commit)
         assert (found.event, found.parents, found.evidence_tree) == (record.event, record.parents, record.evidence)
-        assert (found.row.commit, found.row.kind) == (record.commit, event_kind(record.event))
+        assert (found.row.commit, found.row.kind) == (record.commit, record.event.kind)
         assert found.message.rstrip().endswith(f"Skillgit-Evidence: {record.evidence}" if record.evidence else "")
 
 

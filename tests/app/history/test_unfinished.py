@@ -14,7 +14,7 @@ from trained_runs import small_run, user
 
 from skillgit.app.history.cost import cost
 from skillgit.app.history.status import spent_on_unfinished, status
-from skillgit.domain.event import Origin
+from skillgit.domain.proposal import Origin
 from skillgit.engine.scope import intervention_scope, step_scope
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from skillgit.app.history.status import status
 from skillgit.app.known.diagnosis import Cause, diagnose, of_run, refused, remark
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.event import Origin, Rejected
+from skillgit.domain.event import Rejected
 from skillgit.domain.gate import Decision, GateRule
+from skillgit.domain.proposal import Origin
 from skillgit.domain.state import StepMemory, begin
 
 GOOD = StepMemory(epoch=1, step=1, decision=Decision.ACCEPT, title="better")

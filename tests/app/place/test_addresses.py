@@ -19,7 +19,8 @@ from skillgit.app.known.item_history import load
 from skillgit.app.place.revision import resolve, resolve_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import blame
-from skillgit.domain.event import KIND_OF, Origin, Skipped, event_address, event_kind
+from skillgit.domain.event import KIND_OF, Skipped, event_address
+from skillgit.domain.proposal import Origin
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
@@ -49,7 +50,7 @@ def chronicle(repo):
 
 
 def test_the_run_has_every_kind_of_event(chronicle):
-    assert {event_kind(record.event) for record in chronicle} == set(KIND_OF.values())
+    assert {record.event.kind for record in chronicle} == set(KIND_OF.values())
     assert [event_address(record.event).label for record in chronicle] == ADDRESSES
 
 

@@ -6,8 +6,8 @@ import pytest
 from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
 
 from skillgit.domain.edit import Edit, Op, apply
-from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import Change
 from skillgit.domain.skill import DOCUMENT, Skill, with_appendix
 from skillgit.domain.state import StepMemory
 from skillgit.engine.appendix import extended

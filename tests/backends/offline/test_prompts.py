@@ -4,8 +4,8 @@ from offline_prompts import attempt, read, skill, tagged
 from reader_cases import PASSAGES
 
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import Change
 from skillgit.domain.state import StepMemory
 from skillgit.engine.drafts import Draft
 from skillgit.engine.memory import history_section

@@ -21,10 +21,6 @@ from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Evaluation, Scored, Split, item_set_digest
 from skillgit.domain.event import (
     Accepted,
-    BudgetSource,
-    Change,
-    EditRecord,
-    Origin,
     Rejected,
     RunFinished,
     RunOutcome,
@@ -36,6 +32,7 @@ from skillgit.domain.event import (
 from skillgit.domain.gate import Decision, decide
 from skillgit.domain.ids import short_digest
 from skillgit.domain.placebo import Placebo
+from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
 

@@ -14,7 +14,6 @@ from skillgit.domain.event import (
     Event,
     MakesVersion,
     Measured,
-    Origin,
     Rejected,
     RunFinished,
     RunStarted,
@@ -25,6 +24,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import Decision, NoRegression
 from skillgit.domain.policies import STRICT
+from skillgit.domain.proposal import Origin
 from skillgit.domain.rewrite import ProposalKind
 
 if TYPE_CHECKING:

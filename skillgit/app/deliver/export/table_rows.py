@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary
-from skillgit.domain.event import NOBODY, Inherited, event_kind, event_origin, event_step, version_of
+from skillgit.domain.event import NOBODY, Inherited, event_origin, event_step, version_of
 from skillgit.domain.skill import DOCUMENT
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def event_row(record: Recorded) -> EventTableRow:
         run=event.run,
         commit=record.commit,
         time=record.time,
-        kind=event_kind(event),
+        kind=event.kind,
         origin=event_origin(event).value,
         epoch=event.epoch,
         step=event_step(event),
@@ -207,7 +207,7 @@ def version_row(
         version=version_of(event) or 0,
         commit=record.commit,
         time=record.time,
-        kind=event_kind(event),
+        kind=event.kind,
         epoch=event.epoch,
         step=event_step(event),
         title=event.title,

@@ -23,9 +23,10 @@ from skillgit.app.sources.skillopt.texts import alike, with_our_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
+from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.gate import NoRegression
 from skillgit.domain.policies import POLICIES
+from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts
 from skillgit.domain.rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.text import EMPTY, clean, verbatim
