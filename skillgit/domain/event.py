@@ -18,10 +18,10 @@ from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, Pa
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
-    from skillgit.domain.untrusted.text import SkillText
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.skill import AppendixCounts
+    from skillgit.domain.untrusted.text import SkillText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

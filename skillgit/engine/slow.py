@@ -28,9 +28,9 @@ from skillgit.engine.transition import Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from skillgit.domain.cost import Cost
     from collections.abc import Sequence
 
+    from skillgit.domain.cost import Cost
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout

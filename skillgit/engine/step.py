@@ -33,10 +33,10 @@ from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from skillgit.domain.cost import Cost
     from collections.abc import Sequence
     from datetime import datetime
 
+    from skillgit.domain.cost import Cost
     from skillgit.domain.edit import Application, EditReport
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
