@@ -41,9 +41,9 @@ from skillgit.domain.rewrite import RewriteError, rewritten
 from skillgit.domain.skill import SLOW_END, SLOW_START, Skill, slow_guidance, with_slow_guidance
 from skillgit.domain.state import StepMemory, fold
 from skillgit.engine.batches import slow_sample, step_items
+from skillgit.engine.budget import edit_budget
 from skillgit.engine.memory import history_section
 from skillgit.engine.replies import Finding
-from skillgit.engine.schedule import edit_budget
 from skillgit.engine.settings import OptimizerSettings
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
 from skillgit.plugin.redaction import redact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import cos, pi
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.evaluation import Scored, mean
@@ -12,7 +13,6 @@ from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import conversation, memory_section, proposals_section, skill_section, tagged
 from skillgit.engine.replies import BudgetReply, ask
-from skillgit.engine.schedule import edit_budget
 from skillgit.engine.settings import ControlMode
 
 if TYPE_CHECKING:
@@ -23,6 +23,33 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.drafts import Draft
     from skillgit.engine.session import Session
+    from skillgit.engine.settings import OptimizerSettings
+
+
+def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
+    """Return the most edits that step ``step`` of ``steps`` may make.
+
+    With M and m the largest and smallest budget and t = step / steps:
+    constant M; linear M + (m - M) t; cosine m + (M - m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983,
+    without restarts), rounded half to even and never under m. A run of one step has the budget M.
+
+    Args:
+        step: 1-based.
+    """
+    largest, smallest = settings.learning_rate, settings.min_learning_rate
+    if steps <= 1:
+        return largest
+    share = min(step, steps) / steps
+    match settings.lr_scheduler:
+        case "constant" | "autonomous":
+            # With a schedule that is the optimizer's, this is what holds where its answer cannot be used.
+            return largest
+        case "linear":
+            return max(smallest, round(largest + (smallest - largest) * share))
+        case "cosine":
+            return max(smallest, round(smallest + 0.5 * (largest - smallest) * (1 + cos(pi * share))))
+        case other:
+            assert_never(other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

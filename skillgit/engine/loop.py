@@ -21,8 +21,7 @@ from skillgit.engine.evaluate import evaluate, evaluate_selection
 from skillgit.engine.files import check_files
 from skillgit.engine.guards import stop_at_once, stop_before_step, stop_sentence
 from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
-from skillgit.engine.outcome import finish_sentence, run_outcome
-from skillgit.engine.placebo import measure_placebo
+from skillgit.engine.outcome import finish_sentence, measure_placebo, run_outcome
 from skillgit.engine.progress import Monitor, Overlap, Stage
 from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.rollout import roll_out

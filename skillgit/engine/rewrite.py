@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus, apply
-from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.rewrite import (
+    RewriteError,
+    Suggestion,
+    SuggestionType,
+    Template,
+    UpdateMode,
+    changed_hunks,
+    rewritten,
+)
 from skillgit.domain.untrusted.text import clean
 from skillgit.engine.drafts import common_source, joint_total
 from skillgit.engine.files import file_lint
@@ -14,7 +22,7 @@ from skillgit.engine.guards import edit_lint
 from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import conversation, memory_section, proposals_section, template_section
-from skillgit.engine.replies import RewriteReply, ask, keeps_protected
+from skillgit.engine.replies import ReplyModel, RewriteReply, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.transition import unanswered
 from skillgit.plugin.redaction import MASK, redact
 
@@ -28,6 +36,37 @@ if TYPE_CHECKING:
     from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.drafts import Draft, Proposed
     from skillgit.engine.session import Session
+
+STAGE = "compress"
+
+
+async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...]) -> RewriteResult | None:
+    """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter.
+
+    Args:
+        draw: The place in the run that the call belongs to; another one asks anew.
+    """
+    messages = conversation(STAGE, "", (template_section(skill),))
+    reply = await ask(session, STAGE, messages, RewriteReply, draw=draw, check=_shortens(skill))
+    if reply is None or not reply.body.strip():
+        return None
+    wish = Suggestion(type=SuggestionType.COMPRESS, title=reply.title, instruction=reply.title, source=EditSource.META)
+    candidate = put_together(skill, reply.body, [wish], title=reply.title, reasoning=reply.reasoning)
+    return candidate if candidate.application.skill.digest != skill.digest else None
+
+
+def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
+    """Return a check of replies: the new text keeps what is protected and is shorter than the old one."""
+    whole, length = keeps_protected(skill), len(Template.of(skill.document).body)
+
+    def check(reply: ReplyModel) -> None:
+        whole(reply)
+        if isinstance(reply, RewriteReply) and len(reply.body.strip("\n")) >= length:
+            raise UnusableReplyError(
+                f"body: it has {len(reply.body)} characters, and the text that stands has {length}"
+            )
+
+    return check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from skillgit.index.event_rows import Beside, Proof, rows_of
 from skillgit.index.forks import call, can_fork, forks
 from skillgit.index.tips import run_of
 from skillgit.store import evidence, history, notes, reader, refs, tree
-from skillgit.store.bulk import bulk_reading
+from skillgit.store.reader import bulk_reading
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,6 +6,7 @@ rejected candidate. What lies before the start is someone else's history and is 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -19,10 +20,26 @@ from skillgit.store.line import first_parents as first_parents  # noqa: PLC0414 
 from skillgit.store.repo import REPAIR, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
+
+
+@contextmanager
+def bulk_reading() -> Iterator[None]:
+    """Let a block, and processes that it forks, read objects without hashing or keeping them."""
+    _hash_and_keep(is_enabled=False)
+    try:
+        yield
+    finally:
+        _hash_and_keep(is_enabled=True)
+
+
+def _hash_and_keep(*, is_enabled: bool) -> None:
+    pygit2.settings.enable_strict_hash_verification(is_enabled)
+    pygit2.settings.enable_caching(is_enabled)
+
 
 MEMORY = "META.md"
 """The file on the slow line that holds what the optimizer remembers."""

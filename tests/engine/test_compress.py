@@ -7,7 +7,7 @@ import re
 import pytest
 
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.engine import compress as stage
+from skillgit.engine import rewrite as stage
 from skillgit.engine.prompts import NAMES, prompt
 from skillgit.engine.replies import RewriteReply, parse
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.engine.schedule import edit_budget
+from skillgit.engine.budget import edit_budget
 from skillgit.engine.settings import OptimizerSettings
 
 

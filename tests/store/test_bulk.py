@@ -5,7 +5,7 @@ import zlib
 import pygit2
 import pytest
 
-from skillgit.store.bulk import bulk_reading
+from skillgit.store.reader import bulk_reading
 from skillgit.store.repo import Repo
 
 

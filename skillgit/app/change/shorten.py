@@ -30,9 +30,9 @@ from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.rules import Region
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.artifacts import json_file
-from skillgit.engine.compress import STAGE
-from skillgit.engine.compress import compress as shorten
 from skillgit.engine.prompts import prompt
+from skillgit.engine.rewrite import STAGE
+from skillgit.engine.rewrite import compress as shorten
 from skillgit.engine.scope import intervention_scope
 from skillgit.engine.transition import unanswered
 from skillgit.errors import SkillgitError, UsageError

@@ -13,7 +13,7 @@ from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Spl
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate import GateRule
 from skillgit.domain.untrusted.documents import loads
-from skillgit.engine.schedule import edit_budget
+from skillgit.engine.budget import edit_budget
 from skillgit.errors import SkillgitError
 from skillgit.index import artefacts, item_queries, known, queries, version_queries
 from skillgit.index.artefacts import CONFIG

@@ -5,12 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.export.skillopt_layout import Layout, run_files
-from skillgit.app.deliver.export.skillopt_steps import event_files
+from skillgit.app.deliver.export.skillopt_layout import Layout, document, run_files, summary_files, text_hash
 from skillgit.app.format.placing import put, refuse_way_out, typed_path
 from skillgit.app.place.revision import resolve_in
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.event import RunStarted, event_step
+from skillgit.domain.address import version_label
+from skillgit.domain.edit import EditStatus
+from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Event,
+    MakesVersion,
+    Measured,
+    Rejected,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_step,
+)
+from skillgit.domain.gate import Decision, NoRegression
+from skillgit.domain.policies import STRICT
+from skillgit.domain.proposal import Origin
+from skillgit.domain.rewrite import ProposalKind
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.skill_folder import write_files
@@ -20,10 +39,302 @@ from skillgit.store.evidence import read_evidence
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillgit.app.deliver.export.skillopt_layout import Row
     from skillgit.app.place.context import Context
+    from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Metric
+    from skillgit.domain.event import Measurement
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.skill import Skill
     from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
+
+_PREVIEW = 200
+_CONTROL = {"schedule": "fixed", "optimizer": "autonomous", "fallback": "autonomous", "none": "none", "meta": "fixed"}
+_FORCED = "force_accept"
+
+
+def event_files(layout: Layout, event: Event, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
+    """Add the files of ``event``, whose commit holds ``skill``, and go on to where the run is after it."""
+    match event:
+        case RunStarted():
+            layout.add_outcomes("selection_eval_baseline", evidence, "selection.json")
+            _stand(layout, 0, skill, event.evaluation)
+            _best(layout, 0, 0)
+            layout.texts[0] = layout.document
+        case Accepted() | Rejected() if event.origin is Origin.STEP:
+            _candidate(layout, event, skill, evidence)
+        case Skipped() if event.origin is Origin.STEP:
+            _skipped(layout, event, evidence)
+        case SlowProposed():
+            _slow(layout, event, evidence)
+        case SlowMerged():
+            layout.origin = f"slow_update_epoch_{event.epoch:02d}"
+            _stand(layout, event.version, skill, event.evaluation)
+            layout.add(f"slow_update/epoch_{event.epoch:02d}/candidate_skill.md", layout.document)
+            if event.verdict.decision is Decision.ACCEPT_NEW_BEST:
+                _best(layout, event.version, event.step)
+        case RunFinished():
+            summary_files(layout, event, evidence)
+        case _:
+            _elsewhere(layout, event, skill)
+    if not isinstance(event, RunStarted | RunFinished):
+        layout.texts[event.step] = layout.document
+
+
+def _stand(layout: Layout, version: int, skill: Skill | None, measurement: Measurement | None) -> None:
+    """Go on to ``version``; one that nobody has measured keeps the score before it, as the reference has it."""
+    if skill is None:
+        raise AssertionError("a version has a text")
+    layout.last, layout.document = version, layout.text_of(skill)
+    if isinstance(measurement, EvaluationSummary):
+        layout.hard, layout.soft = measurement.hard, measurement.soft
+        layout.score = layout.value(measurement.hard, measurement.soft)
+
+
+def _best(layout: Layout, version: int, step: int) -> None:
+    layout.best, layout.best_score, layout.best_step = layout.document, layout.score, step
+    layout.best_version, layout.best_origin = version, layout.origin
+
+
+def _elsewhere(layout: Layout, event: Event, skill: Skill | None) -> None:
+    """Tell of what only skillgit has: interventions, reflections on epochs, edits by hand."""
+    if isinstance(event, MakesVersion) and not isinstance(event, RunStarted):
+        layout.remark(
+            f"{version_label(event.version)} was made by no step; its text is in the files of step {event.step}"
+        )
+        layout.origin = f"step_{event.step:04d}"
+        _stand(layout, event.version, skill, None if isinstance(event, Edited) else event.evaluation)
+        verdict = None if isinstance(event, Edited) else event.verdict
+        if verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST:
+            _best(layout, event.version, event.step)
+    elif isinstance(event, Measured):
+        layout.remark(
+            f"the score of {version_label(event.version)}, which was measured late, has no place in that layout"
+        )
+    else:
+        layout.remark(f"what was tried and refused after step {event_step(event)} has no place in that layout")
+
+
+def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
+    if skill is None:
+        raise AssertionError("a candidate has a text")
+    folder, text = f"steps/step_{event.step:04d}", layout.text_of(skill)
+    before = layout.score
+    record = _record(layout, event, evidence)
+    if isinstance(event, Accepted):
+        layout.origin = f"step_{event.step:04d}"
+        _stand(layout, event.version, skill, event.evaluation)
+        if event.verdict.decision is Decision.ACCEPT_NEW_BEST:
+            _best(layout, event.version, event.step)
+    layout.add(f"{folder}/candidate_skill.md", text)
+    layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
+    patch = document(evidence, "patch.json")
+    edits = _patch(layout, folder, event, patch if isinstance(patch, dict) else {}, text)
+    action = _action(event.verdict)
+    if event.verdict.decision is Decision.INDECISIVE:
+        layout.remark(f"the gate of step {event.step} did not decide; that layout calls it a rejection")
+    record |= {
+        "candidate_hash": text_hash(text),
+        "candidate_skill_len": len(text),
+        **_selection(event.evaluation),
+        "gate_metric": event.verdict.metric.value,
+        "candidate_gate_score": event.verdict.score,
+        "action": action,
+    }
+    digest = {"step": event.step, "action": action, **_failures(evidence)}
+    if action == "reject":
+        digest |= {"score_before": before, "score_after": event.verdict.score, "rejected_edits": edits}
+    layout.add_json(f"{folder}/trajectory_digest.json", digest)
+    _keep(layout, folder, record, event.evaluation, event.verdict)
+
+
+def _skipped(layout: Layout, event: Skipped, evidence: Mapping[str, bytes]) -> None:
+    record = _record(layout, event, evidence)
+    record["action"] = "skip_no_patches" if event.patch.mode.proposals is ProposalKind.EDITS else "skip_no_rewrite"
+    _keep(layout, f"steps/step_{event.step:04d}", record, None, None)
+
+
+def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapping[str, bytes]) -> Row:
+    """Return what the record of every step says; its outcomes and findings are added on the way."""
+    folder = f"steps/step_{event.step:04d}"
+    rows = layout.add_outcomes(f"{folder}/rollout", evidence, "rollout.json")
+    findings = document(evidence, "findings.json")
+    entries = findings.get("findings") if isinstance(findings, dict) else None
+    if isinstance(entries, list) and entries:
+        layout.add_json(f"{folder}/patches/minibatch_fail_000.json", _analysis(entries, len(rows)))
+    earlier = [record for record in layout.history if record["epoch"] == event.epoch]
+    record: Row = {"step": event.step, "epoch": event.epoch, "step_in_epoch": len(earlier) + 1}
+    if rows:
+        hard, soft = ([float(str(row[key])) for row in rows] for key in ("hard", "soft"))
+        record |= {"rollout_hard": sum(hard) / len(rows), "rollout_soft": sum(soft) / len(rows), "rollout_n": len(rows)}
+    patch = event.patch
+    record |= {"n_edits_merged": patch.merged, "n_edits_ranked": patch.ranked}
+    record |= {"edit_budget": patch.budget, "lr_control_mode": _CONTROL[patch.by.value]}
+    total = patch.applied + patch.skipped
+    record["edit_apply_summary"] = {"total": total, "applied": patch.applied, "skipped": patch.skipped, "errors": 0}
+    record |= {"tokens": _tokens(event.cost), "wall_time_s": event.cost.seconds}
+    return record | {"skillgit": {"title": event.title, "why": event.why}}
+
+
+def _analysis(findings: list[Row], trajectories: int) -> Row:
+    sentences = [
+        {"failure_type": "", "count": row.get("count"), "description": row.get("pattern"), "task_ids": row.get("items")}
+        for row in findings
+    ]
+    empty: Row = {"reasoning": "", "edits": []}
+    return {"patch": empty, "source_type": "failure", "batch_size": trajectories, "failure_summary": sentences}
+
+
+def _keep(
+    layout: Layout, folder: str, record: Row, evaluation: EvaluationSummary | None, verdict: Verdict | None
+) -> None:
+    """Add the record of a step with where the run is after it."""
+    own = record["skillgit"]
+    if isinstance(own, dict) and evaluation is not None and verdict is not None:
+        own |= _own(layout, evaluation, verdict)
+    record |= {
+        "current_score": layout.score,
+        "best_score": layout.best_score,
+        "best_step": layout.best_step,
+        "current_origin": layout.origin,
+        "best_origin": layout.best_origin,
+        "skill_len": len(layout.document),
+    }
+    layout.history.append(record)
+    layout.add_json(f"{folder}/step_record.json", record)
+
+
+def _own(layout: Layout, evaluation: EvaluationSummary, verdict: Verdict) -> Row:
+    """Return what only skillgit reads: how an evaluation was stopped, and a gate that the reference does not have."""
+    row: Row = {}
+    if evaluation.stopped:
+        row |= {"unneeded": evaluation.unneeded, "spare": evaluation.spare}
+        layout.remark(
+            "evaluations that were stopped once their decision was certain tell the score of a part of the items,"
+            " and the highest that the candidate could have had as its gate score"
+        )
+    if verdict.policy != STRICT.name or verdict.no_regression is not NoRegression.NONE:
+        guard = verdict.no_regression.value
+        row |= {"policy": verdict.policy, "alpha": verdict.alpha, "margin": verdict.margin, "guard": guard}
+        layout.remark(f"the gate of this run was '{verdict.policy}' with the guard '{guard}'; that layout has none")
+    return row
+
+
+def _selection(evaluation: EvaluationSummary | None) -> Row:
+    return {} if evaluation is None else {"selection_hard": evaluation.hard, "selection_soft": evaluation.soft}
+
+
+def _action(verdict: Verdict) -> str:
+    if not verdict.decision.accepted:
+        return "reject"
+    return verdict.decision.value if verdict.gated else _FORCED
+
+
+def _tokens(cost: Cost) -> Row:
+    parts = {f"{part.stage}": part.cost for part in cost.parts}
+    return {
+        name: {
+            "calls": part.calls,
+            "prompt_tokens": part.tokens_in,
+            "completion_tokens": part.tokens_out,
+            "total_tokens": part.tokens_in + part.tokens_out,
+        }
+        for name, part in {**parts, "_total": cost.whole}.items()
+    }
+
+
+def _failures(evidence: Mapping[str, bytes]) -> Row:
+    rows, findings = document(evidence, "rollout.json"), document(evidence, "findings.json")
+    results = [row for row in rows if isinstance(row, dict) and "hard" in row] if isinstance(rows, list) else []
+    entries = findings.get("findings") if isinstance(findings, dict) else None
+    return {
+        "n_total": len(results),
+        "n_fail": sum(not row["hard"] for row in results),
+        "failure_patterns": [
+            {"pattern": row.get("pattern"), "count": row.get("count"), "task_ids": row.get("items")}
+            for row in (entries if isinstance(entries, list) else [])
+        ],
+    }
+
+
+def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
+    rows = patch.get("edits")
+    entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if event.patch.mode.proposals is not ProposalKind.EDITS:
+        result: Row = {"reasoning": patch.get("reasoning") or "", "change_summary": [event.title], "new_skill": text}
+        full = event.patch.mode.proposals is ProposalKind.DOCUMENTS
+        layout.add_json(f"{folder}/{'full_rewrite_result' if full else 'rewrite_result'}.json", result)
+        return []
+    edits: list[Row] = [
+        {
+            "op": row.get("op"),
+            "target": row.get("anchor") or "",
+            "content": row.get("content") or "",
+            "support_count": row.get("support"),
+            "source_type": row.get("source"),
+        }
+        for row in entries
+    ]
+    if edits:
+        layout.add_json(f"{folder}/ranked_edits.json", {"reasoning": patch.get("reasoning") or "", "edits": edits})
+        reports = zip(edits, entries, strict=True)
+        lines = [_report(number, edit, row) for number, (edit, row) in enumerate(reports, start=1)]
+        layout.add_json(f"{folder}/edit_apply_report.json", lines)
+    return edits
+
+
+def _report(index: int, edit: Row, row: Row) -> Row:
+    is_applied = row.get("status") == EditStatus.APPLIED
+    status = f"applied_{edit['op']}" if is_applied else f"skipped_{str(row.get('status')).replace('-', '_')}"
+    target, content = str(edit["target"])[:_PREVIEW], str(edit["content"])[:_PREVIEW]
+    return {"index": index, "op": edit["op"], "target": target, "content_preview": content, "status": status}
+
+
+def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) -> None:
+    folder = f"slow_update/epoch_{event.epoch:02d}"
+    verdict = event.verdict
+    result: Row = {
+        "reasoning": event.why,
+        "slow_update_content": event.guidance,
+        "action": "no_content" if verdict is None or not event.guidance else _action(verdict),
+        "time_s": event.cost.seconds,
+        "update_origin": f"slow_update_epoch_{event.epoch:02d}",
+        "update_target": "skill",
+        **_selection(event.evaluation),
+        "skillgit": {"title": event.title},
+    }
+    if event.evaluation is not None and verdict is not None:
+        result["skillgit"] = {"title": event.title, **_own(layout, event.evaluation, verdict)}
+        layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
+    pairs = document(evidence, "comparison.json")
+    if isinstance(pairs, list):
+        layout.add_json(f"{folder}/comparison_pairs.json", [_pair(pair) for pair in pairs if isinstance(pair, dict)])
+    layout.add_json(f"{folder}/slow_result.json", result)
+    layout.add_json(
+        f"meta_skill/epoch_{event.epoch:02d}/meta_skill_result.json",
+        {
+            "reasoning": "",
+            "meta_skill_content": event.memory,
+            "action": "write_meta_skill" if event.memory else "no_content",
+        },
+    )
+
+
+def _pair(pair: Row) -> Row:
+    return {
+        "id": pair.get("id"),
+        "task": "",
+        "category": pair.get("category"),
+        "prev": _side(pair.get("previous")),
+        "curr": _side(pair.get("current")),
+    }
+
+
+def _side(side: object) -> Row:
+    fields = side if isinstance(side, dict) else {}
+    row = {"predicted_answer": fields.get("answer") or "", "fail_reason": ""}
+    return {key: fields[key] for key in ("hard", "soft") if key in fields} | row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
