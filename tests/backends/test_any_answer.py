@@ -26,7 +26,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.errors import BackendError, BudgetError, ProviderFailureError
 from skillgit.plugin.backend import MOST_TOKENS, Reply, user
-from skillgit_backends.claude_chat.backend import STREAMED_FROM
+from skillgit_backends.claude_chat import STREAMED_FROM
 
 REAL = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "replies"
 TEXTS = tuple(path.read_text("utf-8") for path in sorted(REAL.glob("*.answer.md")))

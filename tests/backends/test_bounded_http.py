@@ -15,7 +15,7 @@ from wire.small_answers import DIALECTS, KEY, backend
 from skillgit.domain.untrusted.documents import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
-from skillgit_backends.claude_chat.backend import STREAMED_FROM
+from skillgit_backends.claude_chat import STREAMED_FROM
 
 PROMPT = "the prompt that nobody else may see"
 

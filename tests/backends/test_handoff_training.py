@@ -11,7 +11,8 @@ from program import attempt, git, new_repository
 
 from skillgit.errors import ExitCode
 from skillgit.plugin.backend import Message, Text
-from skillgit_backends.offline import analyst, reader
+from skillgit_backends import offline
+from skillgit_backends.offline import reader
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,7 @@ HANDOFF = (
     *("-o", "model.target_backend=handoff", "-o", "model.optimizer_backend=handoff"),
     *("-o", "model.handoff_settle_s=0.1", "-o", "calls.concurrency=1000"),
 )
-MODELS = {"reader": reader.complete, "analyst": analyst.complete}
+MODELS = {"reader": reader.complete, "analyst": offline.complete}
 
 
 def train(repository: Path, *options: str):

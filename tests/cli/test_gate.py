@@ -17,7 +17,7 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
-from skillgit.view.gate_markdown import MARK, MOST_ITEMS, code, markdown
+from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
 
 BASE, HEAD = "a" * 40, "b" * 40
 COST = Cost(calls=20, tokens_in=6000, tokens_out=200, usd=0.25)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Reply, ToolCall, Usage, flatten
-from skillgit_backends.offline import agent, analyst, reader
+from skillgit_backends import offline
+from skillgit_backends.offline import agent, reader
 from wire.dialect import WireError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _text(model: str, messages: Sequence[Message]) -> str:
         if model == "agent":
             return agent.complete(messages)
         if model == "analyst":
-            return analyst.complete(messages)
+            return offline.complete(messages)
     except FatalBackendError as error:
         raise WireError(400, "invalid_request", error.message) from error
     if messages[-1].role == "tool":

@@ -27,6 +27,121 @@ than reading plain tokens, reading it a tenth.
 
 from __future__ import annotations
 
-from skillgit_backends.claude_chat.backend import ClaudeChatBackend
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.untrusted.documents import DocumentError
+from skillgit.errors import BackendError, RetryableBackendError
+from skillgit.plugin.backend import BackendInfo, Probe
+from skillgit.plugin.exchange import encodable
+from skillgit_backends.claude_chat.messages import parameters, read_answer
+from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
+from skillgit_backends.claude_chat.streaming import StreamError, read_message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anthropic import AsyncAnthropic
+
+    from skillgit.plugin.backend import Reply, Request
+    from skillgit_backends.claude_chat.settings import Credential
+
+STREAMED_FROM = 21_333
+"""Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
+_CONNECT_S = 10.0
+
+
+class ClaudeChatBackend:
+    """Talks to Claude."""
+
+    info = BackendInfo(
+        name="claude_chat",
+        summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
+    )
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._settings = read_settings(settings)
+        self._client: AsyncAnthropic | None = None
+        self._made_for: tuple[asyncio.AbstractEventLoop, Credential] | None = None
+        self._replaced: list[AsyncAnthropic] = []
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer ``request``.
+
+        Raises:
+            RetryableBackendError: The call may succeed if it is repeated.
+            UnanswerableError: The question will never be answered.
+            FatalBackendError: No call will succeed, or there is no key.
+        """
+        payload = parameters(encodable(request), self._settings)
+        key = credential(self._settings)
+        try:
+            document = await self._ask(self._connected(key), key, payload)
+            return read_answer(document, request)
+        except BackendError as error:
+            error.hint = error.hint.replace("model.claude_chat_base_url", source(self._settings))
+            raise
+
+    async def probe(self) -> Probe:
+        """Return where calls go and which variable the key comes from.
+
+        Raises:
+            FatalBackendError: There is no key.
+        """
+        name = credential(self._settings).name
+        return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
+
+    async def aclose(self) -> None:
+        open_ones = [*self._replaced, *([self._client] if self._client else [])]
+        self._client, self._made_for, self._replaced = None, None, []
+        for client in open_ones:
+            await client.close()
+
+    async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
+        import aiohttp  # noqa: PLC0415 - slow to import
+        import anthropic  # noqa: PLC0415
+        import httpx2  # noqa: PLC0415
+
+        from skillgit_backends.claude_chat.failing import failure  # noqa: PLC0415 - imports the SDK
+
+        is_stream = payload["max_tokens"] > STREAMED_FROM
+        try:
+            # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
+            create = client.messages.with_raw_response.create
+            answer = await (create(**payload, stream=True) if is_stream else create(**payload))
+            body = answer.http_response.content
+            return read_message(body, is_stream=is_stream)
+        except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
+            fault = failure(error, key.name)
+            fault.message = key.scrub(fault.message)
+            fault.args = (fault.message,)
+            raise fault from None  # the SDK's error holds the request with its headers
+        except DocumentError as error:
+            raise RetryableBackendError(
+                f"Claude's answer {error}", hint="check model.claude_chat_base_url, or what stands in between"
+            ) from None
+
+    def _connected(self, key: Credential) -> AsyncAnthropic:
+        """Return the client; a new one where the key is another one now, or the event loop."""
+        loop = asyncio.get_running_loop()
+        if self._client is not None and self._made_for == (loop, key):
+            return self._client
+        from anthropic import AsyncAnthropic, Timeout  # noqa: PLC0415 - slow to import
+
+        from skillgit_backends.claude_chat.client import AnthropicHttpClient  # noqa: PLC0415
+
+        if self._client is not None:
+            self._replaced.append(self._client)
+        self._client = AsyncAnthropic(
+            api_key=key.api_key,
+            auth_token=key.auth_token,
+            base_url=self._settings.base_url or None,
+            max_retries=0,
+            timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
+            http_client=AnthropicHttpClient(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
+        )
+        self._made_for = (loop, key)
+        return self._client
+
 
 __all__ = ["ClaudeChatBackend"]

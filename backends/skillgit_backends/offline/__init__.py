@@ -6,20 +6,220 @@ proposes edits to the skills of both. None is a language model; all are determin
 
 from __future__ import annotations
 
+import json
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.edit import normalised
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, FinishReason, Price, Reply, Usage, flatten
-from skillgit_backends.offline import agent, analyst, reader
+from skillgit_backends.offline import agent, epochs, reader
+from skillgit_backends.offline.agent import played
+from skillgit_backends.offline.diagnosis import by_cause
+from skillgit_backends.offline.patches import (
+    EDITS,
+    SUGGESTIONS,
+    TEXTS,
+    Answer,
+    added_rule,
+    edit,
+    edit_budget,
+    line_asking,
+    merged,
+    proposed,
+    ranked,
+    rewritten,
+)
+from skillgit_backends.offline.prompts import Briefing
+from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
+from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.plugin.backend import Request
+    from skillgit.plugin.backend import Message, Request
+
+_FEW = 2
+_RULES_AT_ONCE = 2
+_HASTY, _HASTY_IF_RARE, _ADVISES, _LURED = 25, 50, 38, 8
+"""Chances in percent: to overshoot, and to propose something where nothing failed."""
+
+
+def complete(messages: Sequence[Message]) -> str:
+    """Answer an optimizer's conversation with the JSON that its system prompt asks for.
+
+    Raises:
+        FatalBackendError: The system message is none of the optimizer's prompts.
+    """
+    system = next((message.text for message in messages if message.role == "system"), "")
+    user = next((message.text for message in messages if message.role == "user"), "")
+    heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
+    task = _TASKS.get(heading.lower())
+    if task is None:
+        raise FatalBackendError(
+            f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
+        )
+    briefing = Briefing(user)
+    answer = task(briefing)
+    if epochs.wants_reminders(system):
+        answer = epochs.with_reminders(answer, briefing)
+    if briefing.rules_file != DOCUMENT and "edits" in answer:
+        answer |= {"edits": [change | {"file": briefing.rules_file} for change in answer["edits"]]}
+    return json.dumps(answer, ensure_ascii=False, indent=1)
+
+
+def analyse_failures(briefing: Briefing) -> Answer:
+    """Group the failures by cause and propose rules against the commonest."""
+    document, seed, avoid = briefing.document, briefing.text, briefing.rejected_lines
+    rules_present = rules_in(document)
+    items = by_cause(briefing.attempts, rules_present)
+    edits = list[Answer]()
+    anchors, causes = set[str](), list[StrEnum]()
+    for rule in (rule for rule in items if rule in HARMFUL):
+        change = _undo(document, rule, rules_present, seed)
+        if change and change["anchor"] not in anchors:
+            edits.append(change | {"items": items[rule], "support": len(items[rule])})
+            anchors.add(change["anchor"])
+            causes.append(RULES[rule].remedy or rule)
+    unsayable = frozenset(rule for rule in RULES if not wording(rule, "", avoid))
+    for rule in _choose(briefing, items, rules_present | unsayable):
+        text = wording(rule, seed, avoid)
+        if text and rule not in causes:
+            change = added_rule(document, text, support=len(items.get(rule, ())) or 1, anchors=anchors)
+            edits.append(change | {"items": items.get(rule, [])})
+            causes.append(rule)
+    edits = edits or _reword(briefing, items) or _advise(briefing)
+    edits, causes = edits[: briefing.budget], causes[: briefing.budget]
+    return {
+        "findings": [{"pattern": RULES[rule].symptom, "count": len(ids), "items": ids} for rule, ids in items.items()],
+        "title": title_of_edits(edits, "no change"),
+        "reasoning": _reasoning(items, causes, len(briefing.attempts)),
+        "edits": edits,
+    }
+
+
+def _subject(briefing: Briefing) -> Subject:
+    attempts = briefing.attempts
+    return GAMES if attempts and played(attempts[0].turns) else QUESTIONS
+
+
+def _tried(briefing: Briefing) -> frozenset[StrEnum]:
+    """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
+    memory = briefing.section("memory")
+    from_memory = {rule for rule in HARMFUL if RULES[rule].label in memory}
+    lines = [line for step in briefing.steps() if not step.accepted for line in step.added]
+    return frozenset(from_memory.union(*(rules_in(line) for line in lines)))
+
+
+def _choose(briefing: Briefing, items: Mapping[StrEnum, list[str]], rules_present: frozenset[StrEnum]) -> list[StrEnum]:
+    """Return the rules to propose: those that several failures ask for, and now and then one that overshoots."""
+    seed, attempts = briefing.text, _tried(briefing)
+    missing = [rule for rule in items if rule not in HARMFUL | rules_present]
+    missing.sort(key=lambda rule: rule in attempts)
+    common = [rule for rule in missing if len(items[rule]) >= _FEW]
+    rare = [rule for rule in missing if len(items[rule]) < _FEW]
+    choice = common[: 1 if draw(seed, "how many", 3) else _RULES_AT_ONCE]
+    tempting = [RULES[rule].overshoot for rule in (*rare, *reversed(missing)) or items]
+    tempting += [] if missing else _subject(briefing).guesses
+    hasty = [rule for rule in tempting if rule is not None and rule not in attempts | rules_present]
+    if hasty and draw(seed, "hasty", 100) < (_HASTY_IF_RARE if rare else _HASTY):
+        return [hasty[0]] if draw(seed, "alone", 3) == 0 or not choice else [*choice[:1], hasty[0]]
+    return choice or missing[:1]
+
+
+def _undo(document: str, rule: StrEnum, rules_present: frozenset[StrEnum], seed: str) -> Answer | None:
+    """Return an edit that takes a harmful rule out, putting the rule that was meant in its place if it is missing."""
+    line, remedy = line_asking(document, rule), RULES[rule].remedy
+    if not line:
+        return None
+    if remedy is None or remedy in rules_present:
+        return edit("delete", anchor=line)
+    return edit("replace", anchor=line, content=f"- {wording(remedy, seed)}")
+
+
+def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answer]:
+    """Return an edit that rewords a rule which is in the skill and was not followed."""
+    for rule, ids in items.items():
+        line = line_asking(briefing.document, rule)
+        text = wording(rule, briefing.text, briefing.rejected_lines | {normalised(line)}) if line else ""
+        if text and rules_in(line) == {rule}:
+            return [edit("replace", anchor=line, content=f"- {text}", support=len(ids)) | {"items": ids}]
+    return []
+
+
+def _advise(briefing: Briefing) -> list[Answer]:
+    """Return advice that fits any failure, if some is neither in the skill nor rejected; often nothing."""
+    seed, options = briefing.text, _subject(briefing).advice
+    first = draw(seed, "advice", len(options))
+    text = next(
+        (
+            text
+            for text in (*options[first:], *options[:first])
+            if normalised(text) not in briefing.rejected_lines and text not in briefing.document
+        ),
+        "",
+    )
+    if not text or not briefing.attempts or draw(seed, "advise", 5) == 0:
+        return []
+    return [added_rule(briefing.document, text, support=len(briefing.attempts), anchors=set())]
+
+
+def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: int) -> str:
+    if not items:
+        return f"None of the {size} failures shows a cause that a rule would mend."
+    rule, ids = next(iter(items.items()))
+    sentence = f"In {len(ids)} of {size} failures {RULES[rule].symptom}."
+    return sentence if causes else f"{sentence} The skill says so already; closer reading may help."
+
+
+def analyse_successes(briefing: Briefing) -> Answer:
+    """Mostly find nothing that the skill should say; sometimes propose a rule that is idle, or one that harms."""
+    seed, subject = briefing.text, _subject(briefing)
+    chance = draw(seed, "success", 100)
+    items = [attempt.item for attempt in briefing.attempts]
+    symptom, text = subject.strengths[draw(seed, "habit", len(subject.strengths))]
+    if subject.lure and chance < _LURED and subject.lure[1] not in _tried(briefing) | rules_in(briefing.document):
+        symptom, text = subject.lure[0], wording(subject.lure[1], seed)
+    is_present = normalised(text) in briefing.rejected_lines or normalised(text) in normalised(briefing.document)
+    if len(items) < _FEW or chance >= _ADVISES or is_present:
+        return {"findings": [], "title": "no change", "reasoning": "The skill says what matters.", "edits": []}
+    edits = [edit("append", content=f"- {text}", support=len(items)) | {"items": items}]
+    return {
+        "findings": [{"pattern": symptom, "count": len(items), "items": items}],
+        "title": title_of_edits(edits),
+        "reasoning": f"All {len(items)} solved tasks show it: the target {symptom}.",
+        "edits": edits,
+    }
+
+
+_TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
+    "analyse failures": analyse_failures,
+    "analyse successes": analyse_successes,
+    "suggest changes from failures": proposed(analyse_failures, SUGGESTIONS),
+    "suggest changes from successes": proposed(analyse_successes, SUGGESTIONS),
+    "rewrite from failures": proposed(analyse_failures, TEXTS),
+    "rewrite from successes": proposed(analyse_successes, TEXTS),
+    "merge patches": merged(EDITS),
+    "merge and rank edits": merged(EDITS, within_budget=True),
+    "rank edits": ranked(EDITS),
+    "merge suggestions": merged(SUGGESTIONS),
+    "merge and rank suggestions": merged(SUGGESTIONS, within_budget=True),
+    "rank suggestions": ranked(SUGGESTIONS),
+    "merge rewrites": merged(TEXTS),
+    "rewrite the skill": rewritten,
+    "edit budget": edit_budget,
+    "slow update": epochs.slow_update,
+    "optimizer memory": epochs.memory,
+    "reflect on an epoch": epochs.reflect,
+    "write a probe": epochs.probe,
+    "put reminders together": epochs.consolidate,
+    "shorten the skill": epochs.compress,
+}
 
 
 _CHARACTERS_PER_TOKEN = 4
-_MODELS = {"reader": reader.complete, "agent": agent.complete, "analyst": analyst.complete}
+_MODELS = {"reader": reader.complete, "agent": agent.complete, "analyst": complete}
 
 
 class OfflineBackend:

@@ -13,23 +13,70 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.plugin.backend import assistant, system, user
 from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS, check, divide, load_splits
-from skillgit_envs.alfworld import games, prompt
+from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES, Recipe
-from skillgit_envs.alfworld.prompt import conversation, seen, shortened, system_prompt
 from skillgit_envs.alfworld.simulator.client import Simulator
 from skillgit_envs.packaged import PackagedEnvironment, option
+from skillgit_envs.prompt_files import prompt_file, with_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Message
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
     from skillgit_envs.alfworld.simulator.client import Game
+
+REPLY_CHARACTERS = 2000
+"""So much of an earlier reply is shown again."""
+
+
+def system_prompt(skill: Skill, max_steps: int) -> str:
+    """Return the system prompt: the role, the skill, and how to play."""
+    return with_skill(prompt_file(__package__, "system").replace("{max_steps}", str(max_steps)), skill)
+
+
+def seen(observation: str, commands: Sequence[str] = ()) -> str:
+    """Return what the target sees, followed by the commands that are possible, if they are to be shown."""
+    text = f"<observation>\n{observation}\n</observation>"
+    return f"{text}\n\n<commands>\n{chr(10).join(commands)}\n</commands>" if commands else text
+
+
+def shortened(reply: str) -> str:
+    """Return a reply as the conversation keeps it: whole, or without the middle of a long thought."""
+    if len(reply) <= REPLY_CHARACTERS:
+        return reply
+    part = REPLY_CHARACTERS // 2
+    return f"{reply[:part]}\n[... {len(reply) - 2 * part} characters left out ...]\n{reply[-part:]}"
+
+
+def conversation(
+    instructions: str, observations: Sequence[str], replies: Sequence[str], commands: Sequence[str], history: int
+) -> list[Message]:
+    """Return the messages that ask for the next command.
+
+    Args:
+        observations: What was seen, the task first; one more than there are replies.
+        commands: What is possible now; only the last message lists it.
+        history: How many of the last replies are shown; 0 shows all.
+    """
+    first = max(len(replies) - history, 0) if history else 0
+    opening = seen(observations[0], commands if not replies else ())
+    if first:
+        gap = f"[... {first} {'command' if first == 1 else 'commands'} left out ...]"
+        last = first == len(replies)
+        opening = f"{opening}\n\n{gap}\n\n{seen(observations[first], commands if last else ())}"
+    messages = [system(instructions), user(opening)]
+    for index in range(first, len(replies)):
+        options = commands if index == len(replies) - 1 else ()
+        messages += [assistant(replies[index]), user(seen(observations[index + 1], options))]
+    return messages
 
 
 SHIPPED = Path(__file__).parent / "data"
@@ -250,9 +297,9 @@ class ALFWorld(PackagedEnvironment):
     def digest(self) -> str:
         """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
-        words = [self._prompt_file("system"), prompt.seen("observation", ["command"]), NO_COMMAND]
+        words = [self._prompt_file("system"), seen("observation", ["command"]), NO_COMMAND]
         engine = [_version(name) for name in ("textworld", "alfworld")]
-        numbers = [SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
+        numbers = [SCORER, GENERATOR, REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
     def _load(self) -> Splits:

@@ -15,20 +15,19 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import ConfigError, DataError
+from skillgit.plugin.backend import Message, Text, system
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo
 from skillgit.plugin.skill_folder import write_files
 from skillgit.plugin.splits import OPTIONS, check, data_files, load_splits
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
-from skillgit.sandbox.tools import NAMES, SandboxTools
+from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.packaged import PackagedEnvironment, option
-from skillgit_envs.tasks import prompt
+from skillgit_envs.prompt_files import prompt_file, with_skill
 from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
-from skillgit_envs.tasks.checks.check import Sheet
-from skillgit_envs.tasks.checks.grading import graded
+from skillgit_envs.tasks.checks.check import Sheet, graded
 from skillgit_envs.tasks.extraction import EXTRACTORS
-from skillgit_envs.tasks.prompt import listed, messages
 from skillgit_envs.tasks.reading import Reader
 
 if TYPE_CHECKING:
@@ -41,8 +40,62 @@ if TYPE_CHECKING:
     from skillgit.plugin.splits import Splits
     from skillgit.sandbox import Sandbox
     from skillgit.sandbox.conversation import Conversation
-    from skillgit_envs.tasks.attachments import Attachments
+    from skillgit_envs.tasks.attachments import Attachments, Listed
     from skillgit_envs.tasks.checks.check import Fields
+
+FORMS: Mapping[str, str] = {
+    "whole": "Your whole reply is taken as the result.",
+    "tag": "Give the result, and nothing else, between <answer> and </answer>.",
+    "last_line": "Give the result, and nothing else, on the last line of your reply.",
+    "json": "Give the result as JSON in a block of code at the end of your reply.",
+    "code": "Give the result in a block of code at the end of your reply.",
+}
+"""How a result is taken out of a reply, to what the target is told of it."""
+LOOK = "Use the tools to look into these files: {}"
+RUN = "Python finds them in the folder {}. Files that you write beside it are handed in with your result."
+
+
+def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> tuple[Message, ...]:
+    """Return the conversation that a rollout begins with.
+
+    Raises:
+        EnvironmentFaultError: A file has gone or changed since the items were read.
+    """
+    prompt = prompt_file(__package__, "system").replace("{form}", FORMS[str(item.content["extract"])])
+    pictures = [attachments.picture(entry) for entry in listed(item, "images")]
+    texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
+    question = Message(role="user", parts=(Text(text="\n\n".join(texts)), *pictures))
+    return system(with_skill(prompt, skill)), question
+
+
+def listed(item: Item, name: str) -> Listed:
+    """Return the files of an item that are under ``name``."""
+    return cast("Listed", item.content[name])
+
+
+def _about_files(item: Item, attachments: Attachments, tools: str) -> list[str]:
+    files = listed(item, "files")
+    if tools == "none":
+        return [f'<file name="{entry["name"]}">\n{attachments.read(entry).decode()}\n</file>' for entry in files]
+    look = LOOK.format(", ".join(entry["name"] for entry in files)) if files else ""
+    return list(filter(None, (look, RUN.format(DOCUMENTS) if tools == "python" else "")))
+
+
+def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
+    """Check that the files of ``items`` can be shown as text.
+
+    Raises:
+        DataError: One is no UTF-8.
+    """
+    for item in items:
+        for entry in listed(item, "files"):
+            try:
+                attachments.read(entry).decode()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"item {item.id}: {entry['name']} is no text, so that the target cannot read it",
+                    hint="list pictures under 'images', or set env.tools to python",
+                ) from error
 
 
 SHIPPED = Path(__file__).parent / "data"
@@ -247,7 +300,7 @@ class Tasks(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, tools and checks; what a judge grades by is part of its item."""
-        texts = [self._prompt_file("system"), *sorted(prompt.FORMS.values()), prompt.LOOK, prompt.RUN]
+        texts = [self._prompt_file("system"), *sorted(FORMS.values()), LOOK, RUN]
         working = [self._tools, self._turns, self._options["tool_timeout"]] if self._tools != "none" else []
         return short_digest([self.info.name, *scorers(), *texts, *working, self._options["check_timeout"]])
 
@@ -261,7 +314,7 @@ class Tasks(PackagedEnvironment):
         splits = load(self._options, self._root, self._reader)
         every = [item for items in splits.values() for item in items]
         if self._tools == "none":
-            prompt.check_readable(every, self._reader.attachments)
+            check_readable(every, self._reader.attachments)
         if self._tools != "none" or any(check["type"] in _PROGRAMS for item in every for check in _checks(item)):
             _ = self._sandbox
         return splits

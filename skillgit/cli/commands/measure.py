@@ -269,7 +269,7 @@ def gate_command(
 def _show(session: CommandSession, report: GateReport, form: Form, *, markdown: bool, output: Path | None) -> None:
     from skillgit.cli.output import output_to  # noqa: PLC0415 - see the package
     from skillgit.view.gate import lines  # noqa: PLC0415 - as above
-    from skillgit.view.gate_markdown import markdown as as_markdown  # noqa: PLC0415 - as above
+    from skillgit.view.gate import markdown as as_markdown  # noqa: PLC0415 - as above
 
     def write(to: Output) -> None:
         if form is Form.JSON:

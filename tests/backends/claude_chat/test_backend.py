@@ -12,8 +12,7 @@ from wire import Faults, wire_server
 
 from skillgit.errors import ConfigError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, Usage, assistant, flatten, system, user
-from skillgit_backends.claude_chat import ClaudeChatBackend
-from skillgit_backends.claude_chat.backend import STREAMED_FROM
+from skillgit_backends.claude_chat import STREAMED_FROM, ClaudeChatBackend
 
 KEY = "sk-ant-api03-0123456789abcdefghij"
 TOOL = Tool(name="look", description="Looks.", parameters={"type": "object", "properties": {}})

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from skillgit.plugin.backend import Usage
-from skillgit_backends.codex_exec.backend import CodexTurn
+from skillgit_backends.codex_exec import CodexTurn
 
 
 def completed(tokens_in: int, tokens_out: int) -> dict[str, object]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from skillgit.plugin.backend import system, user
-from skillgit_backends.offline import analyst
+from skillgit_backends import offline
 from skillgit_backends.offline.diagnosis import causes
 from skillgit_backends.offline.prompts import Briefing
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
@@ -60,7 +60,7 @@ def briefing(games: list[str], rules: str = "", budget: int = 4) -> str:
 
 
 def answered(heading: str, text: str) -> dict:
-    return json.loads(analyst.complete([system(f"# {heading}\n\nDo it."), user(text)]))
+    return json.loads(offline.complete([system(f"# {heading}\n\nDo it."), user(text)]))
 
 
 @pytest.mark.parametrize("chore", GAMES)

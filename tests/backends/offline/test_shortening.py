@@ -12,7 +12,7 @@ from skillgit.domain.rewrite import Template
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.rendering import conversation, template_section
 from skillgit.engine.replies import RewriteReply, parse
-from skillgit_backends.offline import analyst
+from skillgit_backends import offline
 from skillgit_backends.offline.rules import QUESTIONS, RULES
 from skillgit_backends.offline.skills import rules_in
 
@@ -28,7 +28,7 @@ SLOW = """\
 def shortened(*lines: str) -> tuple[str, RewriteReply]:
     text = "---\nname: demo\ndescription: d\n---\n\n" + "\n".join(lines) + "\n"
     skill = Skill("demo", {DOCUMENT: text.encode()})
-    reply = parse(analyst.complete(conversation("compress", "", [template_section(skill)])), RewriteReply)
+    reply = parse(offline.complete(conversation("compress", "", [template_section(skill)])), RewriteReply)
     return (Template.of(text).fill(reply.body) if reply.body else text), reply
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from skillgit.domain.skill import Skill
-from skillgit_envs.alfworld.prompt import REPLY_CHARACTERS, conversation, shortened, system_prompt
+from skillgit_envs.alfworld import REPLY_CHARACTERS, conversation, shortened, system_prompt
 
 SKILL = Skill(
     "home", {"SKILL.md": b"---\nname: home\ndescription: Does chores. Use at home.\n---\n\n# Home\n\nOpen drawers.\n"}

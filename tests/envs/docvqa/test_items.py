@@ -8,8 +8,7 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
-from skillgit_envs.docvqa import DocVQA, read_items
-from skillgit_envs.docvqa.pages import Pages
+from skillgit_envs.docvqa import DocVQA, Pages, read_items
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ from spreadsheet_solutions import SOLUTIONS
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks
-from skillgit_envs.spreadsheetbench.cases import book
+from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks, book
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,7 @@ from skillgit.domain.skill import Skill
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Image
 from skillgit.plugin.conformance import check_environment
-from skillgit_envs.tasks import Tasks
-from skillgit_envs.tasks.prompt import messages
+from skillgit_envs.tasks import Tasks, messages
 from skillgit_envs.tasks.reading import Reader
 
 if TYPE_CHECKING:
