@@ -188,7 +188,7 @@ def complete_backends(ctx: click.Context, param: click.Parameter, incomplete: st
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a configuration that comes with skillgit, or a file."""
     del ctx, param
-    from skillgit.app.setup.config import shipped  # noqa: PLC0415 - it loads yaml and pydantic
+    from skillgit.app.setup.config.files import shipped  # noqa: PLC0415 - it loads yaml and pydantic
 
     names = [CompletionItem(name) for name in shipped() if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,11 +14,11 @@ from importlib.machinery import SourceFileLoader
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
+from skillgit.domain.policies import POLICIES, Policy, Terms
 from skillgit.domain.policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.plugin.policies import ForeignPolicy
 from skillgit.plugin.source import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
@@ -25,14 +26,82 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    from skillgit.domain.policies import Policy
+    from skillgit.domain.policies import Comparison
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
+_TERMS = frozenset(Terms.__slots__)
+
+
+class ForeignPolicy(Policy):
+    """A policy whose class comes from a file or another package.
+
+    Args:
+        cls: The class.
+        origin: What the configuration calls it.
+
+    Raises:
+        UsageError: It is not a policy, or has no name that verdicts can record.
+    """
+
+    name = ""
+
+    def __init__(self, cls: type, origin: str) -> None:
+        self._origin = origin
+        if not (isinstance(cls, type) and issubclass(cls, Policy)):
+            self._refuse("it has to be a class that inherits from skillgit.domain.policies.Policy")
+        self._policy = cast("Policy", self._ask(cls))
+        name, terms = getattr(cls, "name", None), self._policy.terms
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            self._refuse(f"its name is {name!r}; it has to be made of letters, digits and hyphens")
+        if name in POLICIES:
+            self._refuse(f"its name is {name!r}, which is that of a policy of skillgit")
+        if not isinstance(terms, frozenset | set) or not terms <= _TERMS:
+            self._refuse(f"its terms have to be a set of {', '.join(sorted(_TERMS))}")
+        self.name = name  # type: ignore[misc]
+        self.terms = frozenset(terms)  # type: ignore[misc]
+        self.wants_gain = bool(self._policy.wants_gain)  # type: ignore[misc]
+
+    def accepts(self, comparison: Comparison) -> bool:
+        """Ask it."""
+        return self._truth("accepts", self._ask(self._policy.accepts, comparison))
+
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
+        """Ask it."""
+        return self._truth("reachable", self._ask(self._policy.reachable, best, count, thorough=thorough))
+
+    def is_slow(self, *, counts_decide: bool) -> bool:
+        """Ask it."""
+        return self._truth("is_slow", self._ask(self._policy.is_slow, counts_decide=counts_decide))
+
+    def wants(self, terms: Terms) -> str:
+        """Ask it."""
+        return str(self._ask(self._policy.wants, terms))
+
+    def shortfall(self, p: float, terms: Terms) -> str:
+        """Ask it."""
+        return str(self._ask(self._policy.shortfall, p, terms))
+
+    def _ask(self, method: Callable[..., object], *args: object, **options: object) -> object:
+        try:
+            return method(*args, **options)
+        except (Exception, SystemExit) as error:  # the code is someone else's and may fail in any way
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            raise UsageError(f"gate policy {self._origin} broke down: {message}", hint="mend the policy") from error
+
+    def _truth(self, method: str, answer: object) -> bool:
+        if not isinstance(answer, bool):
+            self._refuse(f"{method} returned {answer!r} where True or False is asked for")
+        return answer
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise UsageError(f"gate policy {self._origin} cannot be used: {why}", hint="docs/plugins.md shows one")
 
 
 ENVIRONMENTS = "skillgit.envs"
 BACKENDS = "skillgit.backends"
-POLICIES = "skillgit.policies"
+POLICY_GROUP = "skillgit.policies"
 _CONVERSION = "conversion"
 T = TypeVar("T")
 
@@ -123,7 +192,7 @@ def policy_code(name: str) -> str:
 
 @cache
 def _find_policy(name: str) -> Loaded[type[Policy]]:
-    return cast("Loaded[type[Policy]]", _load(POLICIES, "gate policy", name, Path()))
+    return cast("Loaded[type[Policy]]", _load(POLICY_GROUP, "gate policy", name, Path()))
 
 
 def load_conversion(reference: str) -> Conversion:
@@ -147,7 +216,7 @@ def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     if name not in plugins:
         from rapidfuzz import process  # noqa: PLC0415 - only a wrong name needs it
 
-        names = [*(OURS if group == POLICIES else ()), *plugins]
+        names = [*(OURS if group == POLICY_GROUP else ()), *plugins]
         near = process.extractOne(name, names, score_cutoff=60)
         hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(names) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)

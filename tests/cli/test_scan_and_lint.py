@@ -14,7 +14,7 @@ from soaking import soak
 from trained_runs import RUN, small_run
 
 from skillgit.app.place.context import Context
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.sources.data_check import told
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.registry import load_environment

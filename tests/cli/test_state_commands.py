@@ -9,7 +9,8 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.deliver.checkout import CheckedOut
-from skillgit.app.setup.config import ConfigEntry, ValueOrigin
+from skillgit.app.setup.config.files import ValueOrigin
+from skillgit.app.setup.config.resolved import ConfigEntry
 from skillgit.app.train.init import Initialised
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.app.upkeep.reindex import Reindexed

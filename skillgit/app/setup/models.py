@@ -19,7 +19,7 @@ from skillgit.plugin.registry import find_backend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.setup import Setup
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill

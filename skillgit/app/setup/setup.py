@@ -11,7 +11,7 @@ from skillgit.app.known.recorded import start_record
 from skillgit.app.place.workspace import BRING
 from skillgit.app.setup import conditions
 from skillgit.app.setup.conditions import CONFIG, Aspect, environment_change
-from skillgit.app.setup.config import load_config, load_recorded, named_keys
+from skillgit.app.setup.config.load import load_config, load_recorded, named_keys
 from skillgit.app.setup.config.recorded import read_document, settings_of
 from skillgit.app.setup.models import find_routes
 from skillgit.domain.evaluation import Split
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.calls.client import Route
     from skillgit.domain.event import RunStarted
     from skillgit.domain.trajectory import Item

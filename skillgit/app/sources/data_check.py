@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rapidfuzz import fuzz, process
 
 from skillgit.app.known.scores import POWER, before_baseline
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.train.beginning import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, words
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.domain.leaks import Leak
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.format.seed import read_seed
 from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of

@@ -16,7 +16,7 @@ from skillgit.store.reader import skill_at
 if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment
 

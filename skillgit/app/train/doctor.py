@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.known.scores import before_baseline
 from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
 from skillgit.app.setup.measuring import open_session, planner
 from skillgit.app.setup.models import STAGE, asked_roles

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ConfigEntry
+    from skillgit.app.setup.config.resolved import ConfigEntry
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
@@ -109,7 +109,7 @@ def config_command(
 
     Each line can be given to train with -o.
     """
-    from skillgit.app.setup.config import load_config  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.config.load import load_config  # noqa: PLC0415 - see the package
 
     result = load_config(session.context, config, overrides)
     entries = result.entries

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from wire.rough import Rough, rough_server
 
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import SECTIONS, EnvSettings
 from skillgit.app.setup.models import find_routes
 from skillgit.errors import BackendError, ConfigError

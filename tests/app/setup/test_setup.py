@@ -18,7 +18,7 @@ from skillgit.app.known import recorded
 from skillgit.app.measure.gate_report import KnownOutcomes
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.conditions import environment_change
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.setup import set_up
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger

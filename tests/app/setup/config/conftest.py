@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.app.place.context import Context
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_env
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 

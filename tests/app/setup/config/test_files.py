@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
     Write = Callable[..., Path]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config import load_config, shipped
+from skillgit.app.setup.config.files import shipped
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import EnvSettings
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
     Write = Callable[..., Path]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from skillgit.app.setup.config import load_config, load_recorded
+from skillgit.app.setup.config.load import load_config, load_recorded
 from skillgit.app.setup.config.recorded import read_document, settings_of
 from skillgit.domain.untrusted.settings import of_own_run, of_stranger
 from skillgit.errors import ConfigError, UsageError

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.resolved import LOCAL, is_neutral
 from skillgit.app.setup.config.schema import EnvSettings, keys
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 

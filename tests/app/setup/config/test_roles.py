@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.place.context import Context
-    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.config.resolved import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 
