@@ -10,7 +10,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import ConflictError, SkillgitError, behind
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 
 
 def context_in(directory) -> Context:

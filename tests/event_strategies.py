@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from skillgit.domain.cost import Cost, CostPart
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import (
@@ -24,11 +25,10 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, NoRegression, Verdict
+from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
+from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
-from skillgit.domain.policies import POLICIES
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
-from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
 
 HOSTILE = (

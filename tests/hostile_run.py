@@ -11,7 +11,7 @@ import rule_run
 import sample_run
 from sample_run import RUN
 
-from skillgit.store import reader
+from skillgit.store import history_reader
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -43,7 +43,7 @@ def write_hostile_run(repo: Repo) -> None:
 def forge_messages(repo: Repo) -> None:
     """Give every commit a message that the program would not write, as a stranger's tool may."""
     new: dict[str, str] = {}
-    for record in reader.read_run(repo, RUN):
+    for record in history_reader.read_run(repo, RUN):
         commit = repo.commit(record.commit)
         head, blank, rest = commit.message.partition("\n\n")
         person = pygit2.Signature(f"Eve {EVIL}".replace("\n", ""), f"eve{EVIL}@example.com", commit.commit_time, 0)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import skillgit.app.train.train as training
-import skillgit.store.writer as writing
+import skillgit.store.event_writer as writing
 from skillgit.calls.ledger import Ledger
 from skillgit.cli.main import main
 from skillgit_backends.offline import OfflineBackend

@@ -26,13 +26,13 @@ from sample_run import PATH, RUN, as_json, candidate, clock_from, evaluation, se
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.domain.skill import DOCUMENT
-from skillgit.store import reader, refs, tree
-from skillgit.store.writer import RunWriter
+from skillgit.store import history_reader, refs, tree
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from sample_run import Sample
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 READ = "Read the question again before answering."
@@ -125,7 +125,7 @@ def edit_by_hand(repo: Repo, addition: str) -> str:
     """Append to the skill as a person does, with a commit without trailers on the run's branch; return the commit."""
     tip = repo.tip(refs.run_branch(RUN))
     assert tip is not None
-    skill = reader.skill_at(repo, tip, PATH)
+    skill = history_reader.skill_at(repo, tip, PATH)
     text = skill.document + addition
     made = tree.with_skill(repo, repo.commit(tip).tree, PATH, skill.with_text(DOCUMENT, text))
     person = pygit2.Signature(PERSON, "ada@example.com", 1_795_300_000, 0)

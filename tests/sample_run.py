@@ -42,16 +42,16 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import GateRule, decide, flips
+from skillgit.domain.gate_decision import GateRule, decide, flips
 from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
 from skillgit.store import tree
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 RUN = "demo-20261121-abcd"

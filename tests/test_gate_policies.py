@@ -6,7 +6,7 @@ import pytest
 from program import git, new_repository, skillgit
 
 POLICY = '''
-from skillgit.domain.policies import Policy
+from skillgit.domain.gate_policies import Policy
 
 
 class Careful(Policy):

@@ -10,7 +10,7 @@ import pytest
 from program import git, run, skillgit
 from trained_runs import small_run
 
-from skillgit.app.format import frontmatter
+from skillgit.app.skill_format import frontmatter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,6 +23,7 @@ from trained_runs import trained_run
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
+from skillgit.domain.document_rewrite import RewriteError, rewritten
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
 from skillgit.domain.event import (
@@ -35,16 +36,15 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, GateRule, decide
-from skillgit.domain.policies import PAIRED
-from skillgit.domain.rewrite import RewriteError, rewritten
+from skillgit.domain.gate_decision import Decision, GateRule, decide
+from skillgit.domain.gate_policies import PAIRED
+from skillgit.domain.run_state import StepMemory, fold
 from skillgit.domain.skill import SLOW_END, SLOW_START, Skill, slow_guidance, with_slow_guidance
-from skillgit.domain.state import StepMemory, fold
-from skillgit.engine.batches import slow_sample, step_items
-from skillgit.engine.budget import edit_budget
-from skillgit.engine.memory import history_section
-from skillgit.engine.replies import Finding
-from skillgit.engine.settings import OptimizerSettings
+from skillgit.engine.edit_budget import edit_budget
+from skillgit.engine.method_settings import OptimizerSettings
+from skillgit.engine.minibatches import slow_sample, step_items
+from skillgit.engine.optimizer_memory import history_section
+from skillgit.engine.reply_schemas import Finding
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.splits import check, divide

@@ -137,7 +137,7 @@ ARCHIVES = {"zipfile", "tarfile", "shutil"}
 ENTRIES_CHECKED = {"skillgit/store/tree.py", "skillgit/app/upkeep/file_checks.py", "skillgit/store/checkout.py"}
 WORK_TREES = {"skillgit/store/promotion.py"}
 """Their paths are those of work trees, which git itself lists."""
-STARTERS_OF_GIT = {"skillgit/store/binary.py", "skillgit/cli/output.py"}
+STARTERS_OF_GIT = {"skillgit/store/git_binary.py", "skillgit/cli/output.py"}
 WRITERS = {"write_bytes", "write_text", "symlink_to", "mkdir", "touch"}
 
 
@@ -191,7 +191,7 @@ def test_names_become_files_in_one_function():
 
 
 def test_git_is_started_by_one_command_line():
-    """It says which programs a repository may name; see ``store/binary.py``."""
+    """It says which programs a repository may name; see ``store/git_binary.py``."""
     starting = [
         f"{name_of(path)}:{node.lineno}"
         for path in FILES
@@ -217,7 +217,7 @@ def test_texts_of_commits_are_read_in_one_place():
         if (node.attr == "message" and owner in {"commit", "candidate"}) or owner.endswith(signed)
     ]
     # what scanning calls a commit is a value of our own
-    assert [place for place in found if not place.startswith("skillgit/app/exchange/publication.py")] == []
+    assert [place for place in found if not place.startswith("skillgit/app/exchange/push_check.py")] == []
 
 
 def test_every_error_for_the_user_has_a_hint():

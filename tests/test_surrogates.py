@@ -22,16 +22,16 @@ from skillgit.domain.event import Models, Skipped
 from skillgit.domain.ids import check_item_id, digest
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.trajectory import Trajectory
-from skillgit.domain.untrusted.text import storable, unstorable_place
-from skillgit.engine.artifacts import json_file
+from skillgit.domain.untrusted.model_text import storable, unstorable_place
+from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, Tool, ToolCall, Usage
-from skillgit.plugin.exchange import read_reply, reply_json
+from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.redaction import Redactor
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.request_json import read_reply, reply_json
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.tools import read_arguments
-from skillgit.store import event_commit
+from skillgit.store import commit_message
 from skillgit_envs import docvqa
 from skillgit_envs.livemathematicianbench import scoring as livemathematicianbench
 from skillgit_envs.officeqa import scoring as officeqa
@@ -103,7 +103,7 @@ def test_events_and_artefacts_are_written_and_read_back(text):
         run="r", skill="skills/a", epoch=1, step=1, title=text, why=text, patch=patch,
         models=Models(target="a/b", optimizer="c/d"), cost=Cost(),
     )  # fmt: skip
-    assert event_commit.decode(event_commit.encode(event, EVIDENCE)).event == event
+    assert commit_message.decode(commit_message.encode(event, EVIDENCE)).event == event
     json.loads(json_file({"text": text, "rows": [{text: text}]}).decode())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from once import once
 from program import QUICK, new_repository, skillgit
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.domain.ids import short_digest
 
 if TYPE_CHECKING:

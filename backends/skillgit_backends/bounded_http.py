@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
 if TYPE_CHECKING:

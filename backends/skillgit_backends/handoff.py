@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from skillgit.domain.untrusted.documents import DocumentError, read_document
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, Usage, flatten
-from skillgit.plugin.exchange import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
-from skillgit_backends.free_keys import FreeKey, read_keys
-from skillgit_backends.gratis import Gratis
+from skillgit.plugin.request_json import message_json, parameters_json, request_digest, tool_json
+from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.no_cost import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo
-from skillgit_backends.free_keys import FreeKey
+from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
-from skillgit_backends.openai_wire.reading import mapping
+from skillgit_backends.openai_wire.answer_fields import mapping
 from skillgit_backends.openai_wire.variant import THINKING
 
 if TYPE_CHECKING:

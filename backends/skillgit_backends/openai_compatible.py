@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.plugin.backend import BackendInfo
-from skillgit_backends.free_keys import FreeKey
+from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
 from skillgit_backends.openai_wire.endpoint import OPENAI
 

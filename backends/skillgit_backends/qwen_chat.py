@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import BackendInfo
-from skillgit_backends.free_keys import FreeKey
+from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 

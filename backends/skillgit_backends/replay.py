@@ -5,9 +5,9 @@
 | `model.replay_path` | required | a ledger of skillgit (`.git/skillgit/ledger.db`), or a file of JSON lines |
 
 Roles, models and parameters stay as they were recorded: `model.target_backend: replay` with the same `model.target`. A
-request is found by its model, parameters, messages and tools (``skillgit.plugin.exchange.request_digest``); one that
-was not recorded is an error that says what was asked. Where the same request was recorded several times, the answers
-come in the order of their recording, and from the first again after the last.
+request is found by its model, parameters, messages and tools (``skillgit.plugin.request_json.request_digest``); one
+that was not recorded is an error that says what was asked. Where the same request was recorded several times, the
+answers come in the order of their recording, and from the first again after the last.
 
 A line of a JSON lines file is ``{"request": DIGEST, "reply": TEXT}``, or in the place of the text an object with the
 keys ``text``, ``finish_reason``, ``tool_calls`` (lists of id, name and arguments) and ``usage`` (``tokens_in``,
@@ -23,12 +23,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from skillgit.domain.untrusted.documents import read_document
+from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Usage
-from skillgit.plugin.exchange import read_reply, request_digest
-from skillgit_backends.free_keys import FreeKey, read_keys
-from skillgit_backends.gratis import Gratis
+from skillgit.plugin.request_json import read_reply, request_digest
+from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.no_cost import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

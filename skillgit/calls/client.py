@@ -1,7 +1,7 @@
 """The one door to a model: whoever wants a reply or an item outcome asks here.
 
 What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
-one. What will never be answered is recorded too (``skillgit.calls.failures``). What a call costs is charged to the
+one. What will never be answered is recorded too (``skillgit.calls.retry_policy``). What a call costs is charged to the
 event in progress that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
 """
 
@@ -13,22 +13,22 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.budget import Budget, Charge, Meter, Tab, estimate, estimated_usage
 from skillgit.calls.deadline import Stop, item_deadline
-from skillgit.calls.failures import Failures
 from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, lanes
 from skillgit.calls.pipeline import Asking, CallOrder, ModelQuestion, Route
 from skillgit.calls.pricing import call_cost
+from skillgit.calls.retry_policy import Failures
 from skillgit.calls.single_flight import Flights
+from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate, estimated_usage
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
-from skillgit.plugin.exchange import request_digest
 from skillgit.plugin.redaction import Redactor
+from skillgit.plugin.request_json import request_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from skillgit.domain.ids import digest
-from skillgit.domain.untrusted.documents import MOST_BYTES
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage, user
-from skillgit.plugin.exchange import parameters_json
+from skillgit.plugin.request_json import parameters_json
 
 if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
@@ -22,7 +22,7 @@ def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:
 
     Args:
         answerer: The backend's name, with what may change its answers.
-        question: The digest of the question with model and parameters (``skillgit.plugin.exchange``).
+        question: The digest of the question with model and parameters (``skillgit.plugin.request_json``).
         draw: The place in the run that asks; a deliberate second sample has another one.
     """
     return digest(["reply", answerer, question, *draw])

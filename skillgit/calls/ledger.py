@@ -27,15 +27,15 @@ from skillgit.calls.ledger_rows import (
 from skillgit.domain.cost import CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.exchange import reply_json
+from skillgit.plugin.request_json import reply_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
-    from skillgit.calls.failures import FailedAttempt
     from skillgit.calls.ledger_rows import KnownRollout, PaidReply
+    from skillgit.calls.retry_policy import FailedAttempt
     from skillgit.domain.cost import Cost
 
 _FORMAT = 4

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from skillgit.calls.budget import Charge
-from skillgit.calls.failures import FailedAttempt
 from skillgit.calls.pricing import MOST_USD
+from skillgit.calls.retry_policy import FailedAttempt
+from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.plugin.backend import Usage, token_count
-from skillgit.plugin.exchange import read_reply
+from skillgit.plugin.request_json import read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class PaidReply:
 
     Attributes:
         scope: The event in progress that paid for it.
-        request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
+        request: The digest of the question (``skillgit.plugin.request_json``), by which a record can be replayed.
     """
 
     reply: Reply

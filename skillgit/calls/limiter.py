@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import waiting
-from skillgit.calls.failures import Breaker, is_refusal
+from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.calls.single_flight import Latency
 from skillgit.errors import RetryableBackendError
 

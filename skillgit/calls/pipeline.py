@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.calls.deadline import overdue, waiting
-from skillgit.calls.failures import RetryPolicy
 from skillgit.calls.fingerprints import QUESTION, answerer_fingerprint, asked_pause, checked
 from skillgit.calls.limiter import lane_of
+from skillgit.calls.retry_policy import RetryPolicy
 from skillgit.calls.single_flight import hedged
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Request
 from skillgit.plugin.redaction import redact
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from random import Random
 
-    from skillgit.calls.budget import Budget
     from skillgit.calls.deadline import Stop
     from skillgit.calls.limiter import CallPolicy, Lane
+    from skillgit.calls.spending_caps import Budget
     from skillgit.domain.cost import Cost
     from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from skillgit.errors import ExitCode, SkillgitError
-from skillgit.view.screen import Screen, Style
+from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,7 +126,7 @@ def _wording(error: click.ClickException) -> str:
 
 def tell_unreadable(session: CommandSession) -> None:
     """Say which runs are left out because their history cannot be read."""
-    from skillgit.app.place.workspace import unreadable  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.workspace import unreadable  # noqa: PLC0415 - see the package
 
     errors = unreadable(session.context)
     for run, error in errors.items():

@@ -15,7 +15,7 @@ from click.shell_completion import shell_complete
 from skillgit import __version__
 from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, refuse_unknown, reworded
 from skillgit.cli.session import open_context, open_diagnostics, open_session
-from skillgit.domain.untrusted.text import unstorable_place
+from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.catalogue import DAILY, ENTRIES, RENAMED, SECTIONS, current
 
@@ -154,7 +154,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return diagnostics.misused(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        from skillgit.app.upkeep.failure import explained  # noqa: PLC0415 - hardly ever needed
+        from skillgit.app.upkeep.error_hints import explained  # noqa: PLC0415 - hardly ever needed
 
         failure = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)

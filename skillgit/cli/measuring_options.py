@@ -11,10 +11,10 @@ import click
 from skillgit.cli.options import complete_configs
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
-from skillgit.view import words
-from skillgit.view.documents import named_values
-from skillgit.view.measured import measured_line
-from skillgit.view.screen import Style
+from skillgit.view import numbers
+from skillgit.view.json_values import named_values
+from skillgit.view.measurements import measured_line
+from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from skillgit.app.known.scores import Scores
+    from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.setup.measuring import EvalProgress
     from skillgit.app.setup.plan import Plan
     from skillgit.cli.diagnostics import Diagnostics
@@ -97,7 +97,7 @@ class LiveEvalWatcher:
         bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
         dot = f" {screen.glyphs.dot} "
         where = dot.join(
-            (f"{look.name}  {look.split} {look.done}/{look.total}", words.plural(look.spent.calls, "call"))
+            (f"{look.name}  {look.split} {look.done}/{look.total}", numbers.plural(look.spent.calls, "call"))
         )
         text = fit(where, columns - length - 10, screen.glyphs.ellipsis)
         return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {text}"
@@ -139,7 +139,7 @@ def terms_options() -> Callable[[Callable[..., _Result]], Callable[..., _Result]
         @quiet_option
         @wraps(command)
         def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _Result:
-            from skillgit.app.change.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
+            from skillgit.app.interventions.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
             return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
 

@@ -232,7 +232,7 @@ def _choose_run(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 def _of_run(revision: str, run: str | None) -> str:
     """Return ``revision`` as one of ``run`` if it is a version or a candidate that names no run, such as ``v3``."""
-    from skillgit.app.place.revision import is_address  # noqa: PLC0415 - few commands are asked about the past
+    from skillgit.app.workspace.revision import is_address  # noqa: PLC0415 - few commands are asked about the past
 
     return f"{run}/{revision}" if run and "/" not in revision and is_address(revision) else revision
 

@@ -16,11 +16,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from skillgit.app.format.placing import refuse_way_out
-from skillgit.domain.untrusted.text import escaped_json, visible
+from skillgit.app.skill_format.atomic_write import refuse_way_out
+from skillgit.domain.untrusted.model_text import escaped_json, visible
 from skillgit.errors import SkillgitError
-from skillgit.view.documents import named_values, plain_value
-from skillgit.view.screen import Screen
+from skillgit.view.json_values import named_values, plain_value
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,12 +11,12 @@ from typing import IO, TYPE_CHECKING, TextIO
 import click
 
 from skillgit.app.exchange.connection import Listener
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output
 from skillgit.errors import UsageError
 from skillgit.view import diff
-from skillgit.view.screen import Screen, can_show_glyphs
+from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from skillgit.app.format.folders import FileChange
+    from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.cli.output import Pager
 
 

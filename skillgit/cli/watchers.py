@@ -10,9 +10,9 @@ from skillgit.cli.output import Form
 from skillgit.cli.session import require_terminal
 from skillgit.view import progress as sight
 from skillgit.view.log import event_line
-from skillgit.view.screen import Style
+from skillgit.view.numbers import rfc3339
+from skillgit.view.surface import Style
 from skillgit.view.text import fit
-from skillgit.view.words import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
     from skillgit.domain.event import Event
     from skillgit.tui.trainer import TrainerProcess
-    from skillgit.view.event import Entry
+    from skillgit.view.event_marks import Entry
     from skillgit.view.progress import Glance
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.domain.rules import Rule
+    from skillgit.domain.skill_rules import Rule
 
 
 class Worth(StrEnum):

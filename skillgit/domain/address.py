@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
-from skillgit.domain.kinds import AddressKind, EventKind
+from skillgit.domain.event_kinds import AddressKind, EventKind
 
 _NUMBERED = "".join(kind for kind in AddressKind if kind is not AddressKind.END)
 _INTERVENED = r"r[0-9]+-[a-z-]+-(?P<intervention>[0-9]{1,15})"

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.prose import clean_line
 from skillgit.domain.skill import DOCUMENT, KEEP_END, Owner, Skill, blocks, has_marker
-from skillgit.domain.trainable import is_prose, new_file_problem
-from skillgit.domain.untrusted.text import EMPTY, aligned
+from skillgit.domain.trainable_files import is_prose, new_file_problem
+from skillgit.domain.untrusted.model_text import EMPTY, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillgit.domain.skill import Block
-    from skillgit.domain.untrusted.text import SkillText
+    from skillgit.domain.untrusted.model_text import SkillText
 
 
 class Op(StrEnum):
@@ -132,7 +132,7 @@ def apply(skill: Skill, edits: Iterable[Edit]) -> Application:
 
     Never raises for a bad edit: it is reported with its status, and the text stays as it was.
 
-    >>> from skillgit.domain.untrusted.text import clean
+    >>> from skillgit.domain.untrusted.model_text import clean
     >>> skill = Skill(name="search", files={"SKILL.md": b"- Read the question.\n"})
     >>> edit = Edit(op=Op.APPEND, content=clean("- Answer with a name."))
     >>> result = apply(skill, [edit, Edit(op=Op.DELETE, anchor=clean("Never."))])

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.ids import short_digest
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import (
     BackendError,
     BackendTimeoutError,

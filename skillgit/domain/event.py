@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, get_args
 from skillgit.domain.address import Address, address_of
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.skill import AppendixCounts
-    from skillgit.domain.untrusted.text import SkillText
+    from skillgit.domain.untrusted.model_text import SkillText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

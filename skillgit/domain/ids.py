@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import parse
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError, UsageError
 
 if TYPE_CHECKING:

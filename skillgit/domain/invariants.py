@@ -16,13 +16,13 @@ from skillgit.domain.event import (
     Skipped,
     event_origin,
 )
-from skillgit.domain.gate import consistent
+from skillgit.domain.gate_decision import consistent
 from skillgit.domain.proposal import Origin
 from skillgit.errors import InvariantError
 
 if TYPE_CHECKING:
-    from skillgit.domain.gate import Verdict
-    from skillgit.domain.state import RunState
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.domain.run_state import RunState
 
 
 def check_common(state: RunState, event: Event) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
 from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.domain.statistics import sign_flip_test, sign_test
-from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.skill import DOCUMENT, Owner, blocks
-from skillgit.domain.untrusted.text import verbatim
+from skillgit.domain.untrusted.model_text import verbatim
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill

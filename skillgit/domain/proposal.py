@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.ids import text_digest
 from skillgit.domain.prose import clean_line
-from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
     from skillgit.domain.edit import Edit, EditSource, Op

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.text import clean
+from skillgit.domain.untrusted.model_text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -22,14 +22,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import file_name, shown, tree_paths
-from skillgit.domain.untrusted.text import verbatim
+from skillgit.domain.untrusted.file_names import file_name, shown, tree_paths
+from skillgit.domain.untrusted.model_text import verbatim
 from skillgit.errors import SkillError, UnsafeNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from skillgit.domain.untrusted.text import SkillText
+    from skillgit.domain.untrusted.model_text import SkillText
 
 
 DOCUMENT = "SKILL.md"
@@ -149,7 +149,7 @@ def with_slow_guidance(text: str, guidance: SkillText) -> str:
     Raises:
         SkillError: ``guidance`` contains a region marker.
 
-    >>> from skillgit.domain.untrusted.text import clean
+    >>> from skillgit.domain.untrusted.model_text import clean
     >>> text = with_slow_guidance('# Search\n', clean('Answer in few words.'))
     >>> slow_guidance(text)
     'Answer in few words.'

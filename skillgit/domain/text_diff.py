@@ -9,9 +9,9 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.differences import differences
 from skillgit.domain.proposal import Change
 from skillgit.domain.prose import ALIKE, agreeing, similarity, words
+from skillgit.domain.sequence_diff import differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.document_rewrite import ProposalKind, Rewrite, Suggestion
 from skillgit.domain.edit import Edit, EditSource, Op, normalised
-from skillgit.domain.rewrite import ProposalKind, Rewrite, Suggestion
-from skillgit.engine.batches import chunks
+from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.concurrency import both, ordered
-from skillgit.engine.dialect import dialect
-from skillgit.engine.drafts import Draft, best_supported, concatenated, supported
-from skillgit.engine.files import told_of_files
-from skillgit.engine.memory import history_section
+from skillgit.engine.minibatches import chunks
+from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import (
+from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
     drafts_section,
@@ -26,14 +24,16 @@ from skillgit.engine.rendering import (
     skill_section,
     template_section,
 )
-from skillgit.engine.replies import RankReply, ask, keeps_protected
+from skillgit.engine.proposals import Draft, best_supported, concatenated, supported
+from skillgit.engine.reply_schemas import RankReply, ask, keeps_protected
+from skillgit.engine.update_modes import dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
-    from skillgit.engine.drafts import Proposed
+    from skillgit.engine.proposals import Proposed
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.session import Session
 

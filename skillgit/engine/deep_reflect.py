@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.rewrite import ProposalKind
 from skillgit.domain.skill import DOCUMENT, has_marker
-from skillgit.engine import artifacts
-from skillgit.engine.appendix import aware, extended, listens
-from skillgit.engine.batches import shuffle, stream
-from skillgit.engine.dialect import dialect
-from skillgit.engine.elision import elide
-from skillgit.engine.files import told_of_files
-from skillgit.engine.memory import history_section
+from skillgit.engine import evidence_files
+from skillgit.engine.companion_files import told_of_files
+from skillgit.engine.minibatches import shuffle, stream
+from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import (
+from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
     memory_section,
@@ -32,19 +29,22 @@ from skillgit.engine.rendering import (
     template_section,
     trajectories_section,
 )
-from skillgit.engine.replies import ReplyModel, ask, keeps_protected
+from skillgit.engine.reminder_appendix import aware, extended, listens
+from skillgit.engine.reply_schemas import ReplyModel, ask, keeps_protected
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.trajectory_elision import elide
+from skillgit.engine.update_modes import dialect
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
-    from skillgit.domain.untrusted.text import SkillText
-    from skillgit.engine.drafts import Draft
-    from skillgit.engine.replies import Analysis
+    from skillgit.domain.untrusted.model_text import SkillText
+    from skillgit.engine.proposals import Draft
+    from skillgit.engine.reply_schemas import Analysis
     from skillgit.engine.session import Session
 
 PROBE_LENGTH = 1200
@@ -92,11 +92,11 @@ class Experiment:
         draft = self.analysis.draft(EditSource.FAILURE, [rollout.item.id for rollout in self.after])
         return draft.limited(budget)
 
-    def evidence(self) -> artifacts.Evidence:
+    def evidence(self) -> evidence_files.Evidence:
         """Return ``probe.json`` with the instruction and, if it was tried, ``probed.json`` with its rollouts."""
         data = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
-        files = artifacts.rollouts_files("probed", self.after) if self.after else {}
-        return artifacts.merged([{"probe.json": artifacts.json_file(data)}, files])
+        files = evidence_files.rollouts_files("probed", self.after) if self.after else {}
+        return evidence_files.merged([{"probe.json": evidence_files.json_file(data)}, files])
 
 
 async def probe(

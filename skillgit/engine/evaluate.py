@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillgit.domain.early_stop import EarlyStop
 from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.evaluation_early_stop import EarlyStop
 from skillgit.engine.concurrency import growing
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 
 if TYPE_CHECKING:
-    from skillgit.domain.gate import GateRule
+    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.session import Session

@@ -13,29 +13,29 @@ from skillgit.domain.edit import EditSource, removals, title_of
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
 from skillgit.domain.text_diff import changed_lines
-from skillgit.engine import artifacts
-from skillgit.engine.drafts import Draft
-from skillgit.engine.files import file_lint, told_of_files
-from skillgit.engine.guards import edit_lint, refusal
-from skillgit.engine.judge import judge
-from skillgit.engine.memory import history_section, record_section
+from skillgit.engine import evidence_files
+from skillgit.engine.candidate_guards import edit_lint, refusal
+from skillgit.engine.candidate_text import update
+from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.companion_files import file_lint, told_of_files
+from skillgit.engine.gating import judge
+from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import budget_section, conversation, memory_section, skill_section
-from skillgit.engine.replies import PatchReply, ask
-from skillgit.engine.rewrite import update
+from skillgit.engine.prompt_sections import budget_section, conversation, memory_section, skill_section
+from skillgit.engine.proposals import Draft
+from skillgit.engine.reply_schemas import PatchReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition, unanswered
-from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.domain.edit import Application
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
-    from skillgit.engine.guards import Refusal
-    from skillgit.engine.judge import Judgement
+    from skillgit.engine.candidate_guards import Refusal
+    from skillgit.engine.gating import Judgement
     from skillgit.engine.session import Session
 
 
@@ -71,7 +71,7 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
         if objection is None:
             judgement = await judge(session, state, skill, candidate, gated=True)
             event = _judged(session, state, skill, revision=revision, judgement=judgement, began=began)
-            files = artifacts.merged([_evidence(revision), judgement.evidence])
+            files = evidence_files.merged([_evidence(revision), judgement.evidence])
             return Transition(event=event, skill=candidate, evidence=files)
     return Transition(event=_skipped(session, state, revision, objection, began), evidence=_evidence(revision))
 
@@ -165,5 +165,5 @@ def _reason(session: Session, revision: Revision) -> tuple[str, str]:
     return "no edit applies", "\n\n".join(f"{report.edit.op} is {report.status}: {report.detail}" for report in reports)
 
 
-def _evidence(revision: Revision) -> artifacts.Evidence:
-    return artifacts.patch_file(revision.draft or Draft(), revision.application.reports)
+def _evidence(revision: Revision) -> evidence_files.Evidence:
+    return evidence_files.patch_file(revision.draft or Draft(), revision.application.reports)

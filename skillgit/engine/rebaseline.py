@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Measured
-from skillgit.engine.judge import judge
+from skillgit.engine.gating import judge
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
-    from skillgit.domain.state import RunState
+    from skillgit.domain.run_state import RunState
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
 

@@ -6,16 +6,14 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditSource, normalised
-from skillgit.domain.rewrite import ProposalKind
-from skillgit.engine.appendix import aware, notes_of
-from skillgit.engine.batches import Cutter
+from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.concurrency import ended
-from skillgit.engine.dialect import dialect
-from skillgit.engine.files import told_of_files
-from skillgit.engine.memory import feedback_section, history_section, tried_section
+from skillgit.engine.minibatches import Cutter
+from skillgit.engine.optimizer_memory import feedback_section, history_section, tried_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import (
+from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
     memory_section,
@@ -23,20 +21,22 @@ from skillgit.engine.rendering import (
     template_section,
     trajectories_section,
 )
-from skillgit.engine.replies import Finding, ask, keeps_protected
+from skillgit.engine.reminder_appendix import aware, notes_of
+from skillgit.engine.reply_schemas import Finding, ask, keeps_protected
+from skillgit.engine.update_modes import dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillgit.domain.feedback import Feedback
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.domain.untrusted.text import SkillText
-    from skillgit.engine.batches import Minibatch
+    from skillgit.domain.untrusted.model_text import SkillText
     from skillgit.engine.deep_reflect import Experiment
-    from skillgit.engine.drafts import Draft
-    from skillgit.engine.replies import Analysis
+    from skillgit.engine.minibatches import Minibatch
+    from skillgit.engine.proposals import Draft
+    from skillgit.engine.reply_schemas import Analysis
     from skillgit.engine.session import Session
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BeforeValidator, GetPydanticSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.untrusted.text import SkillText, clean
+from skillgit.domain.untrusted.model_text import SkillText, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
+from skillgit.engine.companion_files import delivered
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.files import delivered
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Message
 

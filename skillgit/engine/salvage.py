@@ -6,27 +6,27 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Rejected
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import EditRecord
-from skillgit.domain.rewrite import ProposalKind, UpdateMode
-from skillgit.engine import artifacts
+from skillgit.engine import evidence_files
+from skillgit.engine.candidate_guards import refusal
+from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.guards import refusal
-from skillgit.engine.rendering import edit_fields
+from skillgit.engine.prompt_sections import edit_fields
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.validity import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from skillgit.domain.edit import Edit
     from skillgit.domain.event import Event
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.session import Session
     from skillgit.engine.transition import Transition
@@ -89,9 +89,9 @@ async def salvage(
         transition = await judge(part.application)
         rows.append(_row(part, transition.event))
         if not isinstance(transition.event, Rejected):
-            return replace(transition, evidence=artifacts.merged([transition.evidence, _kept(whole, rows)]))
-    files = {"salvage.json": artifacts.json_file({"parts": rows})}
-    return replace(whole, evidence=artifacts.merged([whole.evidence, files]))
+            return replace(transition, evidence=evidence_files.merged([transition.evidence, _kept(whole, rows)]))
+    files = {"salvage.json": evidence_files.json_file({"parts": rows})}
+    return replace(whole, evidence=evidence_files.merged([whole.evidence, files]))
 
 
 def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tuple[EditRecord, ...]:
@@ -168,7 +168,7 @@ def _row(part: PatchPart, event: Event) -> dict[str, object]:
     }
 
 
-def _kept(whole: Transition, rows: list[dict[str, object]]) -> artifacts.Evidence:
+def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Evidence:
     """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
     inner = b'"trajectory": "selection/'
     files = {
@@ -184,4 +184,4 @@ def _kept(whole: Transition, rows: list[dict[str, object]]) -> artifacts.Evidenc
         "fixed": list(event.fixed),
         "broken": list(event.broken),
     }
-    return files | {"salvage.json": artifacts.json_file({"whole": summary, "parts": rows})}
+    return files | {"salvage.json": evidence_files.json_file({"whole": summary, "parts": rows})}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.ids import short_digest
-from skillgit.engine.batches import steps_per_epoch
-from skillgit.engine.guards import LeakLint
+from skillgit.engine.candidate_guards import LeakLint
+from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.feedback import Feedback, Tried
-    from skillgit.domain.gate import GateRule
-    from skillgit.domain.state import RunState
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.trajectory import Item
+    from skillgit.engine.method_settings import MethodSettings
     from skillgit.engine.progress import Monitor
-    from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment
-    from skillgit.plugin.source import PluginSource
+    from skillgit.plugin.plugin_identity import PluginSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

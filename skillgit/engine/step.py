@@ -6,30 +6,30 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Event, Models, Rejected, Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts
-from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.text_diff import changed_lines
-from skillgit.engine import artifacts
+from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
-from skillgit.engine.appendix import remember
-from skillgit.engine.batches import epoch_of, shuffled_batches, step_items
-from skillgit.engine.budget import analyst_budget, step_budget
+from skillgit.engine.candidate_guards import Refusal, refusal, told
+from skillgit.engine.candidate_text import carry_out
+from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
-from skillgit.engine.drafts import concatenated
-from skillgit.engine.guards import Refusal, refusal, told
-from skillgit.engine.judge import judge
-from skillgit.engine.memory import feedback_file
+from skillgit.engine.edit_budget import analyst_budget, step_budget
+from skillgit.engine.gating import judge
+from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
+from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.progress import Overlap, Stage
+from skillgit.engine.proposals import concatenated
 from skillgit.engine.reflect import Reading, with_probe
-from skillgit.engine.rewrite import carry_out
+from skillgit.engine.reminder_appendix import remember
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.transition import Transition, unanswered
-from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
     from skillgit.domain.cost import Cost
     from skillgit.domain.edit import Application, EditReport
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.appendix import Appendix
-    from skillgit.engine.budget import EditBudget
-    from skillgit.engine.drafts import Draft
+    from skillgit.engine.candidate_text import RewriteResult
+    from skillgit.engine.edit_budget import EditBudget
     from skillgit.engine.evaluate import Refused
-    from skillgit.engine.judge import Judgement
+    from skillgit.engine.gating import Judgement
+    from skillgit.engine.proposals import Draft
     from skillgit.engine.reflect import Reflection
-    from skillgit.engine.replies import Finding
-    from skillgit.engine.rewrite import RewriteResult
+    from skillgit.engine.reminder_appendix import Appendix
+    from skillgit.engine.reply_schemas import Finding
     from skillgit.engine.session import Session
 
 SHOWN_ITEMS = 4
@@ -149,7 +149,7 @@ async def _measured(
     return Transition(
         event=_judged(session, state, skill, step, proposal=proposal, judgement=judgement, cost=cost),
         skill=proposal.application.skill,
-        evidence=artifacts.merged([_evidence(proposal), judgement.evidence]),
+        evidence=evidence_files.merged([_evidence(proposal), judgement.evidence]),
     )
 
 
@@ -347,14 +347,14 @@ def models(session: Session) -> Models:
     return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
 
 
-def _evidence(proposal: Proposal) -> artifacts.Evidence:
-    return artifacts.merged(
+def _evidence(proposal: Proposal) -> evidence_files.Evidence:
+    return evidence_files.merged(
         [
-            artifacts.rollouts_files("rollout", proposal.rollouts),
-            artifacts.findings_file(
+            evidence_files.rollouts_files("rollout", proposal.rollouts),
+            evidence_files.findings_file(
                 proposal.reflection.findings, proposal.reflection.unusable, proposal.selected.unusable
             ),
-            artifacts.patch_file(
+            evidence_files.patch_file(
                 proposal.selected,
                 proposal.application.reports,
                 proposal.candidate.rewrite,

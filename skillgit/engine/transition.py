@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.engine import artifacts
+from skillgit.engine import evidence_files
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def unanswered(session: Session, *stages: str) -> str:
     return redact(f"{subject} will never be answered: {calls[0].reason}.")
 
 
-def unanswered_file(session: Session) -> artifacts.Evidence:
+def unanswered_file(session: Session) -> evidence_files.Evidence:
     """Return ``unanswered.json`` with a row for each such call of the event in progress; nothing without any."""
     rows = [{"stage": call.stage, "kind": call.kind.value, "reason": call.reason} for call in _calls(session)]
-    return {"unanswered.json": artifacts.json_file(rows)} if rows else {}
+    return {"unanswered.json": evidence_files.json_file(rows)} if rows else {}
 
 
 def _calls(session: Session) -> list[Unanswered]:

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.cost import CostPart
-    from skillgit.domain.gate import Verdict
-    from skillgit.domain.order import OrderKey
+    from skillgit.domain.event_order import OrderKey
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import Change, EditRecord, PatchCounts
-    from skillgit.index.artefacts import OutcomeRow, PlanRow
-    from skillgit.store.event_commit import Recorded
+    from skillgit.index.evidence_rows import OutcomeRow, PlanRow
+    from skillgit.store.commit_message import Recorded
 
 Row = tuple[Any, ...]
 

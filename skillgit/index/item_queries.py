@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.kinds import EventKind
-from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index.evidence_rows import WITH_OUTCOMES
 from skillgit.index.rows import EventRow
 
 if TYPE_CHECKING:

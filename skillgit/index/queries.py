@@ -6,10 +6,10 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillgit.domain.kinds import AddressKind, EventKind
+from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.index.log_filter import Selection, condition
 from skillgit.index.rows import ItemRow, LogRow, RunRow
 from skillgit.index.schema import SCORE
-from skillgit.index.selection import Selection, condition
 from skillgit.store import refs
 
 if TYPE_CHECKING:

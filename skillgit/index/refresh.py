@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
-from skillgit.index import schema, tips
+from skillgit.index import moved_refs, schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,19 +158,19 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
     look = repo.look()
-    if tips.unmoved(connection, look):
+    if moved_refs.unmoved(connection, look):
         return {}
-    moves = tips.moves(connection, repo, look)
+    moves = moved_refs.moves(connection, repo, look)
     if moves.known == moves.now:
-        tips.keep_if_possible(connection, look)
+        moved_refs.keep_if_possible(connection, look)
         return {}
     # decoding commits takes longer to import than an index that is up to date takes to open
-    from skillgit.index.catch_up import catch_up  # noqa: PLC0415 - see above
+    from skillgit.index.ingest import catch_up  # noqa: PLC0415 - see above
 
     with schema.write(connection):
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
-        moves = tips.moves(connection, repo, look)
+        moves = moved_refs.moves(connection, repo, look)
         errors = catch_up(connection, repo, moves.known, moves.now)
-        tips.keep(connection, None if errors else look)
+        moved_refs.keep(connection, None if errors else look)
         return errors

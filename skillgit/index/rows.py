@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.address import Address
     from skillgit.domain.cost import Cost
-    from skillgit.domain.kinds import EventKind
+    from skillgit.domain.event_kinds import EventKind
     from skillgit.domain.score import Score
 
 

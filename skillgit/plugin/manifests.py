@@ -9,16 +9,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.untrusted.names import shortened
+from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import DataError
-from skillgit.plugin.rows import raise_all, read_each
+from skillgit.plugin.data_rows import raise_all, read_each
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
-    from skillgit.plugin.rows import Row
+    from skillgit.plugin.data_rows import Row
 
 
 _KEYS = ("id", "key", "uid", "questionId")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.model_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

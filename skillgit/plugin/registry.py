@@ -16,17 +16,17 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
-from skillgit.domain.policies import POLICIES, Policy, Terms
-from skillgit.domain.policies import POLICIES as OURS
+from skillgit.domain.gate_policies import POLICIES, Policy, Terms
+from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.plugin.source import PluginSource, module_name, read_files, source_of_files, source_of_package
+from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    from skillgit.domain.policies import Comparison
+    from skillgit.domain.gate_policies import Comparison
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
 
@@ -50,7 +50,7 @@ class ForeignPolicy(Policy):
     def __init__(self, cls: type, origin: str) -> None:
         self._origin = origin
         if not (isinstance(cls, type) and issubclass(cls, Policy)):
-            self._refuse("it has to be a class that inherits from skillgit.domain.policies.Policy")
+            self._refuse("it has to be a class that inherits from skillgit.domain.gate_policies.Policy")
         self._policy = cast("Policy", self._ask(cls))
         name, terms = getattr(cls, "name", None), self._policy.terms
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin import manifests
+from skillgit.plugin.data_rows import raise_all
 from skillgit.plugin.environment import Option
 from skillgit.plugin.manifests import repetitions
-from skillgit.plugin.rows import raise_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,11 +7,11 @@ from itertools import groupby
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.report.figures import cut, delta, score
-from skillgit.view import event as cells
-from skillgit.view.event import Entry
+from skillgit.view import event_marks as cells
+from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

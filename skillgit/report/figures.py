@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.view import words
+from skillgit.view import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,13 +75,13 @@ FILTERS = {
     "percent": percent,
     "number": number,
     "date": date,
-    "rfc3339": words.rfc3339,
+    "rfc3339": numbers.rfc3339,
     "cut": cut,
     "paragraphs": paragraphs,
     "pieces": pieces,
-    "short": words.short,
-    "money": words.money,
-    "duration": words.duration,
-    "chance": words.chance,
+    "short": numbers.short,
+    "money": numbers.money,
+    "duration": numbers.duration,
+    "chance": numbers.chance,
 }
 """What templates can do with a value."""

@@ -14,25 +14,25 @@ from markupsafe import Markup
 
 import skillgit
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, NoRegression
-from skillgit.domain.kinds import EventKind
-from skillgit.domain.policies import shortfall, wanted
-from skillgit.domain.rules import Region
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import Decision, NoRegression
+from skillgit.domain.gate_policies import shortfall, wanted
+from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
 from skillgit.report.charts import NARROW, WIDE, chart, curve, drawn_rows
 from skillgit.report.figures import delta, score
-from skillgit.view import event as cells
-from skillgit.view.event import Entry
-from skillgit.view.screen import UNICODE
+from skillgit.view import event_marks as cells
+from skillgit.view.event_marks import Entry
+from skillgit.view.numbers import chance, not_measured, plural
+from skillgit.view.surface import UNICODE
 from skillgit.view.text import inert
-from skillgit.view.words import chance, not_measured, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.app.deliver.report_events import EventStory
     from skillgit.app.deliver.report_whole import RunReport
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow
 
 

@@ -28,7 +28,7 @@ from skillgit.sandbox.interpreter import (
 )
 from skillgit.sandbox.job import expression, folders
 from skillgit.sandbox.launcher import landlock, supervisor
-from skillgit.sandbox.launcher.frames import Bounds
+from skillgit.sandbox.launcher.protocol import Bounds
 from skillgit.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from skillgit.sandbox.job import Job
-    from skillgit.sandbox.launcher.frames import Order
+    from skillgit.sandbox.launcher.protocol import Order
 
 
 NOBODY = 65534

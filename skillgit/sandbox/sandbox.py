@@ -14,10 +14,10 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
 from skillgit.sandbox.job import Job, Limits, Result, check_name
-from skillgit.sandbox.launcher.frames import HEADER, Order, Report, frame, message
+from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Mode, Unconfined
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from skillgit.domain.untrusted.text import storable_json
+from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Tool
 from skillgit.sandbox.documents import ANSWER, REQUEST

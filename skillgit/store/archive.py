@@ -15,7 +15,7 @@ import pygit2
 
 from skillgit.errors import HistoryError
 from skillgit.store import refs
-from skillgit.store.at_work import until_kept
+from skillgit.store.git_activity import until_kept
 from skillgit.store.repo import message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 

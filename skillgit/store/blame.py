@@ -12,7 +12,7 @@ from pygit2.enums import FileMode
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import tree
-from skillgit.store.binary import git
+from skillgit.store.git_binary import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.untrusted.names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
+from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff
-from skillgit.store.binary import git
+from skillgit.store.git_binary import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

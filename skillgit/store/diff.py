@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.store.binary import NO_PROGRAMS, command, git, quiet
+from skillgit.store.git_binary import NO_PROGRAMS, command, git, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.domain.event import Inherited, SlowMerged
-from skillgit.domain.state import fold
+from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
-from skillgit.store import derived, refs, tree
-from skillgit.store.at_work import until_kept
+from skillgit.store import derived_refs, refs, tree
+from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import message_of
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -239,7 +239,7 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
         InvariantError: The events contradict each other.
     """
     state = fold(record.event for record in records)
-    versions, commits = {0, state.best, state.version}, derived.versions(records)
+    versions, commits = {0, state.best, state.version}, derived_refs.versions(records)
     for version in tuple(versions) if inheritance else ():
         evaluation = state.versions[version].evaluation
         while isinstance(evaluation, Inherited):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
-from skillgit.store.binary import git
+from skillgit.store.git_binary import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from skillgit.store.binary import command
+from skillgit.store.git_binary import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

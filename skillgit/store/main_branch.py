@@ -11,7 +11,7 @@ from pygit2.enums import CheckoutStrategy, FileMode
 
 from skillgit.errors import ConflictError
 from skillgit.store import refs, tree
-from skillgit.store.at_work import until_kept
+from skillgit.store.git_activity import until_kept
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.domain.feedback import Feedback
-from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
-from skillgit.store.at_work import until_kept
+from skillgit.store.git_activity import until_kept
 from skillgit.store.lock import notes_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 

@@ -13,10 +13,10 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.at_work import until_kept
-from skillgit.store.binary import git
-from skillgit.store.line import changes_skill, first_parents
-from skillgit.store.published import file_at
+from skillgit.store.accepted_line import changes_skill, first_parents
+from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import git
+from skillgit.store.push_contents import file_at
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import read_skill, with_folder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from skillgit.store.binary import GitResult
+    from skillgit.store.git_binary import GitResult
 
 TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from skillgit.domain.address import version_label
+from skillgit.domain.event_kinds import Branch
 from skillgit.domain.ids import RUN_NAME
-from skillgit.domain.kinds import Branch
 from skillgit.errors import HistoryError
 
 if TYPE_CHECKING:

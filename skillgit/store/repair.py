@@ -12,20 +12,20 @@ import pygit2
 from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
-from skillgit.store import archive, derived, reader, refs
-from skillgit.store.at_work import git_is_at_work, until_kept
+from skillgit.store import archive, derived_refs, history_reader, refs
 from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
+from skillgit.store.git_activity import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
-from skillgit.store.own_runs import is_own
-from skillgit.store.step_back import earlier_tips
+from skillgit.store.rewind import earlier_tips
+from skillgit.store.run_ownership import is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
@@ -103,7 +103,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
     candidates: dict[str, str] = {}
     for oid in (*commits, *(link.event for link in read_chain(repo, run) if link.event)):
         try:
-            record = reader.read_commit(repo, oid)
+            record = history_reader.read_commit(repo, oid)
         except (SkillgitError, pygit2.GitError, KeyError):
             continue
         if isinstance(record.event, Rejected) and record.event.run == run and record.branch not in branches:
@@ -132,7 +132,7 @@ def repair_run(repo: Repo, run: str) -> list[str]:
         HistoryError: The history cannot be read.
         RevisionNotFoundError: There is no such run, or a commit of it is missing.
     """
-    records = reader.read_run(repo, run)
+    records = history_reader.read_run(repo, run)
     return [*_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
 
 
@@ -183,7 +183,7 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
         return
     yield from _remove_damaged(repo, run)
     tips = repo.tips(run)
-    updates = derived.derived_updates(run, records, tips)
+    updates = derived_refs.derived_updates(run, records, tips)
     if updates:
         update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
     for update in updates:
@@ -239,7 +239,7 @@ def _own(repo: Repo, run: str, links: Sequence[EvidenceLink]) -> list[Recorded]:
     records: list[Recorded] = []
     for link in links:
         try:
-            record = reader.read_commit(repo, link.event)
+            record = history_reader.read_commit(repo, link.event)
         except SkillgitError:
             continue
         if record.event.run == run:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.at_work import until_kept
-from skillgit.store.private import private_folder
+from skillgit.store.git_activity import until_kept
 from skillgit.store.refs import RefFiles, RefSnapshot
+from skillgit.store.seals import private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

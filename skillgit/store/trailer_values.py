@@ -11,14 +11,14 @@ from urllib.parse import unquote
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost, CostPart
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import Inherited, Models
-from skillgit.domain.gate import Decision, NoRegression, Verdict
-from skillgit.domain.kinds import AddressKind
+from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
-from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers

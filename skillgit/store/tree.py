@@ -9,7 +9,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.domain.skill import DOCUMENT, Skill, excess
-from skillgit.domain.untrusted.names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
+from skillgit.domain.untrusted.file_names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:

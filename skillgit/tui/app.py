@@ -13,14 +13,14 @@ from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
 from skillgit.app.history.browse import standing
-from skillgit.app.place.workspace import git_settings
+from skillgit.app.workspace.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.actions import exchange
 from skillgit.tui.commands import Ran
 from skillgit.tui.start import THEME, setting_names
 from skillgit.tui.theme import QUIET, Collector, KeyCommands, LastFilter
-from skillgit.view.screen import Screen as Facts
+from skillgit.view.surface import Screen as Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.tui.start import StartPicture
-    from skillgit.view.screen import Style
+    from skillgit.view.surface import Style
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 _READING: Final = frozenset(
     {

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
 from skillgit.app.history.browse import standing
-from skillgit.app.place.workspace import git_settings
-from skillgit.index.browsing import Narrowing
-from skillgit.index.forks import call, can_fork, forks
+from skillgit.app.workspace.workspace import git_settings
+from skillgit.index.event_pages import Narrowing
+from skillgit.index.process_pool import call, can_fork, forks
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.app.history.browse import Overview, Page
-    from skillgit.app.place.context import Context
-    from skillgit.index.browsing import Point
+    from skillgit.app.workspace.context import Context
+    from skillgit.index.event_pages import Point
     from skillgit.index.rows import RunRow
 
 PAGE: Final = 200

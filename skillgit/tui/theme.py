@@ -18,9 +18,9 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.filter import LineFilter
 from textual.theme import Theme
 
-from skillgit.domain.untrusted.text import visible_characters
+from skillgit.domain.untrusted.model_text import visible_characters
 from skillgit.tui import keymap
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

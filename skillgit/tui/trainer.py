@@ -14,7 +14,7 @@ from skillgit.tui.screens.live import LiveScreen
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 
 class TrainerProcess:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.rules import RuleSeverity
+from skillgit.app.skill_format.lint_rules import RuleSeverity
 from skillgit.app.upkeep.replay import INDEX
-from skillgit.view.screen import Style
+from skillgit.view.numbers import plural, short
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad
-from skillgit.view.words import plural, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.format.lint import Linted
-    from skillgit.app.format.rules import Fault
+    from skillgit.app.skill_format.lint import Linted
+    from skillgit.app.skill_format.lint_rules import Fault
     from skillgit.app.upkeep.replay import Replay, Replayed
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVERTED}

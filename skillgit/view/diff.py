@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from skillgit.domain.text_diff import Sign
-from skillgit.domain.untrusted.text import visible
+from skillgit.domain.untrusted.model_text import visible
 from skillgit.view.items import counted, differing, headline, length
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.summary import DiffStat
     from skillgit.app.history.diff.text import Diffed
     from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:

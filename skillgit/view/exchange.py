@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from skillgit.view import words
+from skillgit.view import numbers
 from skillgit.view.gate import following
-from skillgit.view.screen import Style
+from skillgit.view.numbers import plural, short
+from skillgit.view.surface import Style
 from skillgit.view.text import table
-from skillgit.view.words import plural, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.exchange.findings import ScanFinding
-    from skillgit.app.exchange.publication import Scan
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
+    from skillgit.app.exchange.push_check import Scan
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _STATES = {"pushed": "pushed", "up_to_date": "up to date", "rejected": "rejected"}
@@ -92,7 +92,7 @@ def _named(refs: Sequence[str]) -> str:
         return ""
     kinds = Counter(_kind(ref) for ref in refs)
     return ", ".join(
-        words.plural(number, _KINDS[kind]) if kind in _COUNTED else _KINDS[kind] for kind, number in kinds.items()
+        numbers.plural(number, _KINDS[kind]) if kind in _COUNTED else _KINDS[kind] for kind, number in kinds.items()
     )
 
 
@@ -124,7 +124,7 @@ def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str
     word = _JOINED[entry.state.value]
     if entry.state.value in {"diverged", "refused"}:
         return name, screen.paint(Style.REJECTED, word), entry.reason
-    count = words.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
+    count = numbers.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
     return name, word, "; ".join(part for part in (count, entry.note) if part)
 
 
@@ -143,7 +143,7 @@ def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
     for row in table([(run, _named(refs)) for run, refs in by_run.items()], align="ll"):
         yield f"  {row}".rstrip()
     if rest:
-        yield f"  {words.plural(rest, 'other ref')}"
+        yield f"  {numbers.plural(rest, 'other ref')}"
     evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
     yield following((f"skillgit pull {result.remote}{evidence}",), screen)
 
@@ -165,14 +165,14 @@ def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
     dot = f" {screen.glyphs.dot} "
     facts = (
         result.remote.url,
-        words.plural(result.branches, "branch", "branches"),
+        numbers.plural(result.branches, "branch", "branches"),
         "notes" if result.notes else "no notes",
     )
     yield f"{result.remote.name}  {dot.join(facts)}"
     rows = []
     for run in result.runs:
         beside = (
-            words.plural(run.rejected, "rejected candidate") if run.rejected else "",
+            numbers.plural(run.rejected, "rejected candidate") if run.rejected else "",
             "attic" if run.attic else "",
             "evidence" if run.evidence else "",
         )

@@ -6,21 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.policies import wanted
+from skillgit.domain.gate_policies import wanted
 from skillgit.errors import ExitCode
-from skillgit.view import event as cells
-from skillgit.view import words
-from skillgit.view.event import Entry
-from skillgit.view.screen import Screen, Style
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.change.intervention import Decided
-    from skillgit.app.measure.gate_report import Compared, GateReport, GateSide, ItemPair, SkillReport
+    from skillgit.app.interventions.intervention import Decided
+    from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
     from skillgit.domain.cost import Cost
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
 
 MARK = "<!-- skillgit gate -->"
 """The first line, by which the comment is found again and replaced."""
@@ -72,7 +72,9 @@ def _headline(report: GateReport) -> str:
 
 
 def _end(name: str, commit: str) -> str:
-    return f"{code(name)} ({code(words.short(commit))})" if not commit.startswith(name) else code(words.short(commit))
+    return (
+        f"{code(name)} ({code(numbers.short(commit))})" if not commit.startswith(name) else code(numbers.short(commit))
+    )
 
 
 def _skill_markdown(skill: SkillReport, report: GateReport) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _sides(skill: SkillReport, report: GateReport) -> Iterator[str]:
     yield row("", [f"{word} {code(_name(side))}" for word, side in zip(("base", "head"), sides, strict=True)])
     yield "|---|--:|--:|"
     if skill.compared is not None:
-        yield row(f"{skill.metric} score", [words.score(side.score) or "none" for side in sides])
+        yield row(f"{skill.metric} score", [numbers.score(side.score) or "none" for side in sides])
         yield row("items with a score", [f"{side.scored} of {skill.items}" for side in sides])
     yield row("recorded", [str(side.recorded) for side in sides])
     now = "to measure" if skill.compared is None else "measured now"
@@ -128,7 +130,11 @@ def _items(comparison: Compared) -> Iterator[str]:
 def _pairs(pairs: Sequence[ItemPair]) -> str:
     def told(pair: ItemPair) -> str:
         whole = {pair.before, pair.after} == {0.0, 1.0}
-        return code(pair.item) if whole else f"{code(pair.item)} {words.score(pair.before)} → {words.score(pair.after)}"
+        return (
+            code(pair.item)
+            if whole
+            else f"{code(pair.item)} {numbers.score(pair.before)} → {numbers.score(pair.after)}"
+        )
 
     return _some([told(pair) for pair in pairs])
 
@@ -142,10 +148,10 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
     verdict = comparison.verdict
     if comparison.delta is not None and comparison.interval is not None:
         low, high = comparison.interval
-        gain = f"gained {words.delta(comparison.delta)} (95 % {words.delta(low)} to {words.delta(high)})"
-        yield f"- {gain}, {words.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
+        gain = f"gained {numbers.delta(comparison.delta)} (95 % {numbers.delta(low)} to {numbers.delta(high)})"
+        yield f"- {gain}, {numbers.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
     yield f"- measured by {code(skill.config)} under {code(skill.target)}"
-    yield f"- cost: {words.cost(skill.cost, _PLAIN)}"
+    yield f"- cost: {numbers.cost(skill.cost, _PLAIN)}"
 
 
 _LABEL = 10
@@ -185,7 +191,7 @@ def _side(side: GateSide, skill: SkillReport, report: GateReport) -> tuple[str, 
     version = f" ({side.version})" if side.version and side.version != side.name else ""
     return (
         f"{one_line(side.name)}{version}",
-        words.score(side.score) or "none",
+        numbers.score(side.score) or "none",
         f"{side.scored}/{skill.items}",
         str(side.recorded),
         "0" if report.recorded_only else str(side.missing),
@@ -196,23 +202,29 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
     verdict = comparison.verdict
     if comparison.delta is not None and comparison.interval is not None:
         low, high = comparison.interval
-        interval = f"95 % {words.delta(low)} to {words.delta(high)}"
-        yield "gained", f"{words.delta(comparison.delta)}, {interval}, {words.chance(verdict.p)} one-sided"
+        interval = f"95 % {numbers.delta(low)} to {numbers.delta(high)}"
+        yield (
+            "gained",
+            f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided",
+        )
     yield "rule", skill.policy
     yield "fixed", _ids(comparison.fixed, screen)
     yield "broken", _ids(comparison.broken, screen)
     yield "stable", f"{len(comparison.stable_pass)} solved, {len(comparison.stable_fail)} not"
     if comparison.missing:
-        yield "missing", f"{len(comparison.missing)}: {words.ids(tuple(map(one_line, comparison.missing)), screen)}"
+        yield (
+            "missing",
+            f"{len(comparison.missing)}: {numbers.ids(tuple(map(one_line, comparison.missing)), screen)}",
+        )
     for warning in skill.warnings:
         yield "note", one_line(warning)
-    yield "cost", words.cost(skill.cost, screen)
+    yield "cost", numbers.cost(skill.cost, screen)
 
 
 def _ids(pairs: tuple[ItemPair, ...], screen: Screen) -> str:
     if not pairs:
         return "0"
-    return f"{len(pairs)}: {words.ids(tuple(one_line(pair.item) for pair in pairs), screen)}"
+    return f"{len(pairs)}: {numbers.ids(tuple(one_line(pair.item) for pair in pairs), screen)}"
 
 
 LABEL = 8
@@ -232,8 +244,8 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
     dot = f" {screen.glyphs.dot} "
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     name = screen.paint(Style.STRONG, row.label)
-    yield f"{name}  {sign}   {cells.score(entry).strip()} {words.delta(row.delta)}".rstrip()
-    yield dot.join((row.run, f"base {version_label(result.base)}", result.branch, words.short(row.commit)))
+    yield f"{name}  {sign}   {cells.score(entry).strip()} {numbers.delta(row.delta)}".rstrip()
+    yield dot.join((row.run, f"base {version_label(result.base)}", result.branch, numbers.short(row.commit)))
     yield screen.paint(Style.STRONG, cells.title(entry))
 
 
@@ -242,7 +254,7 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
     yield fact("gate", _gate(result.verdict, screen, bound=result.event.bound is not None), screen)
     for label, items in (("fixed", result.fixed), ("broken", result.broken)):
         if items:
-            yield fact(label, words.ids(items, screen), screen)
+            yield fact(label, numbers.ids(items, screen), screen)
     evaluation = result.evaluation
     remark = f", {evaluation.unneeded} not measured (the decision was settled)" if evaluation.unneeded else ""
     yield fact("items", f"{evaluation.scored} of {evaluation.n} selection items scored{remark}", screen)
@@ -258,7 +270,7 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
 
 def cost(total: Cost, screen: Screen) -> str:
     """Return what was spent; nothing, where all of it had been measured before."""
-    return words.cost(total, screen) if total.calls else "no call: everything had been measured before"
+    return numbers.cost(total, screen) if total.calls else "no call: everything had been measured before"
 
 
 def fact(label: str, text: str, screen: Screen) -> str:
@@ -275,10 +287,10 @@ def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
     policy = verdict.policy
     demand = f"{policy} asks for {wanted(policy, verdict.terms)}"
     most = screen.glyphs.at_most if bound else ""
-    numbers = f"{most}{words.score(verdict.score)} against {words.score(verdict.current)}"
-    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
+    scores = f"{most}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
+    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     regressions = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
-    return dot.join(part for part in (demand, numbers, flips, regressions) if part)
+    return dot.join(part for part in (demand, scores, flips, regressions) if part)
 
 
 def _length(result: Decided) -> str:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from skillgit.domain.kinds import EventKind
-from skillgit.view import event as cells
-from skillgit.view.event import LOOKS, Entry
+from skillgit.domain.event_kinds import EventKind
+from skillgit.view import event_marks as cells
+from skillgit.view.event_marks import LOOKS, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Glyphs, Screen
+    from skillgit.view.surface import Glyphs, Screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.workspace import Absence
-from skillgit.view import words
+from skillgit.app.workspace.workspace import Absence
+from skillgit.view import numbers
 from skillgit.view.item_table import sign
 from skillgit.view.log import line as log_line
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad, width, wrap
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.bisect import Bisected, Flip
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 COLUMNS = ("name", "commit", "hard", "soft", "failed", "measured", "answer", "feedback", "trajectory", "title")
@@ -133,7 +133,7 @@ def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again:
     cell, (names, answers) = attempt.outcome, sizes
     label = pad(attempt.name, names)
     label = screen.paint(Style.REJECTED, label) if attempt.version is None else label
-    value = words.score(cell.value) if cell is not None and cell.value is not None else ""
+    value = numbers.score(cell.value) if cell is not None and cell.value is not None else ""
     front = f"{label}  {pad(sign(cell, screen, attempt.absence), 3, right=True)}  {value:<5}"
     if again:
         return f"{front}  {screen.paint(Style.FAINT, 'the same answer')}"
@@ -163,7 +163,7 @@ def who_solves(story: ItemStory) -> tuple[str, str]:
     else:
         first = "no version solves it" if story.is_first else "no version is known to solve it"
     suffix = " whose outcome is known" if story.unknown else ""
-    return first, f"{story.solved} of {words.plural(story.measured, 'version')}{suffix} solve it"
+    return first, f"{story.solved} of {numbers.plural(story.measured, 'version')}{suffix} solve it"
 
 
 def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
@@ -242,7 +242,7 @@ def _verdict(result: Bisected, screen: Screen) -> str:
 def _why_open(result: Bisected, flip: Flip) -> str:
     """Return why it is not known which of the suspects it was."""
     between = len(result.suspects) - 1
-    where = f"{words.plural(between, 'version')} between {flip.older} and {flip.newer}"
+    where = f"{numbers.plural(between, 'version')} between {flip.older} and {flip.newer}"
     if result.absence is None:
         return f"{where} {'was' if between == 1 else 'were'} not measured on it"
     subject = f"{len(result.gaps)} of {where}" if len(result.gaps) < between else where
@@ -272,7 +272,7 @@ def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
     answers = min(answers, _ANSWER_WIDTH)
     for end in both:
         value = end.outcome.value if end.outcome is not None else None
-        front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {words.score(value):<5}"
+        front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {numbers.score(value):<5}"
         answer = pad(fit(_answer(end), answers, screen.glyphs.ellipsis), answers)
         why = _feedback(end)
         room = screen.width - width(front) - answers - 4 if screen.width else 0
@@ -285,7 +285,7 @@ def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
         yield ""
         rollouts = f"rolled out {' '.join(result.measured)}" if result.measured else "nothing was missing"
         note = ", noted on refs/notes/skillgit/evals" if result.measured else ""
-        yield screen.paint(Style.FAINT, f"{rollouts}{note} {screen.glyphs.dot} {words.cost(result.cost, screen)}")
+        yield screen.paint(Style.FAINT, f"{rollouts}{note} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}")
     elif result.flip is not None and len(result.suspects) > 1:
         ends = f"{result.run}/{result.flip.older} {result.run}/{result.flip.newer}"
         yield ""

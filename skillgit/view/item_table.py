@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.workspace import Absence
+from skillgit.app.workspace.workspace import Absence
 from skillgit.domain.score import known
-from skillgit.view import words
-from skillgit.view.screen import Style
+from skillgit.view import numbers
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.history.items import Column, ItemLine, ItemTable
-    from skillgit.app.known.item_history import Cell
-    from skillgit.view.screen import Screen
+    from skillgit.app.recorded.item_history import Cell
+    from skillgit.view.surface import Screen
 
 COLUMNS = ("item", "task_type", "first", "flips", "solved", "measured", "share", "doubts", "outcomes")
 """The columns of ``items --plain``."""
@@ -166,7 +166,7 @@ def _score(column: Column, screen: Screen, cells: int) -> str:
     if score is None:
         return ""
     short = cells < _FULL
-    text = f"{score.value:.2f}".removeprefix("0") if short else words.score(score.value)
+    text = f"{score.value:.2f}".removeprefix("0") if short else numbers.score(score.value)
     if score.at_most:
         return f"{screen.glyphs.at_most[:1]}{text}" if short else f"{screen.glyphs.at_most}{text}"
     if column.measured:
@@ -207,9 +207,9 @@ def _legend(table: ItemTable, count: int, screen: Screen) -> Iterator[str]:
     yield screen.paint(Style.FAINT, "   ".join(parts))
     many = len(table.columns)
     scope = (
-        f"{len(table.rows)} of {words.plural(table.items, 'item')}"
+        f"{len(table.rows)} of {numbers.plural(table.items, 'item')}"
         if len(table.rows) < table.items
-        else (words.plural(table.items, "item"))
+        else (numbers.plural(table.items, "item"))
     )
     noun = "columns" if any(column.version is None for column in table.columns) else "versions"
     remark = f"; {count} of {many} {noun} fit, --all-versions shows every one" if count < many else ""
@@ -229,6 +229,6 @@ def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:
         columns = [column for column in table.columns if column.absence is absence and column.lacking]
         if columns:
             names = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
-            sentence = absence.sentence(f"{words.plural(len(columns), 'column')}, {names},")
+            sentence = absence.sentence(f"{numbers.plural(len(columns), 'column')}, {names},")
             yield screen.paint(Style.FAINT, f"{sentence}: flips and solved count what is left")
             yield screen.paint(Style.FAINT, absence.remedy(f"{table.run}/{columns[-1].name}"))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, assert_never
 
-from skillgit.view import words
-from skillgit.view.screen import Style
+from skillgit.view import numbers
+from skillgit.view.surface import Style
 from skillgit.view.text import one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
-    from skillgit.app.setup.conditions import Difference
+    from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Glyphs, Screen
+    from skillgit.view.surface import Glyphs, Screen
 
 COLUMNS = ("item", "task_type", "before", "after", "change")
 """The columns of ``diff --items --plain``."""
@@ -104,8 +104,8 @@ def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
     """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
     if a is None or b is None or a.known is None or b.known is None:
         return "without a score on both sides"
-    text = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
-    return text if a.score is None or b.score is None else f"{text} ({words.delta(b.score - a.score)})"
+    text = f"{numbers.known(a.known, screen)} {screen.glyphs.arrow} {numbers.known(b.known, screen)}"
+    return text if a.score is None or b.score is None else f"{text} ({numbers.delta(b.score - a.score)})"
 
 
 def length(size: Length) -> str:
@@ -163,10 +163,10 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         (
             row.task_type or "none",
             str(row.n),
-            words.score(row.before),
+            numbers.score(row.before),
             arrow,
-            words.score(row.after),
-            words.delta(row.after - row.before) if row.after != row.before else "",
+            numbers.score(row.after),
+            numbers.delta(row.after - row.before) if row.after != row.before else "",
             ", ".join(counted([(kind, getattr(row, kind)) for kind in _CHANGED], diff.differs, all_=False)),
         )
         for row in diff.types
@@ -177,7 +177,7 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
 def _value(value: float | None) -> str:
     if value is None:
         return "none"
-    return f"{value:.0f}" if value in {0.0, 1.0} else words.score(value)
+    return f"{value:.0f}" if value in {0.0, 1.0} else numbers.score(value)
 
 
 def _sums(diff: ItemDiff, screen: Screen) -> str:
@@ -202,4 +202,4 @@ def _test(diff: ItemDiff) -> str:
         return f"no item changed{scope}"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p
-    return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"
+    return f"{test} {numbers.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

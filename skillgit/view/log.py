@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.view import event as cells
-from skillgit.view import words
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
-from skillgit.view.event import Entry
+from skillgit.view.event_marks import Entry
 from skillgit.view.graph import Drawn, Graph, draw
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad, width
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 COLUMNS = (
     "run",
@@ -150,15 +150,15 @@ def _room(screen: Screen, fixed_width: int, longest: int) -> int:
 
 def front(entry: Entry) -> str:
     """Return label, score and difference in 17 columns."""
-    return f"{entry.label:<4}{cells.score(entry):<7}{words.delta(entry.delta) if entry.measured else '':<6}"
+    return f"{entry.label:<4}{cells.score(entry):<7}{numbers.delta(entry.delta) if entry.measured else '':<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:
     """Return age, commit and the branches that point at it."""
     names = ref_names(row)
     refs = f"  {screen.paint(Style.REF, ' '.join(names))}" if names else ""
-    age = screen.paint(Style.FAINT, f"{words.age(row.time, now):>3}")
-    return f"{age}  {screen.paint(Style.OID, words.short(row.commit))}{refs}"
+    age = screen.paint(Style.FAINT, f"{numbers.age(row.time, now):>3}")
+    return f"{age}  {screen.paint(Style.OID, numbers.short(row.commit))}{refs}"
 
 
 def ref_names(row: LogRow) -> list[str]:
@@ -182,4 +182,4 @@ def event_line(entry: Entry, commit: str, screen: Screen, *, columns: int = 0) -
     title = cells.title(entry)
     room = max(_TITLE_LEAST, min(_TITLE_WIDTH, columns - _EVENT_REST)) if columns else max(_TITLE_WIDTH, width(title))
     text = pad(fit(title, room, screen.glyphs.ellipsis), room)
-    return f"{sign}  {front(entry)}   {text}  {screen.paint(Style.OID, words.short(commit))}"
+    return f"{sign}  {front(entry)}   {text}  {screen.paint(Style.OID, numbers.short(commit))}"

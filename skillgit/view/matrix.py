@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillgit.view import words
+from skillgit.view import numbers
 from skillgit.view.items import name
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, table, width
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 MATRIX_COLUMNS = (
     "version",
@@ -121,7 +121,7 @@ def _cell(row: MatrixRow, model: str, screen: Screen) -> tuple[str, str]:
 
 
 def _score(cell: MatrixCell, screen: Screen) -> str:
-    text = words.score(cell.score)
+    text = numbers.score(cell.score)
     if not cell.measured:
         return screen.paint(Style.FAINT, f"({text})")
     marks = "".join(_MARKS[reason] for reason in cell.differs)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
-from skillgit.view import words
-from skillgit.view.screen import Style
+from skillgit.view import numbers
+from skillgit.view.surface import Style
 from skillgit.view.text import one_line, table, wrap
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from skillgit.app.history.cost import CostRow, Spending
     from skillgit.app.history.status import Unfinished
     from skillgit.app.setup.plan import Plan, PlanRow
-    from skillgit.app.train.outcome import ReportRow, Trained
+    from skillgit.app.train.exit_report import ReportRow, Trained
     from skillgit.domain.placebo import Placebo
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _GAP = 3
@@ -51,14 +51,18 @@ def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     total = plan.total
-    price = words.dollars(total.usd, is_all=not total.unpriced)
-    duration = "" if total.seconds is None else words.duration(total.seconds)
+    price = numbers.dollars(total.usd, is_all=not total.unpriced)
+    duration = "" if total.seconds is None else numbers.duration(total.seconds)
     time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
-    numbers = (f"{total.calls:,}", words.count(total.tokens_in), words.count(total.tokens_out), price, time)
-    yield from table(
-        [head, *(_cells(row, screen) for row in plan.stages), (whole, "", *numbers)], align="llrrrrr", gap=3
+    cells = (
+        f"{total.calls:,}",
+        numbers.count(total.tokens_in),
+        numbers.count(total.tokens_out),
+        price,
+        time,
     )
+    yield from table([head, *(_cells(row, screen) for row in plan.stages), (whole, "", *cells)], align="llrrrrr", gap=3)
 
 
 def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
@@ -66,10 +70,10 @@ def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
         row.role,
         row.stage,
         f"{_sign(row.bound, screen)}{row.calls:,}",
-        words.count(row.tokens_in),
-        words.count(row.tokens_out),
-        words.money(row.usd),
-        "unknown" if row.seconds is None else words.duration(row.seconds),
+        numbers.count(row.tokens_in),
+        numbers.count(row.tokens_out),
+        numbers.money(row.usd),
+        "unknown" if row.seconds is None else numbers.duration(row.seconds),
     )
 
 
@@ -110,7 +114,7 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
         yield ""
         yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
     yield ""
-    yield f"{screen.paint(Style.FAINT, 'cost')}  {words.cost(result.cost, screen)}"
+    yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
     for number, command in enumerate(result.next_commands):
         yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
 
@@ -118,13 +122,13 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:
     """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
     if result.cost.calls:
-        yield f"{result.run}: {words.cost(result.cost, screen)} so far"
+        yield f"{result.run}: {numbers.cost(result.cost, screen)} so far"
     yield from unfinished(result.unfinished, screen, with_run=False)
 
 
 def placebo(counts: Placebo) -> str:
     """Return the false-accept rate of a run's gate."""
-    return f"{counts.accepted} of {words.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
+    return f"{counts.accepted} of {numbers.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
 
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
@@ -134,7 +138,7 @@ def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[
 
 
 def _or_none(value: float | None) -> str:
-    return words.score(value) if value is not None else "none"
+    return numbers.score(value) if value is not None else "none"
 
 
 COST_COLUMNS = (
@@ -195,7 +199,7 @@ def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run
     """
     for entry in entries or ():
         run = f"{one_line(entry.run)}: " if with_run else ""
-        cost = words.cost(replace(entry.cost, seconds=0.0), screen)
+        cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
         yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again"
 
 
@@ -244,11 +248,11 @@ def _became(row: CostRow) -> str:
 def _numbers(row: CostRow) -> tuple[str, ...]:
     return (
         f"{row.calls:,}",
-        words.count(row.tokens_in),
-        words.count(row.tokens_out),
+        numbers.count(row.tokens_in),
+        numbers.count(row.tokens_out),
         f"{row.cached / row.tokens_in:.0%}" if row.tokens_in else "",
-        words.dollars(row.usd, is_all=not row.unpriced),
-        words.duration(row.seconds),
+        numbers.dollars(row.usd, is_all=not row.unpriced),
+        numbers.duration(row.seconds),
         f"{row.share:.0%}",
     )
 
@@ -260,4 +264,4 @@ def _notes(result: Spending) -> Iterator[str]:
         yield f"{reads:.0%} of the tokens in came from the provider's cache, {writes:.0%} were written to it"
     for missing in result.unpriced:
         model = missing.model or "a model"
-        yield f"the price of {model} is not known: {words.plural(missing.calls, 'call')} of it count as nothing"
+        yield f"the price of {model} is not known: {numbers.plural(missing.calls, 'call')} of it count as nothing"

@@ -20,12 +20,12 @@ from skillgit.domain.event import (
     event_step,
 )
 from skillgit.domain.score import Score
-from skillgit.view import words
-from skillgit.view.event import Entry
+from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 class Glance(Protocol):
@@ -119,12 +119,12 @@ def place(glance: Glance) -> str:
 def tally(glance: Glance, seconds: float | None, screen: Screen) -> str:
     """Return the time left, scores and cost; what matters most comes first, for the end may be cut."""
     parts = [
-        f"about {words.duration(seconds)} left" if seconds is not None else "",
-        f"current {words.score(glance.score)}" if glance.score is not None else "",
-        f"best {words.score(glance.best)}" if glance.best is not None else "",
-        words.plural(glance.spent.calls, "call"),
-        f"{words.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
-        words.money(glance.spent.usd) if glance.spent.usd else "",
+        f"about {numbers.duration(seconds)} left" if seconds is not None else "",
+        f"current {numbers.score(glance.score)}" if glance.score is not None else "",
+        f"best {numbers.score(glance.best)}" if glance.best is not None else "",
+        numbers.plural(glance.spent.calls, "call"),
+        f"{numbers.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
+        numbers.money(glance.spent.usd) if glance.spent.usd else "",
     ]
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.kinds import EventKind
-from skillgit.view import words
+from skillgit.domain.event_kinds import EventKind
+from skillgit.view import numbers
 from skillgit.view.items import headline
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import pad, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 COLUMNS = (
     "change",
@@ -72,7 +72,7 @@ def sums(diff: RulesDiffed, screen: Screen) -> str:
 
 def _table(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Iterator[str]:
     fronts = [(_sign(row, screen), _label(row, diff), _step(row)) for row in rows]
-    backs = [(_support(row), words.delta(row.gain)) for row in rows]
+    backs = [(_support(row), numbers.delta(row.gain)) for row in rows]
     before, after = _sizes(fronts), _sizes(backs)
     indent = sum(size + _GAP for size in before if size) - 1
     room = screen.width - indent - sum(size + _GAP for size in after) if screen.width else 0
@@ -111,7 +111,7 @@ def _sign(row: RuleChange, screen: Screen) -> str:
 def _label(row: RuleChange, diff: RulesDiffed) -> str:
     """Return the version or the candidate that did it; of another run than the newer side's, with the run."""
     if row.address is None:
-        return "seed" if row.source == "seed" else words.short(row.commit)
+        return "seed" if row.source == "seed" else numbers.short(row.commit)
     return row.address.seen_from(next((side.run for side in (diff.b, diff.a) if side is not None), row.by))
 
 

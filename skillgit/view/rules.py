@@ -7,18 +7,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.view import gate, words
-from skillgit.view.screen import Style
+from skillgit.view import gate, numbers
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, inert, pad, table, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.change.ablate import Ablated, AblatedRule
-    from skillgit.app.change.ablation import Ablation
-    from skillgit.app.change.shorten import Pruned
-    from skillgit.app.rules.blame import Blame, BlameRow
-    from skillgit.view.screen import Screen
+    from skillgit.app.attribution.blame import Blame, BlameRow
+    from skillgit.app.interventions.ablate import Ablated, AblatedRule
+    from skillgit.app.interventions.rule_ablation import Ablation
+    from skillgit.app.interventions.shorten import Pruned
+    from skillgit.view.surface import Screen
 
 
 COLUMNS = (
@@ -107,7 +107,7 @@ def _columns(result: Blame, screen: Screen) -> list[_Column]:
         _Column(title="from", cells=[_from(row, result, screen) for row in rows], mark=True),
         _Column(title="step", cells=[str(row.step) if row.step else "" for row in rows], right=True, rank=2),
         _Column(title="rests on", cells=[_rests_on(row, screen) for row in rows]),
-        _Column(title="gain", cells=[words.delta(row.delta) for row in rows], right=True),
+        _Column(title="gain", cells=[numbers.delta(row.delta) for row in rows], right=True),
         _Column(title="items", cells=[_flips(row) for row in rows], rank=1),
         _Column(title="because of", cells=[_because(row) for row in rows], rank=3),
     ]
@@ -141,7 +141,7 @@ def _same(before: BlameRow, row: BlameRow) -> bool:
 def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
     """Return what to name on the command line for the event that brought a line."""
     if row.address is None:
-        return "v0" if row.source == "seed" and result.run else words.short(row.commit)
+        return "v0" if row.source == "seed" and result.run else numbers.short(row.commit)
     room = _RUN if screen.width else len(row.run)
     own = row.address.label
     if row.run != result.run:
@@ -177,9 +177,9 @@ _LEAST = 24
 def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     """Yield the rules of a version with what leaving each out changes."""
     dot = f" {screen.glyphs.dot} "
-    whole = f"{result.metric} {words.score(result.score)} on {words.plural(result.n, f'{result.split} item')}"
+    whole = f"{result.metric} {numbers.score(result.score)} on {numbers.plural(result.n, f'{result.split} item')}"
     name = screen.paint(Style.STRONG, result.name)
-    count = words.plural(result.every, "rule")
+    count = numbers.plural(result.every, "rule")
     left_out = count if len(result.rules) == result.every else f"{len(result.rules)} of {count}"
     yield f"{name}  {dot.join((whole, f'{left_out} left out one at a time'))}"
     yield ""
@@ -188,7 +188,7 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     present = dict.fromkeys(row.ablation.worth.value for row in result.rules)
     for worth in present:
         yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
-    note = f"{words.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
+    note = f"{numbers.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
     yield gate.fact("notes", note if result.noted else "nothing new", screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result), screen)
@@ -214,11 +214,11 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
         str(ablation.rule),
         f"{_lines(ablation)}{where}",
         row.since,
-        words.score(ablation.score),
-        words.delta(ablation.delta),
+        numbers.score(ablation.score),
+        numbers.delta(ablation.delta),
         str(len(ablation.fixed)),
         str(len(ablation.broken)),
-        words.chance(ablation.p).removeprefix("p "),
+        numbers.chance(ablation.p).removeprefix("p "),
         screen.paint(_WORTH_STYLES[worth], worth),
     )
 
@@ -230,7 +230,7 @@ def _lines(ablation: Ablation) -> str:
 def _next(result: Ablated) -> tuple[str, ...]:
     removable = [row for row in result.rules if row.ablation.removable]
     if removable and result.is_head:
-        return (f"skillgit prune {result.name} drops {words.plural(len(removable), 'rule')} that it can do without",)
+        return (f"skillgit prune {result.name} drops {numbers.plural(len(removable), 'rule')} that it can do without",)
     if removable:
         return (f"skillgit ablate {result.run} looks at the newest version, which prune can shorten",)
     if len(result.rules) < result.every:

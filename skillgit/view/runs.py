@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
-from skillgit.view import log, words
+from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.status import Status
     from skillgit.index.rows import LogRow, RunRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 _RUNS_NAMED = 5
 RUN_COLUMNS = (
@@ -58,13 +58,13 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
             sign(row, screen),
             row.name,
             steps(row),
-            words.score(row.best_score),
+            numbers.score(row.best_score),
             version_label(row.best_version),
-            words.delta(row.best_score - row.first_score),
-            *((words.score(row.best_test), words.delta(test_gain(row))) if has_test else ()),
+            numbers.delta(row.best_score - row.first_score),
+            *((numbers.score(row.best_test), numbers.delta(test_gain(row))) if has_test else ()),
             f"{row.versions}/{row.rejected}/{row.merges}",
             spent(row),
-            words.age(row.updated, now),
+            numbers.age(row.updated, now),
         )
         for row in rows
     ]
@@ -85,8 +85,8 @@ def on_test(row: RunRow, screen: Screen) -> str:
     if row.best_test is None:
         return ""
     if row.first_test is None or row.best_version == 0:
-        return words.score(row.best_test)
-    return f"{words.score(row.first_test)} {screen.glyphs.arrow} {words.score(row.best_test)}"
+        return numbers.score(row.best_test)
+    return f"{numbers.score(row.first_test)} {screen.glyphs.arrow} {numbers.score(row.best_test)}"
 
 
 def sign(row: RunRow, screen: Screen) -> str:
@@ -101,7 +101,7 @@ def steps(row: RunRow) -> str:
 
 def spent(row: RunRow) -> str:
     """Return what a run cost: money where there are prices, else tokens."""
-    return words.money(row.usd) if row.usd else f"{words.count(row.tokens_in + row.tokens_out)} tok"
+    return numbers.money(row.usd) if row.usd else f"{numbers.count(row.tokens_in + row.tokens_out)} tok"
 
 
 def outcome(row: RunRow, screen: Screen) -> str:
@@ -138,10 +138,10 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
     running = f"{sign(run, screen)} " if run.running_pid is not None else ""
     where = f"{run.environment}, " if run.environment else ""
     yield "run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"
-    gain = words.delta(run.best_score - run.first_score)
+    gain = numbers.delta(run.best_score - run.first_score)
     yield "progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"
     if test_score := on_test(run, screen):
-        over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
+        over = f", {numbers.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
         yield "test", f"{run.metric} {test_score}, {version_label(run.best_version)}{over}"
     if status.detectable is not None:
         gains = f"gains of {status.detectable * 100:.1f} points or more over the seed"
@@ -161,10 +161,10 @@ def _saved(run: RunRow) -> str:
 
 def _spent(run: RunRow, screen: Screen) -> str:
     parts = [
-        words.plural(run.calls, "call"),
-        f"{words.count(run.tokens_in)} in",
-        f"{words.count(run.tokens_out)} out",
-        words.money(run.usd) if run.usd else "",
+        numbers.plural(run.calls, "call"),
+        f"{numbers.count(run.tokens_in)} in",
+        f"{numbers.count(run.tokens_out)} out",
+        numbers.money(run.usd) if run.usd else "",
     ]
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 
@@ -176,7 +176,7 @@ def _count(status: Status, run: RunRow | None) -> str:
 
 def _unpushed(status: Status) -> str:
     parts = [
-        f"{entry.run} ({'new' if entry.commits is None else words.plural(entry.commits, 'commit')})"
+        f"{entry.run} ({'new' if entry.commits is None else numbers.plural(entry.commits, 'commit')})"
         for entry in status.unpushed
     ]
     more = f" and {len(parts) - _RUNS_NAMED} more" if len(parts) > _RUNS_NAMED else ""

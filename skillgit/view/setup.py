@@ -6,10 +6,10 @@ import json
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from skillgit.view import words
-from skillgit.view.screen import Style
+from skillgit.view import numbers
+from skillgit.view.numbers import plural, short
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad, table, width, wrap
-from skillgit.view.words import plural, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.plugin.backend import Price
     from skillgit.plugin.environment import Option, PublicSource
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
@@ -96,7 +96,7 @@ def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
     for label, text in _machine(checkup.machine):
         yield _line(label, text, screen)
     where = checkup.repository
-    runs = f"{where.path}, {words.plural(where.runs, 'run')}" if where is not None else "none around this folder"
+    runs = f"{where.path}, {numbers.plural(where.runs, 'run')}" if where is not None else "none around this folder"
     yield _line("repository", runs, screen)
     for role in checkup.roles:
         yield ""
@@ -146,7 +146,7 @@ def _price(role: RoleHealth, checkup: Checkup) -> str:
         return "unknown; set model.prices to cap and count dollars"
     if not role.price.usd_in and not role.price.usd_out:
         return "nothing"
-    text = f"{words.money(role.price.usd_in)} in, {words.money(role.price.usd_out)} out for a million tokens"
+    text = f"{numbers.money(role.price.usd_in)} in, {numbers.money(role.price.usd_out)} out for a million tokens"
     source = {"configuration": "by model.prices", "backend": "as the backend says"}
     return f"{text}, {source.get(role.price_source, f'by the table of {checkup.prices_of}')}"
 
@@ -255,15 +255,15 @@ def _option(option: Option) -> tuple[str, str]:
 def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
     """Yield the drafts that are left, and what to do."""
     if result.accepted:
-        yield f"accepted {words.plural(len(result.accepted), 'draft')}: {words.ids(result.accepted, screen)}"
+        yield f"accepted {numbers.plural(len(result.accepted), 'draft')}: {numbers.ids(result.accepted, screen)}"
     for draft in result.drafts:
         yield from _draft(draft, screen)
     if result.drafts:
-        count, whole = words.plural(len(result.drafts), "draft"), words.plural(result.count, "task")
+        count, whole = numbers.plural(len(result.drafts), "draft"), numbers.plural(result.count, "task")
         yield f"{count} of {whole}; no run uses the file"
         yield f"next: edit or delete lines, then skillgit tasks review {result.path.name} --accept all"
     else:
-        yield f"no drafts are left; {words.plural(result.count, 'task')}"
+        yield f"no drafts are left; {numbers.plural(result.count, 'task')}"
 
 
 def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
@@ -276,6 +276,6 @@ def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
 
 def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     """Yield what was drafted, and what to do."""
-    count = words.plural(len(result.ids), "draft")
-    yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {words.cost(result.cost, screen)}"
+    count = numbers.plural(len(result.ids), "draft")
+    yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}"
     yield f"next: skillgit tasks review {result.path.name}"

@@ -7,6 +7,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     NOBODY,
@@ -23,31 +24,30 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import NoRegression
+from skillgit.domain.gate_decision import NoRegression
 from skillgit.domain.proposal import BudgetSource
-from skillgit.domain.rewrite import ProposalKind
-from skillgit.view import event as cells
-from skillgit.view import words
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
-from skillgit.view.event import Entry
+from skillgit.view.event_marks import Entry
 from skillgit.view.items import name
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import inert, one_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from skillgit.app.change.note import Noted
     from skillgit.app.history.show import Shown
-    from skillgit.app.known.evaluations import KnownEvaluation
+    from skillgit.app.interventions.note import Noted
+    from skillgit.app.recorded.evaluation_notes import KnownEvaluation
     from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
     from skillgit.domain.skill import AppendixCounts
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
@@ -55,29 +55,29 @@ def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[
     for index, evaluation in enumerate(report.evaluations):
         yield "known" if index == 0 else "", _line(evaluation, report.gauge, screen, now)
     if report.test_evaluations:
-        yield "", f"{words.plural(report.test_evaluations, 'evaluation')} on the test split"
+        yield "", f"{numbers.plural(report.test_evaluations, 'evaluation')} on the test split"
     for note in report.feedback:
-        said_by = f" {screen.glyphs.dot} ".join((note.id, one_line(note.author), words.ago(note.time, now)))
+        said_by = f" {screen.glyphs.dot} ".join((note.id, one_line(note.author), numbers.ago(note.time, now)))
         yield "noted", f"{inert(note.text)}\n{said_by}"
 
 
 def scores(evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen) -> str:
     """Return the score under the gate's metric, then hard and soft where it is neither of them alone."""
-    both = f"hard {words.score(evaluation.hard)} {screen.glyphs.dot} soft {words.score(evaluation.soft)}"
+    both = f"hard {numbers.score(evaluation.hard)} {screen.glyphs.dot} soft {numbers.score(evaluation.soft)}"
     if gauge.metric is Metric.HARD:
         return both
     if gauge.metric is Metric.SOFT:
-        return f"soft {words.score(evaluation.soft)} {screen.glyphs.dot} hard {words.score(evaluation.hard)}"
-    return f"mixed {words.score(gauge.of(evaluation.hard, evaluation.soft))} {screen.glyphs.dot} {both}"
+        return f"soft {numbers.score(evaluation.soft)} {screen.glyphs.dot} hard {numbers.score(evaluation.hard)}"
+    return f"mixed {numbers.score(gauge.of(evaluation.hard, evaluation.soft))} {screen.glyphs.dot} {both}"
 
 
 def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: datetime) -> str:
     source = "end of the run" if evaluation.source == "run-finished" else evaluation.target
     parts = (
         f"{evaluation.split} {scores(evaluation, gauge, screen)}",
-        f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored",
+        f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored",
         source,
-        words.ago(evaluation.time, now) if evaluation.time is not None else "",
+        numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 
@@ -117,7 +117,7 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
         yield "nobody has noted anything there"
     for note in notes:
         dot = f" {screen.glyphs.dot} "
-        head = dot.join((_name(note), one_line(note.author), words.ago(note.time, now)))
+        head = dot.join((_name(note), one_line(note.author), numbers.ago(note.time, now)))
         yield f"{screen.paint(Style.OID, note.id)}  {head}"
         yield from (f"    {line}" for line in inert(note.text).splitlines())
 
@@ -160,7 +160,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
     dot = f" {screen.glyphs.dot} "
     title = f"{screen.paint(Style.STRONG, entry.label)}  "
-    score = f"   {cells.score(entry).strip()} {words.delta(row.delta) if row.measured else ''}".rstrip()
+    score = f"   {cells.score(entry).strip()} {numbers.delta(row.delta) if row.measured else ''}".rstrip()
     decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     yield f"{title}{decision}{score}"
     parts = [
@@ -168,7 +168,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
         f"base {version_label(row.base)}" if row.base is not None else "",
-        words.ago(row.time, now),
+        numbers.ago(row.time, now),
     ]
     yield dot.join(part for part in parts if part)
     refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
@@ -235,9 +235,9 @@ def _paid(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
 
 
 def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
-    yield "cost", words.cost(cost, screen)
+    yield "cost", numbers.cost(cost, screen)
     for part in cost.parts:
-        yield "", f"{part.role} {part.stage}: {words.cost(part.cost, screen)}"
+        yield "", f"{part.role} {part.stage}: {numbers.cost(part.cost, screen)}"
 
 
 def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -253,7 +253,7 @@ def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str
     for index, edit in enumerate(edits):
         yield "skipped" if index == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
     if patch.skipped and not edits:
-        yield "skipped", f"{words.plural(patch.skipped, 'edit')}, for reasons that are not known here"
+        yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"
 
 
 def _candidate(
@@ -273,7 +273,7 @@ def _candidate(
 
 def _appendix(appendix: AppendixCounts) -> str:
     together = f", put together from {appendix.consolidated}" if appendix.consolidated else ""
-    return f"{words.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
+    return f"{numbers.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
 
 
 def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -293,11 +293,11 @@ def _flips(
     fixes: tuple[str, ...], breaks: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
 ) -> Iterator[tuple[str, str]]:
     if fixes:
-        yield "fixed", f"{len(fixes)}: {words.ids(fixes, screen)}"
+        yield "fixed", f"{len(fixes)}: {numbers.ids(fixes, screen)}"
     if breaks:
-        yield "broken", f"{len(breaks)}: {words.ids(breaks, screen)}"
+        yield "broken", f"{len(breaks)}: {numbers.ids(breaks, screen)}"
     if evaluation is not None and evaluation.stopped:
-        yield "items", words.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
+        yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
@@ -322,12 +322,12 @@ def _budget(patch: PatchCounts) -> str:
 
 def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
-    scope = f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+    scope = f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored"
     text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
     if not evaluation.stopped:
         return text
     count = evaluation.unneeded - evaluation.spare
-    return f"{text}, then the decision was settled: {words.plural(count, 'item')} not rolled out"
+    return f"{text}, then the decision was settled: {numbers.plural(count, 'item')} not rolled out"
 
 
 def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:
@@ -339,10 +339,10 @@ def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: S
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
     sign = ">" if verdict.score > verdict.current else "=" if _ties(verdict) else screen.glyphs.at_most
-    score = f"{screen.glyphs.at_most if bound else ''}{words.score(verdict.score)}"
-    comparison = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"
-    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
-    best = f"best {words.score(verdict.best)}"
+    score = f"{screen.glyphs.at_most if bound else ''}{numbers.score(verdict.score)}"
+    comparison = f"{verdict.metric.value} {score} {sign} current {numbers.score(verdict.current)}"
+    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
+    best = f"best {numbers.score(verdict.best)}"
     return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
 
 
@@ -361,5 +361,5 @@ def _policy(verdict: Verdict) -> str:
     if verdict.no_regression is not NoRegression.NONE:
         parts.append(f"no regression {verdict.no_regression.value}: {verdict.blocked} blocked")
     if verdict.repeats:
-        parts.append(f"{words.plural(verdict.repeats, 'repeat')}")
+        parts.append(f"{numbers.plural(verdict.repeats, 'repeat')}")
     return ", ".join(parts) if verdict.gated else "no gate"

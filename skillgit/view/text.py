@@ -7,14 +7,14 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.text_diff import Sign
-from skillgit.domain.untrusted.text import visible, visible_characters
-from skillgit.view.screen import Style
+from skillgit.domain.untrusted.model_text import visible, visible_characters
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.domain.text_diff import Line, Span
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _TAB = 4

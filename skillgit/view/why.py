@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.kinds import EventKind
-from skillgit.view import event as cells
-from skillgit.view import words
-from skillgit.view.event import Entry
-from skillgit.view.screen import Style
+from skillgit.domain.event_kinds import EventKind
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
 from skillgit.view.show import gate, left_out
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, inert, one_line, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from skillgit.app.known.step_evidence import TrainAttempt
-    from skillgit.app.rules.lineage import LaterChange
-    from skillgit.app.rules.why import Story
+    from skillgit.app.attribution.rule_lineage import LaterChange
+    from skillgit.app.attribution.why import Story
+    from skillgit.app.recorded.step_evidence import TrainAttempt
     from skillgit.index.rule_queries import OriginRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 _LABEL = 9
 _MARGIN = 2
@@ -103,19 +103,19 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
     origin, dot = story.origin, f" {screen.glyphs.dot} "
     if origin is None:
         source = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
-        yield _Fact(label="from", text=inert(f"{source}{dot}{words.short(story.commit)}"))
+        yield _Fact(label="from", text=inert(f"{source}{dot}{numbers.short(story.commit)}"))
         return
     entry = Entry.of_origin(origin)
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    score = f"   {cells.score(entry).strip()} {words.delta(origin.delta)}".rstrip()
+    score = f"   {cells.score(entry).strip()} {numbers.delta(origin.delta)}".rstrip()
     yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
     yield _Fact(text=inert(cells.title(entry)))
     parts = (
         origin.run,
         f"epoch {origin.epoch}" if origin.epoch else "",
         f"step {origin.step}" if origin.step else "",
-        words.ago(origin.time, now),
-        words.short(origin.commit),
+        numbers.ago(origin.time, now),
+        numbers.short(origin.commit),
         f"taken from {origin.of}" if origin.of else "",
         f"by {inert(story.author)}" if story.author else "",
     )
@@ -130,9 +130,9 @@ def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
         return
     support = max(len(credit.items), credit.support or 0)
     slow = credit.source == "slow"
-    count = words.plural(support, "train item" if slow else "rollout")
+    count = numbers.plural(support, "train item" if slow else "rollout")
     if story.rollouts:
-        count = f"{support} of the step's {words.plural(story.rollouts, 'rollout')}"
+        count = f"{support} of the step's {numbers.plural(story.rollouts, 'rollout')}"
     did = "which failed when two epochs were compared" if slow else _DID.get(credit.source, "which analysts read")
     edit = f"; edit {credit.edit + 1} of {story.edits}, {credit.op}" if credit.edit is not None else ""
     yield _Fact(label="because", text=f"{count}, {did}{edit}")
@@ -167,7 +167,7 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
     patch = story.gate.patch
     if patch is not None:
         counts = (
-            f"{words.plural(patch.merged, 'proposal')} merged",
+            f"{numbers.plural(patch.merged, 'proposal')} merged",
             f"{patch.ranked} chosen",
             f"{patch.applied} applied",
             "no budget" if patch.budget is None else f"budget {patch.budget}",
@@ -184,13 +184,13 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
 def _flips(story: Story, screen: Screen) -> Iterator[_Fact]:
     for label, items in (("fixed", story.credit.fixed), ("broken", story.credit.broken)):
         if items:
-            names = words.ids(items, screen, _ITEMS_SHOWN)
-            yield _Fact(label=label, text=f"{words.plural(len(items), 'item')}: {names}")
+            names = numbers.ids(items, screen, _ITEMS_SHOWN)
+            yield _Fact(label=label, text=f"{numbers.plural(len(items), 'item')}: {names}")
         elif story.gate.verdict is not None and not story.gate.not_measured:
             yield _Fact(label=label, text="none")
     if rest := story.gate.not_measured:
         counts = (len(items) for items in (story.credit.fixed, story.credit.broken))
-        yield _Fact(label="items", text=words.not_measured(story.gate.n, rest, *counts))
+        yield _Fact(label="items", text=numbers.not_measured(story.gate.n, rest, *counts))
 
 
 def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
@@ -198,7 +198,7 @@ def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
         event = trial.event
         when = "later" if story.origin is not None and event.step > story.origin.step else "before"
         sign = screen.paint(Style.REJECTED, screen.glyphs.rejected)
-        score = f"{cells.score(Entry.of_origin(event)).strip()} {words.delta(event.delta)}".rstrip()
+        score = f"{cells.score(Entry.of_origin(event)).strip()} {numbers.delta(event.delta)}".rstrip()
         text = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
         yield _Fact(label="" if number else "tried", text=text, whole=True)
         yield _Fact(under="as", text=_short(trial.text, screen))
@@ -230,8 +230,8 @@ def _fate(change: LaterChange, screen: Screen) -> str:
 def _worth(story: Story) -> Iterator[_Fact]:
     for number, ablation in enumerate(story.worth):
         name = "the candidate" if ablation.version is None else version_label(ablation.version)
-        items = words.plural(ablation.n, f"{ablation.split} item")
-        text = f"{name} without it: {words.score(ablation.score)} ({words.delta(ablation.delta)}) on {items}"
+        items = numbers.plural(ablation.n, f"{ablation.split} item")
+        text = f"{name} without it: {numbers.score(ablation.score)} ({numbers.delta(ablation.delta)}) on {items}"
         flips = f"{ablation.fixed} fixed, {ablation.broken} broken"
         yield _Fact(label="" if number else "worth", text=inert(f"{ablation.worth}; {text}, {flips}"))
 
@@ -239,7 +239,7 @@ def _worth(story: Story) -> Iterator[_Fact]:
 def _cost(story: Story, screen: Screen) -> Iterator[_Fact]:
     if story.gate.cost is not None and story.gate.cost.calls:
         whole = f", for all of {_name(story.origin, story)}"
-        yield _Fact(label="cost", text=words.cost(story.gate.cost, screen) + whole)
+        yield _Fact(label="cost", text=numbers.cost(story.gate.cost, screen) + whole)
 
 
 def _short(text: str, screen: Screen) -> str:
@@ -249,5 +249,5 @@ def _short(text: str, screen: Screen) -> str:
 def _name(origin: OriginRow | None, story: Story) -> str:
     """Return what an event is called on the command line; those of another run with their run."""
     if origin is None:
-        return words.short(story.commit)
+        return numbers.short(story.commit)
     return origin.address.seen_from(story.run)

@@ -9,7 +9,7 @@ from contexts import context_in
 from sample_run import write_run
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 
 @pytest.fixture

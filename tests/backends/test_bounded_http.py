@@ -12,7 +12,7 @@ import pytest
 from wire.rough import Rough, rough_server
 from wire.small_answers import DIALECTS, KEY, backend
 
-from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
 from skillgit_backends.claude_chat import STREAMED_FROM

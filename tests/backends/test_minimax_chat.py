@@ -10,7 +10,7 @@ from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBack
 from skillgit.plugin.backend import Request, user
 from skillgit_backends.minimax_chat import MiniMaxChatBackend, _fault
 from skillgit_backends.openai_wire.endpoint import Endpoint
-from skillgit_backends.openai_wire.failing import ServerFault, judged
+from skillgit_backends.openai_wire.error_mapping import ServerFault, judged
 
 QUESTION = Request(model="MiniMax-M3-echo", messages=(user("hello"),), reasoning_effort="high")
 

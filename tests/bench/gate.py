@@ -29,16 +29,16 @@ import measure
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 import toy
 
-from skillgit.domain.early_stop import EarlyStop
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
-from skillgit.domain.gate import GateRule, NoRegression, decide
-from skillgit.domain.policies import PAIRED, POLICIES
+from skillgit.domain.evaluation_early_stop import EarlyStop
+from skillgit.domain.gate_decision import GateRule, NoRegression, decide
+from skillgit.domain.gate_policies import PAIRED, POLICIES
 from skillgit.engine.evaluate import WAVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillgit.domain.policies import Policy
+    from skillgit.domain.gate_policies import Policy
 
 SIZES = (20, 40, 100, 200)
 STEPS = 40

@@ -40,9 +40,9 @@ from bench.histories.long_skill import write_long
 from bench.histories.story import PATH, run_story
 
 from skillgit.index import refresh
-from skillgit.store import event_commit, refs
+from skillgit.store import commit_message, refs
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Identity, Repo
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -229,7 +229,7 @@ def _commit(home: Path, chapters: list[Chapter]) -> None:
         if chapter.skill is not None:
             document.write_text(chapter.skill.document, encoding="utf-8")
             _git(home, "add", PATH)
-        text = event_commit.encode(chapter.event, "").encode()
+        text = commit_message.encode(chapter.event, "").encode()
         _git(home, *signed, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", stdin=text)
 
 

@@ -13,7 +13,7 @@ from scripted import USAGE, Naps, ScriptedBackend, door
 
 from skillgit.calls.fingerprints import MOST_TOOL_CALLS, asked_pause
 from skillgit.calls.pricing import dollars
-from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Price, Reply, ToolCall, user
 

@@ -8,7 +8,7 @@ import pytest
 from skillgit.calls import fingerprints
 from skillgit.calls.fingerprints import answerer_fingerprint
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
-from skillgit.plugin.exchange import request_digest
+from skillgit.plugin.request_json import request_digest
 
 
 def reply_key(backend: str, request: Request, draw: tuple[str | int, ...]) -> str:

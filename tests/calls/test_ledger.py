@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.budget import Charge
-from skillgit.calls.failures import FailedAttempt
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.ledger_rows import KnownRollout, PaidReply
+from skillgit.calls.retry_policy import FailedAttempt
+from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError

@@ -5,7 +5,7 @@ from math import fsum, isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.budget import Charge, Meter, Tab
+from skillgit.calls.spending_caps import Charge, Meter, Tab
 from skillgit.domain.cost import Cost
 
 amount = st.floats(0, 1e3, allow_nan=False)

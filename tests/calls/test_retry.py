@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import Naps, chance
 
-from skillgit.calls.failures import LAST_CEILING_S, RetryPolicy, pause
+from skillgit.calls.retry_policy import LAST_CEILING_S, RetryPolicy, pause
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
 PATIENCE_S = 600.0

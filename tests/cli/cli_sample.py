@@ -24,7 +24,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, Verdict
+from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.index.rows import LogRow, RunRow
 

@@ -57,7 +57,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ..
 
     Where one is asked, there is no run that cannot be read, and one that was stopped within a step.
     """
-    monkeypatch.setattr("skillgit.app.place.workspace.unreadable", lambda _: {})
+    monkeypatch.setattr("skillgit.app.workspace.workspace.unreadable", lambda _: {})
     monkeypatch.setattr("skillgit.app.history.status.spent_on_unfinished", lambda _: cli_sample.UNFINISHED)
 
     def replace(verb: str, result: object) -> list[tuple[object, ...]]:

@@ -10,11 +10,11 @@ from skillgit.app.history.diff.items import ItemDiff, Length, TypeChange
 from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
 from skillgit.app.history.diff.summary import DiffStat
 from skillgit.app.history.diff.text import Diffed
-from skillgit.app.setup.conditions import Aspect, Difference
+from skillgit.app.setup.comparable_conditions import Aspect, Difference
 from skillgit.domain.address import address_of
-from skillgit.domain.rules import Region
+from skillgit.domain.skill_rules import Region
 from skillgit.domain.text_diff import detailed
-from skillgit.domain.unified import read
+from skillgit.domain.unified_diff import read
 
 PATCH = "".join(
     f"{line}\n"

@@ -8,11 +8,11 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.bisect import Bisected, BisectRequest, Flip
 from skillgit.app.history.item import Attempt
-from skillgit.app.known.item_history import Cell
+from skillgit.app.recorded.item_history import Cell
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import ExitCode
 from skillgit.view.item import bisect_lines
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import sys
 import pytest
 from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
 
-from skillgit.app.rules.blame import Blame, BlameRow
+from skillgit.app.attribution.blame import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
 from skillgit.view.rules import COLUMNS, lines
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
 

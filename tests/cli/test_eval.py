@@ -9,16 +9,16 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.known.evaluations import KnownEvaluation
-from skillgit.app.known.scores import Scores, SkillComparison
 from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation
+from skillgit.app.recorded.score_summary import Scores, SkillComparison
 from skillgit.app.setup.measuring import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.measuring_options import LiveEvalWatcher
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 
 def group(task_type: str, n: int, scored: int, hard: float | None) -> Scores:

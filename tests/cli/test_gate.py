@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from skillgit.app.measure.gate import GateRequest
-from skillgit.app.measure.gate_report import Compared, GateReport, GateSide, ItemPair, SkillReport
+from skillgit.app.measure.pull_request_gate import GateRequest
+from skillgit.app.measure.pull_request_verdicts import Compared, GateReport, GateSide, ItemPair, SkillReport
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, Verdict
+from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
 from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
 

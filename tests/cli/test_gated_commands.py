@@ -8,22 +8,22 @@ from dataclasses import replace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.change.ablate import Ablated, AblatedRule
-from skillgit.app.change.ablation import Ablation
-from skillgit.app.change.intervention import Decided
-from skillgit.app.change.measuring import MeasuringTerms
-from skillgit.app.change.merge import MeasuredChoice, Merged, Stretch
-from skillgit.app.change.retry import Retried, RetryResult
-from skillgit.app.change.shorten import Pruned
+from skillgit.app.interventions.ablate import Ablated, AblatedRule
+from skillgit.app.interventions.intervention import Decided
+from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
+from skillgit.app.interventions.retry import Retried, RetryResult
+from skillgit.app.interventions.rule_ablation import Ablation
+from skillgit.app.interventions.shorten import Pruned
 from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.gate import Decision, Verdict
-from skillgit.domain.rules import Region
+from skillgit.domain.gate_decision import Decision, Verdict
+from skillgit.domain.skill_rules import Region
 from skillgit.errors import BudgetError, ExitCode, RunLockedError, SkillgitError
-from skillgit.view.screen import Screen
 from skillgit.view.show import gate
+from skillgit.view.surface import Screen
 
 VERDICT = Verdict(
     decision=Decision.ACCEPT_NEW_BEST,
@@ -275,7 +275,7 @@ def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
         watcher.spent(Cost(calls=7))
         raise SkillgitError("it brings nothing", hint="look")
 
-    monkeypatch.setattr("skillgit.app.change.merge.merge", spend)
+    monkeypatch.setattr("skillgit.app.interventions.merge.merge", spend)
     done = skillgit("merge", "one", "two")
     assert done.code == 1
     assert done.err.splitlines()[0].startswith("cost      7 calls")

@@ -10,7 +10,7 @@ import pytest
 from skillgit.app.history.log import Log
 from skillgit.view.graph import draw
 from skillgit.view.log import log_lines
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
 WIDE = Screen()

@@ -12,7 +12,7 @@ from sample_run import RUN
 
 from skillgit.cli.output import Output
 from skillgit.store.repo import Repo
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 COMMANDS = (
     ("status",),

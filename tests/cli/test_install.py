@@ -14,7 +14,7 @@ from once import once
 from program import SKILLGIT, git, skillgit, surroundings
 from trained_runs import RUN, small_run
 
-from skillgit.app.format.folders import read_entries
+from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:

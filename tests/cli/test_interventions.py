@@ -9,10 +9,10 @@ import cli_sample
 import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
-from skillgit.app.change.fork import Fork
-from skillgit.app.change.restore import RestoreResult
+from skillgit.app.interventions.fork import Fork
+from skillgit.app.interventions.restore import RestoreResult
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, Verdict
+from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.store.main_branch import add_skill
 from skillgit.store.repo import Repo
 

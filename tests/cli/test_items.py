@@ -7,12 +7,12 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.item import Attempt, ItemTrajectory, TrajectoryTurn
 from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemTable
-from skillgit.app.known.item_history import Cell
+from skillgit.app.recorded.item_history import Cell
 from skillgit.cli.commands.items import ORDERS
 from skillgit.errors import ExitCode
 from skillgit.view import item as item_render
 from skillgit.view.item_table import chosen, lines, sign
-from skillgit.view.screen import UNICODE, Screen
+from skillgit.view.surface import UNICODE, Screen
 from skillgit.view.text import width
 
 NOT = UNICODE.rejected

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, detailed
 from skillgit.view import diff as side_by_side
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 from skillgit.view.text import painted, visible_line, width
 
 COLOUR = Screen(terminal=True, colour=True, width=80)

@@ -9,11 +9,11 @@ import pytest
 
 from skillgit.app.history.log import Log
 from skillgit.domain.event import KIND_OF
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Origin
-from skillgit.view.event import Entry, decision, glyph, style, title
+from skillgit.view.event_marks import Entry, decision, glyph, style, title
 from skillgit.view.log import log_lines, with_changes
-from skillgit.view.screen import UNICODE, Screen
+from skillgit.view.surface import UNICODE, Screen
 
 CHANGE = sample.DIFF.encode()
 

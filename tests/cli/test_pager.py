@@ -12,7 +12,7 @@ import pytest
 
 from skillgit.cli import output as pager
 from skillgit.cli.output import Output
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1"}
 

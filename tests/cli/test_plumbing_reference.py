@@ -16,14 +16,14 @@ from types import NoneType, UnionType
 import skillgit.domain.cost
 import skillgit.domain.edit
 import skillgit.domain.evaluation
-import skillgit.domain.gate
+import skillgit.domain.gate_decision
 import skillgit.domain.placebo
 import skillgit.domain.proposal
 import skillgit.domain.skill
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import KIND_OF
-from skillgit.domain.untrusted.text import SkillText
+from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.store.trailer_table import KINDS, TRAILERS
 from skillgit.store.trailer_values import NEEDED, Record
 
@@ -32,7 +32,13 @@ WORDS = {
     name: value
     for module in (
         *(skillgit.domain.cost, skillgit.domain.edit, skillgit.domain.evaluation),
-        *(skillgit.domain.gate, skillgit.domain.placebo, skillgit.domain.proposal, skillgit.domain.skill, events),
+        *(
+            skillgit.domain.gate_decision,
+            skillgit.domain.placebo,
+            skillgit.domain.proposal,
+            skillgit.domain.skill,
+            events,
+        ),
     )
     for name, value in vars(module).items()
     if not name.startswith("__")

@@ -264,7 +264,7 @@ def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
     }
     fake(*uses[words[0]])
     monkeypatch.setattr(
-        "skillgit.app.place.workspace.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")}
+        "skillgit.app.workspace.workspace.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")}
     )
     ended = skillgit(*words)
     assert ended.err == "run mine is left out, since it cannot be read: it is odd\nhint: skillgit fsck\n"

@@ -13,9 +13,9 @@ from skills_ref.validator import validate
 from soaking import soak
 from trained_runs import RUN, small_run
 
-from skillgit.app.place.context import Context
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.sources.data_check import told
+from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.registry import load_environment
 

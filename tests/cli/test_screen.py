@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.view.log import log_lines
-from skillgit.view.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs
+from skillgit.view.surface import ASCII, UNICODE, Screen, Style, can_show_glyphs
 from skillgit.view.text import fit, width
 
 

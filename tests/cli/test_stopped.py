@@ -5,7 +5,7 @@ from dataclasses import replace
 import cli_sample as sample
 
 from skillgit.app.history.show import Shown
-from skillgit.domain.gate import NoRegression
+from skillgit.domain.gate_decision import NoRegression
 
 SUMMARY = replace(sample.REJECTED_EVENT.evaluation, n=40, scored=12, hard=0.0, soft=0.1, unneeded=28, spare=3)
 EVENT = replace(

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from skillgit.view.diff import coloured
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 OLD = "# Skill\n\none\n  two\nthree\n-- four\nfive\nsix\nseven\neight\nnine\nten\nlast"
 NEW = "# Skill\n\none\n  two and a half  \nthree\n\n++ four\t\nfive\nsix\nseven\neight\nnine\nten\nnew\nlast\n"

@@ -10,9 +10,9 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.known.diagnosis import Cause, Diagnosis
+from skillgit.app.recorded.stagnation import Cause, Diagnosis
 from skillgit.app.setup.plan import Plan, total_of
-from skillgit.app.train.outcome import ReportRow, Trained
+from skillgit.app.train.exit_report import ReportRow, Trained
 from skillgit.app.train.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
@@ -20,7 +20,7 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.event import RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 from skillgit.view import progress as sight
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

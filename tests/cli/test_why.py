@@ -6,9 +6,9 @@ import subprocess
 import pytest
 from rule_run import DATES, DATES_EXACTLY, METRES, TRIED, UNITS, write_rule_run
 
-from skillgit.app.place.context import Context
-from skillgit.app.rules.why import why
-from skillgit.view.screen import UNICODE, Screen
+from skillgit.app.attribution.why import why
+from skillgit.app.workspace.context import Context
+from skillgit.view.surface import UNICODE, Screen
 from skillgit.view.text import width
 from skillgit.view.why import lines
 

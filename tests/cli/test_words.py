@@ -5,22 +5,22 @@ from datetime import timedelta
 import cli_sample as sample
 import pytest
 
-from skillgit.view import words
-from skillgit.view.screen import Screen
+from skillgit.view import numbers
+from skillgit.view.surface import Screen
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0.725, ".7250"), (1.0, "1.000"), (0.0, ".0000"), (0.99999, "1.000"), (None, "")]
 )
 def test_scores_have_five_columns(value, shown):
-    assert words.score(value) == shown
+    assert numbers.score(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0.025, "+.0250"), (-0.05, "-.0500"), (0.0, "+.0000"), (1.0, "+1.000"), (None, "")]
 )
 def test_differences_carry_their_sign(value, shown):
-    assert words.delta(value) == shown
+    assert numbers.delta(value) == shown
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_differences_carry_their_sign(value, shown):
 )
 def test_ages(passed, short, long):
     then = sample.NOW - passed
-    assert words.age(then, sample.NOW) == short
-    assert words.ago(then, sample.NOW) == long
+    assert numbers.age(then, sample.NOW) == short
+    assert numbers.ago(then, sample.NOW) == long
 
 
 @pytest.mark.parametrize(
@@ -61,24 +61,24 @@ def test_ages(passed, short, long):
     ],
 )
 def test_large_numbers_are_short(number, shown):
-    assert words.count(number) == shown
+    assert numbers.count(number) == shown
 
 
 @pytest.mark.parametrize(
     ("usd", "shown"), [(None, "unknown"), (0.0, "$0.00"), (0.84, "$0.84"), (0.0012, "$0.0012"), (26.04, "$26.04")]
 )
 def test_money(usd, shown):
-    assert words.money(usd) == shown
+    assert numbers.money(usd) == shown
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0.4, "0 s"), (119, "119 s"), (181.4, "3 min"), (7_100, "118 min"), (7_500, "2 h 05 min")]
 )
 def test_lengths_of_time(seconds, shown):
-    assert words.duration(seconds) == shown
+    assert numbers.duration(seconds) == shown
 
 
 def test_many_items_are_cut_for_people_only():
     items = tuple(f"q{number}" for number in range(12))
-    assert words.ids(items, Screen()) == " ".join(items)
-    assert words.ids(items, Screen(terminal=True)) == "q0 q1 q2 q3 q4 q5 q6 q7 …"
+    assert numbers.ids(items, Screen()) == " ".join(items)
+    assert numbers.ids(items, Screen(terminal=True)) == "q0 q1 q2 q3 q4 q5 q6 q7 …"

@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.histories.story import gain_of, run_story
 
 from skillgit.domain.event import version_of
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 RUN = "demo"
 

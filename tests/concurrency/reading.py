@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.place.context import Context
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.index import queries
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from soaking import soak
 
-from skillgit.app.place.context import Context
 from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.workspace.context import Context
 from skillgit.index import schema
 
 HERE = Path(__file__).parent

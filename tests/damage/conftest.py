@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sample_run import RUN, clock_from, write_run
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.store import repair
+from skillgit.store.history_reader import read_run
 from skillgit.store.lock import RunLock
-from skillgit.store.own_runs import note_own
-from skillgit.store.reader import read_run
+from skillgit.store.run_ownership import note_own
 
 sys.path.insert(0, str(Path(__file__).parent))
 

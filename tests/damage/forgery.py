@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 MAKER = pygit2.Signature("maker", "maker@localhost", 1795300000, 0)

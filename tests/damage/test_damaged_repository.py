@@ -12,15 +12,15 @@ from sample_run import PATH, RUN, clock_from, write_run
 
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
-from skillgit.app.place.workspace import unreadable
-from skillgit.app.upkeep.failure import explained
+from skillgit.app.upkeep.error_hints import explained
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.reindex import reindex
 from skillgit.app.upkeep.replay import replay
+from skillgit.app.workspace.workspace import unreadable
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.archive import fold
-from skillgit.store.reader import read_run
+from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo
 
 FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)

@@ -12,9 +12,9 @@ from pygit2.enums import FileMode
 from sample_run import PATH, RUN
 
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.domain.untrusted.names import entry_name, shown
+from skillgit.domain.untrusted.file_names import entry_name, shown
 from skillgit.errors import ExitCode
-from skillgit.store.reader import read_run
+from skillgit.store.history_reader import read_run
 
 NAMES = (
     b"/abs",

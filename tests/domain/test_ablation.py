@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.ablation import Worth, without, worth
-from skillgit.domain.rules import rules
+from skillgit.domain.skill_rules import rules
 
 TEXT = """\
 ---

@@ -9,7 +9,7 @@ from stories import moves, told
 
 from skillgit.domain.address import Address, address_of, parse
 from skillgit.domain.event import KIND_OF, event_address
-from skillgit.domain.kinds import AddressKind
+from skillgit.domain.event_kinds import AddressKind
 
 runs = st.one_of(st.just(""), st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True))
 addresses = st.builds(Address, st.sampled_from(AddressKind), st.integers(0, 10**15 - 1), runs).map(

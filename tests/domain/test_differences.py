@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain import differences as module
-from skillgit.domain.differences import differences
+from skillgit.domain import sequence_diff as module
 from skillgit.domain.proposal import Change
+from skillgit.domain.sequence_diff import differences
 from skillgit.domain.text_diff import changed_texts
 
 LINES = st.lists(st.sampled_from(["", "", "", "a", "b", "c", "d", "e", "f", "g"]), max_size=40)

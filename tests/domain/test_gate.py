@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from soaking import examples
 
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
-from skillgit.domain.gate import (
+from skillgit.domain.gate_decision import (
     Decision,
     GateRule,
     NoRegression,
@@ -18,8 +18,8 @@ from skillgit.domain.gate import (
     decision,
     flips,
 )
+from skillgit.domain.gate_policies import MARGIN, NOT_WORSE, PAIRED, POLICIES
 from skillgit.domain.outcomes import Pairs
-from skillgit.domain.policies import MARGIN, NOT_WORSE, PAIRED, POLICIES
 from skillgit.domain.statistics import sign_flip_test, sign_test
 
 ITEMS = "abcdef"

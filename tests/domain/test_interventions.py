@@ -8,10 +8,10 @@ import pytest
 from sample_run import PATH, RUN, transitions
 
 from skillgit.domain.event import Edited, Inherited, Measured, Reverted, RunFinished
-from skillgit.domain.gate import Decision, decision
-from skillgit.domain.order import event_order, event_rank
+from skillgit.domain.event_order import event_order, event_rank
+from skillgit.domain.gate_decision import Decision, decision
 from skillgit.domain.proposal import BudgetSource, Change, Origin
-from skillgit.domain.state import advance, fold
+from skillgit.domain.run_state import advance, fold
 from skillgit.errors import InvariantError
 
 EVENTS = [sample.event for sample in transitions()]

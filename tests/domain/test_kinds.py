@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import get_args
 
+from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.event import KIND_OF, Event
-from skillgit.domain.kinds import EventKind
-from skillgit.domain.rewrite import ProposalKind, UpdateMode
-from skillgit.engine.dialect import DIALECTS
-from skillgit.view.event import LOOKS
+from skillgit.domain.event_kinds import EventKind
+from skillgit.engine.update_modes import DIALECTS
+from skillgit.view.event_marks import LOOKS
 
 
 def test_each_kind_has_a_class_an_address_and_a_look():

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import examples
 
-from skillgit.domain.early_stop import EarlyStop, order
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
-from skillgit.domain.gate import GateRule, NoRegression, decide
-from skillgit.domain.policies import PAIRED, POLICIES
+from skillgit.domain.evaluation_early_stop import EarlyStop, order
+from skillgit.domain.gate_decision import GateRule, NoRegression, decide
+from skillgit.domain.gate_policies import PAIRED, POLICIES
 
 if TYPE_CHECKING:
     from random import Random

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skillgit.domain.early_stop import EarlyStop
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.domain.gate import Decision, GateRule, NoRegression, consistent, decide
-from skillgit.domain.policies import NOT_WORSE, PAIRED, STRICT
-from skillgit.engine.settings import GateSettings
+from skillgit.domain.evaluation_early_stop import EarlyStop
+from skillgit.domain.gate_decision import Decision, GateRule, NoRegression, consistent, decide
+from skillgit.domain.gate_policies import NOT_WORSE, PAIRED, STRICT
+from skillgit.engine.method_settings import GateSettings
 
 RULE = GateRule(policy=NOT_WORSE)
 OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.document_rewrite import RewriteError, Template, changed_hunks, rewritten
 from skillgit.domain.edit import EditSource, Op
-from skillgit.domain.rewrite import RewriteError, Template, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Owner, Skill, blocks
-from skillgit.domain.untrusted.text import verbatim
+from skillgit.domain.untrusted.model_text import verbatim
 
 HEAD = "---\nname: s\ndescription: d\n---\n"
 KEEP = "<!-- skillgit:keep -->\n- people say so\n<!-- /skillgit:keep -->"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain import rules as rules_module
-from skillgit.domain.rules import Region, Rule, match, rules
+from skillgit.domain import skill_rules as rules_module
 from skillgit.domain.skill import frontmatter
+from skillgit.domain.skill_rules import Region, Rule, match, rules
 
 DOCUMENT = """\
 ---

@@ -9,8 +9,8 @@ from sample_run import MEMORY, transitions
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Accepted, Inherited, Rejected, Reverted, RunOutcome, SlowProposed
-from skillgit.domain.gate import Decision
-from skillgit.domain.state import advance, begin, fold
+from skillgit.domain.gate_decision import Decision
+from skillgit.domain.run_state import advance, begin, fold
 from skillgit.errors import InvariantError
 
 EVENTS = [sample.event for sample in transitions()]

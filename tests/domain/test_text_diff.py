@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Place, Sign, detailed, emphasis
-from skillgit.domain.unified import read
+from skillgit.domain.unified_diff import read
 
 
 def difference(folder, old: str, new: str, *options: str) -> str:

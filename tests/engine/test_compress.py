@@ -7,9 +7,9 @@ import re
 import pytest
 
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.engine import rewrite as stage
+from skillgit.engine import candidate_text as stage
 from skillgit.engine.prompts import NAMES, prompt
-from skillgit.engine.replies import RewriteReply, parse
+from skillgit.engine.reply_schemas import RewriteReply, parse
 
 TEXT = """\
 ---

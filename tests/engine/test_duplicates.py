@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.document_rewrite import Suggestion, SuggestionType
 from skillgit.domain.edit import Edit, EditSource, Op
-from skillgit.domain.rewrite import Suggestion, SuggestionType
 from skillgit.engine.aggregate import alike, alike_texts, without_duplicates
-from skillgit.engine.drafts import Draft
+from skillgit.engine.proposals import Draft
 
 
 def edit(content: str, **facts) -> Edit:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.feedback import Feedback
-from skillgit.engine.memory import FEEDBACK_TOKENS, feedback_section
-from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+from skillgit.engine.optimizer_memory import FEEDBACK_TOKENS, feedback_section
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 
 
 def said(text: str, day: int = 1) -> Feedback:

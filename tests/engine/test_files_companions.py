@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.files import delivered, named_texts
-from skillgit.engine.settings import TargetSettings
+from skillgit.engine.companion_files import delivered, named_texts
+from skillgit.engine.method_settings import TargetSettings
 
 HEAD = "---\nname: s\ndescription: See references/b.md.\n---\n\n"
 

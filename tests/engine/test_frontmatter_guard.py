@@ -12,7 +12,7 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 from skillgit.domain.event import RunFinished, RunStarted, Skipped
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine import step
-from skillgit.engine.guards import refusal
+from skillgit.engine.candidate_guards import refusal
 
 OPTIONS = {
     "train": {"num_epochs": 1, "batch_size": 8, "seed": 1},

@@ -9,7 +9,7 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunOutcome, RunStarted, Skipped
 from skillgit.domain.proposal import Change
 from skillgit.domain.skill import MOST_DOCUMENT
-from skillgit.engine.guards import alike, comparable, skill_tokens
+from skillgit.engine.candidate_guards import alike, comparable, skill_tokens
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 LONG = "give the full name of the person that the question asks for, with the title if there is one"

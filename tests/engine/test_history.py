@@ -5,10 +5,10 @@ import asyncio
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change, Origin
-from skillgit.domain.state import StepMemory
-from skillgit.engine.memory import ITEMS_SHOWN, history_section, record_section
+from skillgit.domain.run_state import StepMemory
+from skillgit.engine.optimizer_memory import ITEMS_SHOWN, history_section, record_section
 
 
 def step(number: int, **changes) -> StepMemory:

@@ -19,7 +19,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.errors import BudgetError
 
 

@@ -8,9 +8,9 @@ from dying import check_resume
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import Accepted, Rejected, RunStarted, Skipped
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import BudgetSource, Origin
-from skillgit.domain.state import advance, begin, fold
+from skillgit.domain.run_state import advance, begin, fold
 from skillgit.errors import InvariantError
 
 ON = {"use_meta_reflect": True}

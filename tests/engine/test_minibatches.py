@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout
-from skillgit.engine.batches import Cutter, shuffled_batches
-from skillgit.engine.settings import GradientSettings
+from skillgit.engine.method_settings import GradientSettings
+from skillgit.engine.minibatches import Cutter, shuffled_batches
 
 OUTCOMES = st.sampled_from([Scored(1.0, 1.0), Scored(0.0, 0.5), Scored(0.4, 0.4), FailedToEvaluate("down")])
 

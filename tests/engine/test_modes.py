@@ -11,10 +11,10 @@ import pytest
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.document_rewrite import UpdateMode, rewritten
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.event import Accepted, Rejected, RunFinished, Skipped
 from skillgit.domain.proposal import BudgetSource
-from skillgit.domain.rewrite import UpdateMode, rewritten
 from skillgit.domain.skill import Skill
 
 ONE_EPOCH = {"num_epochs": 1, "batch_size": 8, "seed": 1}

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from skillgit.domain.rewrite import UpdateMode
-from skillgit.engine.dialect import DIALECTS
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.engine.prompts import NAMES, prompt
-from skillgit.engine.replies import BudgetReply, RankReply, RewriteReply, parse
+from skillgit.engine.reply_schemas import BudgetReply, RankReply, RewriteReply, parse
+from skillgit.engine.update_modes import DIALECTS
 
 SCHEMAS = {"budget": BudgetReply, "rank": RankReply, "rank_suggestions": RankReply, "rewrite": RewriteReply}
 for found in DIALECTS.values():

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
+from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import Skill
-from skillgit.domain.state import StepMemory
-from skillgit.engine.memory import HISTORY_TOKENS, history_section
-from skillgit.engine.rendering import CHARACTERS_PER_TOKEN, template_section
+from skillgit.engine.optimizer_memory import HISTORY_TOKENS, history_section
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, template_section
 
 
 def step(number: int, lines: int = 1) -> StepMemory:

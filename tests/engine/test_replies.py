@@ -4,7 +4,7 @@ import pytest
 
 from skillgit.domain.edit import EditSource, Op
 from skillgit.engine.reflect import joined
-from skillgit.engine.replies import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
+from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from paced import Held, target_on
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
 from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.skill import MOST_DOCUMENT, slow_guidance
-from skillgit.engine.batches import epoch_of, slow_sample, step_items
-from skillgit.engine.settings import OptimizerSettings, PairPolicy
-from skillgit.engine.slow import Category, compare_versions
+from skillgit.engine.method_settings import OptimizerSettings, PairPolicy
+from skillgit.engine.minibatches import epoch_of, slow_sample, step_items
+from skillgit.engine.slow_update import Category, compare_versions
 
 STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))

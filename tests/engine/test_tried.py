@@ -10,8 +10,8 @@ from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.feedback import Tried
 from skillgit.domain.proposal import Change
-from skillgit.engine.memory import TRIED_TOKENS, read_tried, tried_file, tried_section
-from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+from skillgit.engine.optimizer_memory import TRIED_TOKENS, read_tried, tried_file, tried_section
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 
 
 def candidate(step: int, text: str = "Answer in metres.") -> Tried:

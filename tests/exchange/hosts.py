@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from program import attempt, git, new_repository, refs, surroundings
 from sample_run import clock_from, transitions, write_run
 
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from program import Done

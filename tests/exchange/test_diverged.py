@@ -9,8 +9,8 @@ from program import refs
 from sample_run import RUN
 
 from skillgit.store.exchange.fetching import tracked
+from skillgit.store.history_reader import read_run
 from skillgit.store.lock import RunLock
-from skillgit.store.reader import read_run
 
 
 @pytest.fixture

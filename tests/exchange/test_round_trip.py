@@ -10,8 +10,8 @@ from sample_run import RUN
 
 from skillgit.store import notes
 from skillgit.store.evidence import kept_trees
-from skillgit.store.own_runs import is_own
-from skillgit.store.reader import read_run
+from skillgit.store.history_reader import read_run
+from skillgit.store.run_ownership import is_own
 
 
 def theirs(host) -> dict[str, str]:

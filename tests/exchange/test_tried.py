@@ -9,10 +9,10 @@ from program import QUICK, git
 from sample_run import RUN
 from trained_runs import small_run
 
-from skillgit.domain.state import fold
-from skillgit.engine.memory import TRIED_FILE
+from skillgit.domain.run_state import fold
+from skillgit.engine.optimizer_memory import TRIED_FILE
 from skillgit.store.evidence import read_evidence
-from skillgit.store.reader import read_run
+from skillgit.store.history_reader import read_run
 
 
 def tried(person: Person, run: str) -> list[tuple[str, int]]:

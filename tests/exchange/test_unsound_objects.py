@@ -11,7 +11,7 @@ from program import attempt, git
 from pygit2.enums import ObjectType
 
 from skillgit.app.exchange.pull import clone
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.store.repo import Repo
 
 SOUND = "author A <a@b> 1700000000 +0000"

@@ -12,9 +12,9 @@ from stories import ITEMS, Story
 from skillgit.domain.event import Accepted, Edited, Measured, Rejected, Reverted, RunStarted, SlowMerged, SlowProposed
 from skillgit.domain.skill import Skill, with_slow_guidance
 from skillgit.store import refs
-from skillgit.store.reader import read_commit
+from skillgit.store.event_writer import RunWriter
+from skillgit.store.history_reader import read_commit
 from skillgit.store.tree import with_skill
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo

@@ -29,10 +29,10 @@ from skillgit.domain.event import (
     SlowProposed,
     version_of,
 )
-from skillgit.domain.gate import Decision, Verdict, decision
-from skillgit.domain.order import event_at
+from skillgit.domain.event_order import event_at
+from skillgit.domain.gate_decision import Decision, Verdict, decision
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
-from skillgit.store.event_commit import Recorded
+from skillgit.store.commit_message import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MODELS = Models(target="offline/reader", optimizer="offline/analyst")

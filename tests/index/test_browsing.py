@@ -8,8 +8,8 @@ from bench.histories.story import gain_of
 from chronicle import Chronicle
 from stories import Story
 
-from skillgit.index import browsing, queries
-from skillgit.index.browsing import Narrowing, NumberComparison
+from skillgit.index import event_pages, queries
+from skillgit.index.event_pages import Narrowing, NumberComparison
 from skillgit.index.refresh import open_index
 from skillgit.store.repo import Repo
 
@@ -26,23 +26,23 @@ def index(tmp_path_factory):
 @pytest.mark.parametrize(("run", "rejected", "slow"), list(product([RUN, ""], [True, False], [True, False])))
 def test_so_many_events_are_counted_as_there_are_rows(index, run, rejected, slow):
     narrowing = Narrowing(run=run, rejected=rejected, slow=slow)
-    kinds = [row.kind for row in browsing.rows(index, narrowing, 0, 1_000)]
-    assert browsing.count(index, narrowing) == len(kinds)
+    kinds = [row.kind for row in event_pages.rows(index, narrowing, 0, 1_000)]
+    assert event_pages.count(index, narrowing) == len(kinds)
     assert ("rejected" in kinds, "slow-proposed" in kinds) == (rejected, slow)
 
 
 @pytest.mark.parametrize("run", [RUN, ""])
 def test_pages_counted_from_the_oldest_event_on_are_the_same(index, run):
     narrowing = Narrowing(run=run)
-    everything = browsing.rows(index, narrowing, 0, 1_000)
+    everything = event_pages.rows(index, narrowing, 0, 1_000)
     total = len(everything)
     for offset in range(0, total, 7):
-        assert browsing.rows(index, narrowing, offset, 20, total=total) == everything[offset : offset + 20]
-    assert browsing.rows(index, narrowing, total, 20, total=total) == ()
+        assert event_pages.rows(index, narrowing, offset, 20, total=total) == everything[offset : offset + 20]
+    assert event_pages.rows(index, narrowing, total, 20, total=total) == ()
 
 
 def test_words_are_looked_up_in_one_run_or_in_all(index):
-    found = {run: browsing.rows(index, Narrowing(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
+    found = {run: event_pages.rows(index, Narrowing(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
     assert {row.run for row in found[RUN]} == {RUN}
     assert len(found[""]) == len(found[RUN]) + len(found["demo-001"])
 
@@ -62,15 +62,15 @@ FILTERS = [
 @pytest.mark.parametrize("wanted", FILTERS, ids=str)
 def test_what_is_gathered_once_is_what_is_looked_for_each_time(index, run, wanted):
     narrowing = Narrowing(run=run, **wanted)
-    asked = browsing.rows(index, narrowing, 0, 1_000), browsing.count(index, narrowing)
+    asked = event_pages.rows(index, narrowing, 0, 1_000), event_pages.count(index, narrowing)
     commits = [row.commit for row in asked[0]]
-    places = [browsing.place(index, narrowing, commit) for commit in commits[:3]]
+    places = [event_pages.place(index, narrowing, commit) for commit in commits[:3]]
 
-    meant = browsing.gather(index, narrowing)
+    meant = event_pages.gather(index, narrowing)
 
     assert meant.gathered
-    assert (browsing.rows(index, meant, 0, 1_000), browsing.count(index, meant)) == asked
-    assert [browsing.place(index, meant, commit) for commit in commits[:3]] == places == list(range(len(places)))
+    assert (event_pages.rows(index, meant, 0, 1_000), event_pages.count(index, meant)) == asked
+    assert [event_pages.place(index, meant, commit) for commit in commits[:3]] == places == list(range(len(places)))
     assert bool(commits) == (wanted.get("words") != "nothing-says-this")
 
 
@@ -82,37 +82,37 @@ def test_runs_whose_events_came_in_turns_are_told_apart(repo):
                 chronicle.go_on(1)
                 index.refresh()
         for run in ("one", "two"):
-            meant = browsing.gather(index, Narrowing(run=run, words="mismatch"))
-            found = browsing.rows(index, Narrowing(run=run, words="mismatch"), 0, 9)
-            assert browsing.count(index, meant) == len(found) > 0
-            assert {row.run for row in browsing.rows(index, meant, 0, 9)} == {run}
+            meant = event_pages.gather(index, Narrowing(run=run, words="mismatch"))
+            found = event_pages.rows(index, Narrowing(run=run, words="mismatch"), 0, 9)
+            assert event_pages.count(index, meant) == len(found) > 0
+            assert {row.run for row in event_pages.rows(index, meant, 0, 9)} == {run}
 
 
 def test_all_events_are_not_gathered(index):
     narrowing = Narrowing(run=RUN, rejected=False)
-    assert browsing.gather(index, narrowing) is narrowing
+    assert event_pages.gather(index, narrowing) is narrowing
 
 
 def test_a_short_run_has_all_its_scores(index):
-    points, apart = browsing.sampled_points(index, RUN, 1_000)
+    points, apart = event_pages.sampled_points(index, RUN, 1_000)
     assert apart == 1
-    assert points == browsing.points(index, RUN, 1_000)
+    assert points == event_pages.points(index, RUN, 1_000)
 
 
 def test_of_a_long_run_scores_are_taken_evenly_and_with_the_best(index):
-    points, apart = browsing.sampled_points(index, RUN, 5)
-    everything = browsing.points(index, RUN, 1_000)
+    points, apart = event_pages.sampled_points(index, RUN, 5)
+    everything = event_pages.points(index, RUN, 1_000)
     assert apart > 1
     assert set(points) < set(everything)
     best = queries.best_row(index, RUN)
     assert best.commit in {point.commit for point in points}
     steps = {point.step for point in points} - {best.step}
-    last = max(row.step for row in browsing.rows(index, Narrowing(run=RUN), 0, 1_000))
+    last = max(row.step for row in event_pages.rows(index, Narrowing(run=RUN), 0, 1_000))
     assert all(step % apart == 0 or step == last for step in steps)
 
 
 def test_a_run_without_events_has_no_scores(index):
-    assert browsing.sampled_points(index, "none", 5) == ((), 1)
+    assert event_pages.sampled_points(index, "none", 5) == ((), 1)
 
 
 def test_a_long_story_leaves_room_for_all_its_gains():

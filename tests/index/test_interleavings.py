@@ -11,10 +11,10 @@ from stories import Story, moves, told
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Edited
-from skillgit.domain.state import advance, begin, fold
+from skillgit.domain.run_state import advance, begin, fold
 from skillgit.index import queries
 from skillgit.index.refresh import open_index
-from skillgit.store.reader import read_commit, read_new, read_run
+from skillgit.store.history_reader import read_commit, read_new, read_run
 from skillgit.store.repo import Repo
 
 

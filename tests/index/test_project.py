@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from stories import Story, moves, recorded, summary, told
 
 from skillgit.domain.evaluation import Gauge, Metric, Split
-from skillgit.index import browsing, comparison, project, queries, schema
-from skillgit.index.browsing import Narrowing, NumberComparison
+from skillgit.index import event_pages, index_check, queries, schema, table_writer
+from skillgit.index.event_pages import Narrowing, NumberComparison
 
 RUN = "demo-20261121-aaaa"
 
@@ -23,9 +23,9 @@ def select(connection):
 def indexed(*batches):
     connection = schema.in_memory()
     for batch in batches:
-        project.insert(connection, batch[0].event.run, batch, lambda record: f"text of {record.event.skill}")
+        table_writer.insert(connection, batch[0].event.run, batch, lambda record: f"text of {record.event.skill}")
         for run in sorted({record.event.run for record in batch}):
-            project.summarise(connection, [run])
+            table_writer.summarise(connection, [run])
     return select(connection)
 
 
@@ -70,11 +70,11 @@ def test_a_run_is_summed_up():
 
 def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
     connection = schema.in_memory()
-    project.insert(connection, RUN, recorded(Story().events), lambda _: "")
+    table_writer.insert(connection, RUN, recorded(Story().events), lambda _: "")
     for metric, score in (("mixed", 0.75 * 0.25 + 0.25 * 0.125), ("soft", 0.125), ("hard", 0.25), ("", 0.25)):
         connection.execute("DELETE FROM plan")
-        project.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
-        project.summarise(connection, [RUN])
+        table_writer.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
+        table_writer.summarise(connection, [RUN])
         (row,) = queries.run_rows(select(connection), {})
         assert (row.metric, row.first_score, row.total_steps) == (metric or "hard", score, 12)
         assert queries.best_row(select(connection), RUN).score == score
@@ -122,13 +122,13 @@ def test_outcomes_are_those_that_the_score_rests_on():
 def test_deleting_a_run_leaves_nothing_of_it_and_everything_of_others():
     other = recorded(told([("step", 0.5), ("slow", 0.75)], "other").events)
     index = indexed(other)
-    kept = comparison.content(index)
+    kept = index_check.content(index)
     connection = index.select.__closure__[0].cell_contents
-    project.insert(connection, RUN, recorded(told_story().events), lambda _: "")
-    project.summarise(connection, [RUN])
-    assert comparison.content(index) != kept
-    project.delete(connection, RUN)
-    assert comparison.content(index) == kept
+    table_writer.insert(connection, RUN, recorded(told_story().events), lambda _: "")
+    table_writer.summarise(connection, [RUN])
+    assert index_check.content(index) != kept
+    table_writer.delete(connection, RUN)
+    assert index_check.content(index) == kept
 
 
 @given(moves, st.data())
@@ -136,7 +136,7 @@ def test_growing_event_by_event_gives_the_rows_of_building_at_once(found, data):
     records = recorded(told(found).events)
     cuts = sorted(data.draw(st.sets(st.integers(1, len(records)), max_size=4)))
     batches = [records[start:end] for start, end in zip([0, *cuts], [*cuts, len(records)], strict=True) if start < end]
-    assert comparison.content(indexed(*batches)) == comparison.content(indexed(records))
+    assert index_check.content(indexed(*batches)) == index_check.content(indexed(records))
 
 
 def test_what_the_early_stop_saved_is_counted_and_its_scores_are_bounds():
@@ -161,7 +161,7 @@ def test_a_filter_lists_exactly_the_events_whose_score_keeps_the_comparison_for_
         story = story.proposed(min(score, story.scores[-1]) if stopped else score, evaluation=part)
     index = indexed(recorded(story.events))
     narrowing = Narrowing(run=RUN, comparisons=(NumberComparison(what="score", sign=sign, value=number),))
-    listed = {row.commit for row in browsing.rows(index, narrowing, 0, 100)}
+    listed = {row.commit for row in event_pages.rows(index, narrowing, 0, 100)}
     rows = queries.log_rows(index, RUN)
     assert listed == {row.commit for row in rows if row.known is not None and row.known.compares(sign, number)}
     assert all((row.score is None) != (row.bound is None) for row in rows if row.known is not None)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from stories import START, Story, moves, told
 
 from skillgit.errors import HistoryError
-from skillgit.index import comparison, queries, schema
+from skillgit.index import index_check, queries, schema
 from skillgit.index.refresh import Index, open_index, rebuild
 from skillgit.store import notes
-from skillgit.store.reader import read_run
+from skillgit.store.event_writer import RunWriter
+from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 
 def git(repo, *arguments):
@@ -30,7 +30,7 @@ def git(repo, *arguments):
 
 def built_anew(repo):
     with Index(repo, schema.in_memory(), on_disk=False) as fresh:
-        return comparison.content(fresh)
+        return index_check.content(fresh)
 
 
 def told_story(run=RUN):
@@ -74,7 +74,7 @@ def test_an_index_that_grew_equals_one_that_is_built_anew(tmp_path_factory, firs
             chronicles[turn].go_on(events)
             index.refresh()
         assert index.on_disk
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
 
 
 @settings(max_examples=15, deadline=None)
@@ -87,11 +87,11 @@ def test_the_sample_run_is_the_same_however_often_it_was_looked_at(tmp_path_fact
         if place in looks:
             open_index(repo).close()
     with open_index(repo) as index:
-        grown, rows = comparison.content(index), queries.log_rows(index, None)
+        grown, rows = index_check.content(index), queries.log_rows(index, None)
     assert grown == built_anew(repo)
     schema.discard(repo.private_dir / "index.db")
     with open_index(repo) as index:
-        assert comparison.content(index) == grown
+        assert index_check.content(index) == grown
         assert queries.log_rows(index, None) == rows
 
 
@@ -100,14 +100,14 @@ def test_only_new_commits_are_read(repo, monkeypatch):
     open_index(repo).close()
     chronicle.go_on(2)
     inserted = []
-    real = sys.modules["skillgit.index.project"].insert
+    real = sys.modules["skillgit.index.table_writer"].insert
     monkeypatch.setattr(
-        "skillgit.index.project.insert",
+        "skillgit.index.table_writer.insert",
         lambda connection, run, records, seed: inserted.extend(records) or real(connection, run, records, seed),
     )
     with open_index(repo) as index:
         assert [record.commit for record in inserted] == [record.commit for record in chronicle.records[4:6]]
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
     monkeypatch.setattr("skillgit.index.schema.write", None)
     open_index(repo).close()
 
@@ -118,17 +118,17 @@ def test_a_ref_that_went_back_or_away_has_its_run_read_anew(repo):
     with open_index(repo) as index:
         git(repo.workdir, "branch", "-f", f"run/{RUN}", chronicle.records[1].commit)
         index.refresh()
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
         git(repo.workdir, "branch", "-D", f"rejected/{RUN}/0004")
         index.refresh()
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
         git(repo.workdir, "update-ref", "-d", f"refs/skillgit/evidence/{RUN}")
         index.refresh()
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
         git(repo.workdir, "branch", "-D", f"run/{RUN}")
         index.refresh()
         assert queries.run_names(index) == ("other",)
-        assert comparison.content(index) == built_anew(repo)
+        assert index_check.content(index) == built_anew(repo)
 
 
 def test_a_fresh_clone_shows_the_same_history(repo, tmp_path):
@@ -145,11 +145,11 @@ def test_a_fresh_clone_shows_the_same_history(repo, tmp_path):
         git(tmp_path / "clone", "fetch", "--quiet")
         here.refresh()
         there.refresh()
-        assert comparison.content(there) == built_anew(clone)
+        assert index_check.content(there) == built_anew(clone)
         assert len(queries.log_rows(there, RUN)) == len(queries.log_rows(here, RUN)) == 9
         git(tmp_path / "clone", "checkout", "--quiet", f"run/{RUN}")
         there.refresh()
-        assert comparison.content(there) == built_anew(clone)
+        assert index_check.content(there) == built_anew(clone)
         assert len(queries.log_rows(there, RUN)) == 9
 
 
@@ -164,7 +164,7 @@ def test_evidence_that_arrives_later_is_taken_in(repo, tmp_path):
         index.refresh()
         assert len(queries.item_rows(index, head)) == 9
         assert queries.run_row(index, RUN, {}).environment == "searchqa"
-        assert comparison.content(index) == built_anew(clone)
+        assert index_check.content(index) == built_anew(clone)
 
 
 def test_main_and_notes_are_followed(repo):
@@ -181,12 +181,12 @@ def test_main_and_notes_are_followed(repo):
 def test_an_index_of_another_schema_is_dropped(repo):
     Chronicle(repo, told_story()).go_on()
     with open_index(repo) as index:
-        kept = comparison.content(index)
+        kept = index_check.content(index)
         index.select("CREATE TABLE relic (x)")
         index.select("DROP TABLE edit")
         index.select(f"PRAGMA user_version = {schema.SCHEMA + 1}")
     with open_index(repo) as index:
-        assert comparison.content(index) == kept
+        assert index_check.content(index) == kept
         assert index.on_disk
         assert not index.select("SELECT 1 FROM sqlite_master WHERE name = 'relic'")
 
@@ -195,7 +195,7 @@ def test_an_index_of_another_schema_is_dropped(repo):
 def test_a_damaged_index_is_made_anew(repo, damage):
     Chronicle(repo, told_story()).go_on()
     with rebuild(repo) as index:
-        kept = comparison.content(index)
+        kept = index_check.content(index)
     path = repo.common_dir / "skillgit" / "index.db"
     if damage == "garbage":
         path.write_bytes(b"no database " * 1000)
@@ -208,15 +208,15 @@ def test_a_damaged_index_is_made_anew(repo, damage):
         connection.close()
     with open_index(repo) as index:
         assert index.on_disk
-        assert comparison.content(index) == kept
+        assert index_check.content(index) == kept
 
 
 def test_damage_that_shows_only_when_it_is_read_is_no_error(repo):
     Chronicle(repo, told_story()).go_on()
     with open_index(repo) as index:
-        kept = comparison.content(index)
+        kept = index_check.content(index)
         index.select("DROP TABLE edit")
-        assert comparison.content(index) == kept
+        assert index_check.content(index) == kept
         assert not index.on_disk
 
 
@@ -278,12 +278,12 @@ def test_two_processes_may_refresh_at_once(repo):
             two.refresh()
             assert one.on_disk
             assert two.on_disk
-            assert comparison.content(one) == comparison.content(two) == built_anew(repo)
+            assert index_check.content(one) == index_check.content(two) == built_anew(repo)
 
 
 def test_the_deep_check_finds_a_row_that_git_does_not_tell(repo):
     Chronicle(repo, told_story()).go_on()
     with open_index(repo) as index:
-        assert comparison.differing_runs(index) == frozenset()
+        assert index_check.differing_runs(index) == frozenset()
         index.select("UPDATE candidate SET score = 0.99 WHERE decision = 'reject'")
-        assert comparison.differing_runs(index) == {RUN}
+        assert index_check.differing_runs(index) == {RUN}

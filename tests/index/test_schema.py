@@ -7,7 +7,7 @@ import signal
 import pytest
 from bench.histories.fast_import import write_history
 
-from skillgit.index import comparison, project, queries, schema
+from skillgit.index import index_check, queries, schema, table_writer
 from skillgit.index.refresh import open_index, rebuild
 from skillgit.store.repo import Repo
 
@@ -54,14 +54,14 @@ def die_while_filling(repo):
         return connection
 
     schema.connect = connect_with_little_memory
-    project.summarise = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    table_writer.summarise = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     rebuild(repo)
 
 
 def test_what_a_killed_process_left_of_a_rebuild_is_made_again(repo):
     path = repo.private_dir / "index.db"
     with open_index(repo) as index:
-        before = comparison.content(index)
+        before = index_check.content(index)
     process = multiprocessing.get_context("fork").Process(target=die_while_filling, args=(repo,))
     process.start()
     process.join()
@@ -70,6 +70,6 @@ def test_what_a_killed_process_left_of_a_rebuild_is_made_again(repo):
 
     with open_index(repo) as index:
         assert index.on_disk
-        assert comparison.content(index) == before
+        assert index_check.content(index) == before
         assert index.select("PRAGMA journal_mode") == [("wal",)]
         assert index.select("PRAGMA integrity_check") == [("ok",)]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from stories import COST, Story, moves, recorded, told
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.index import comparison, project, schema
+from skillgit.index import index_check, schema, table_writer
+from skillgit.index.cost_queries import paces, spent_rows
 from skillgit.index.refresh import open_index
-from skillgit.index.spending import paces, spent_rows
 
 RUN = "demo-20261121-aaaa"
 PARTS = (
@@ -23,7 +23,7 @@ SPENT = replace(COST, cached=30, unpriced=1, parts=PARTS)
 
 def index_of(events):
     connection = schema.in_memory()
-    project.insert(connection, RUN, recorded(events), lambda _: "")
+    table_writer.insert(connection, RUN, recorded(events), lambda _: "")
     return SimpleNamespace(select=lambda query, values=(): connection.execute(query, values).fetchall())
 
 
@@ -79,9 +79,9 @@ def test_a_cost_comes_out_of_the_index_as_it_went_in(cost, asked):
 def test_deleting_a_run_leaves_none_of_its_parts(made):
     connection = schema.in_memory()
     events = [replace(event, cost=SPENT) if hasattr(event, "cost") else event for event in told(made).events]
-    project.insert(connection, RUN, recorded(events), lambda _: "")
+    table_writer.insert(connection, RUN, recorded(events), lambda _: "")
     assert connection.execute("SELECT COUNT(*) FROM spent").fetchone()[0] >= len(PARTS)
-    project.delete(connection, RUN)
+    table_writer.delete(connection, RUN)
     assert connection.execute("SELECT COUNT(*) FROM spent").fetchone() == (0,)
 
 
@@ -89,6 +89,6 @@ def test_parts_come_from_git_and_are_compared_with_it(repo):
     Chronicle(repo, Story().proposed(0.5, cost=SPENT)).go_on()
     with open_index(repo) as index:
         assert spent_rows(index, RUN)[1].cost == SPENT
-        assert comparison.differing_runs(index) == frozenset()
+        assert index_check.differing_runs(index) == frozenset()
         index.connection.execute("UPDATE spent SET calls = 9 WHERE role = 'judge'")
-        assert comparison.differing_runs(index) == {RUN}
+        assert index_check.differing_runs(index) == {RUN}

@@ -13,21 +13,21 @@ from hypothesis import given, settings
 from stories import Story, moves, told
 
 from skillgit.domain.event import SlowMerged
-from skillgit.index import catch_up, comparison, schema
+from skillgit.index import index_check, ingest, schema
 from skillgit.index.refresh import Index
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 
 def built(repo):
     """Return what an index holds that is built at once, and the errors of runs."""
     with Index(repo, schema.in_memory(), on_disk=False) as index:
-        return comparison.content(index), {run: error.message for run, error in index.broken.items()}
+        return index_check.content(index), {run: error.message for run, error in index.broken.items()}
 
 
 def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
     repo = Repo.discover(write_history(tmp_path / "repo", 150, runs=len(CONDUCTS)).path)
-    records = [record for run in reader.runs(repo) for record in reader.read_run(repo, run)]
+    records = [record for run in history_reader.runs(repo) for record in history_reader.read_run(repo, run)]
     paid = [record for record in records if not isinstance(record.event, SlowMerged)]
     amounts = attrgetter(*schema.AMOUNTS)
 
@@ -53,21 +53,21 @@ def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
 @pytest.fixture
 def _shared(monkeypatch):
     """Let other processes read runs, however few there are."""
-    monkeypatch.setattr(catch_up, "_MANY", 1)
-    monkeypatch.setattr(catch_up, "can_fork", lambda: True)
+    monkeypatch.setattr(ingest, "_MANY", 1)
+    monkeypatch.setattr(ingest, "can_fork", lambda: True)
 
 
 @pytest.mark.usefixtures("_shared")
 def test_runs_that_other_processes_read_have_the_same_rows(tmp_path, monkeypatch):
     repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
     there = built(repo)
-    read, here = catch_up.read_whole_run, []
-    monkeypatch.setattr(catch_up, "read_whole_run", lambda *given: here.append(given) or read(*given))
+    read, here = ingest.read_whole_run, []
+    monkeypatch.setattr(ingest, "read_whole_run", lambda *given: here.append(given) or read(*given))
 
     assert built(repo) == there
     assert here == []
 
-    monkeypatch.setattr(catch_up, "can_fork", lambda: False)
+    monkeypatch.setattr(ingest, "can_fork", lambda: False)
     assert built(repo) == there
     assert len(here) == 4
 
@@ -75,21 +75,21 @@ def test_runs_that_other_processes_read_have_the_same_rows(tmp_path, monkeypatch
 @pytest.mark.usefixtures("_shared")
 def test_what_a_killed_process_had_to_read_is_read_here(tmp_path, monkeypatch):
     repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
-    there, read, here = built(repo), catch_up.read_whole_run, os.getpid()
+    there, read, here = built(repo), ingest.read_whole_run, os.getpid()
 
     def killed(*given):
         if os.getpid() != here:
             os.kill(os.getpid(), signal.SIGKILL)
         return read(*given)
 
-    monkeypatch.setattr(catch_up, "read_whole_run", killed)
+    monkeypatch.setattr(ingest, "read_whole_run", killed)
     assert built(repo) == there
 
 
 @pytest.mark.parametrize("forked", [False, True])
 def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, forked, monkeypatch):
-    monkeypatch.setattr(catch_up, "_MANY", 1)
-    monkeypatch.setattr(catch_up, "can_fork", lambda: forked)
+    monkeypatch.setattr(ingest, "_MANY", 1)
+    monkeypatch.setattr(ingest, "can_fork", lambda: forked)
     records = {run: Chronicle(repo, Story(run).proposed(0.5)).go_on().records for run in (RUN, "other", "third")}
     last, signed = records["other"][-1], ("-c", "user.name=n", "-c", "user.email=e@localhost")
     forged = subprocess.run(
@@ -117,6 +117,6 @@ def test_any_history_has_the_same_rows_at_once_and_event_by_event(tmp_path_facto
             for chronicle in chronicles:
                 chronicle.go_on(1)
             index.refresh()
-        grown = comparison.content(index)
+        grown = index_check.content(index)
 
     assert grown == built(repo)[0]

@@ -23,12 +23,12 @@ from program import git, new_repository, refs, skillgit
 from trained_runs import user
 
 from skillgit.app.sources.skillopt.outputs import import_outputs
-from skillgit.app.sources.skillopt.texts import with_our_markers
+from skillgit.app.sources.skillopt.skill_texts import with_our_markers
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.replay import replay
 from skillgit.domain.event import Accepted, Inherited, Rejected, RunFinished, SlowMerged
 from skillgit.errors import ConflictError, DataError
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 RUN = "theirs"
@@ -45,7 +45,7 @@ def outputs(tmp_path):
 
 
 def records(repository, run=RUN):
-    return reader.read_run(Repo.discover(repository), run)
+    return history_reader.read_run(Repo.discover(repository), run)
 
 
 def body(repository, revision):

@@ -14,7 +14,7 @@ from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
 from skillgit.errors import DataError
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 RUN = "theirs"
@@ -42,7 +42,7 @@ def sound(repository, outputs):
     """Import, check that the run keeps all rules, and return what was told and its events."""
     result = import_outputs(user(repository), outputs.path, RUN)
     assert fsck(user(repository), None, deep=True).problems == ()
-    return result.remarks, [record.event for record in reader.read_run(Repo.discover(repository), RUN)]
+    return result.remarks, [record.event for record in history_reader.read_run(Repo.discover(repository), RUN)]
 
 
 def test_steps_that_a_resumed_run_tells_twice_are_taken_once(repository, outputs):
@@ -211,7 +211,7 @@ def test_a_score_that_is_none_is_refused_and_nothing_is_written(repository, outp
     change(outputs, "history.json", selection_hard=7)
     with pytest.raises(DataError, match=r"step 4 of history\.json has selection_hard 7"):
         import_outputs(user(repository), outputs.path, RUN)
-    assert reader.runs(Repo.discover(repository)) == []
+    assert history_reader.runs(Repo.discover(repository)) == []
 
 
 def test_names_of_items_that_climb_out_of_their_folder_are_not_followed(repository, outputs, tmp_path):

@@ -16,12 +16,12 @@ from trained_runs import RUN, small_run, user
 
 from skillgit.app.deliver.export.skillopt import export_layout
 from skillgit.app.sources.skillopt.outputs import import_outputs
-from skillgit.app.sources.skillopt.texts import alike, with_our_markers, with_their_markers
+from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers, with_their_markers
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.replay import replay
 from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_step
 from skillgit.errors import ConflictError
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -41,11 +41,11 @@ def story(repository, run):
     """Return what a run decided: kind, place, text, scores and decision of each event."""
     repo = Repo.discover(repository)
     found = []
-    for record in reader.read_run(repo, run):
+    for record in history_reader.read_run(repo, run):
         event = record.event
         told = [event.kind, event.epoch, event_step(event), event.title if event_step(event) else ""]
         if isinstance(event, RunStarted | Accepted | Rejected | SlowMerged):
-            told.append(reader.skill_at(repo, record.commit, event.skill).digest)
+            told.append(history_reader.skill_at(repo, record.commit, event.skill).digest)
         if isinstance(event, SlowProposed):
             told += [event.guidance, event.memory]
         evaluation, verdict = getattr(event, "evaluation", None), getattr(event, "verdict", None)

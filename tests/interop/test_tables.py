@@ -14,7 +14,7 @@ from trained_runs import RUN, small_run, user
 from skillgit.app.deliver.export.mlflow import export_mlflow
 from skillgit.app.deliver.export.tables import TABLES, export_tables, run_data, table_text
 from skillgit.errors import ConflictError
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 
@@ -34,7 +34,7 @@ def rows(text):
 
 
 def test_the_tables_hold_every_event_version_item_and_edit(demo, data):
-    records = reader.read_run(Repo.discover(demo), RUN)
+    records = history_reader.read_run(Repo.discover(demo), RUN)
     events, versions, items, edits = (rows(table_text(data, table)) for table in TABLES)
     assert [row["commit"] for row in events] == [record.commit for record in records]
     assert [row["version"] for row in versions] == [str(number) for number in range(len(versions))]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.plugin.backend import FinishReason, Image, Message, Reply, Request, Tool, ToolCall, Usage, system, user
-from skillgit.plugin.exchange import encodable, read_reply, reply_json, request_digest
+from skillgit.plugin.request_json import encodable, read_reply, reply_json, request_digest
 
 USAGE = Usage(tokens_in=1, tokens_out=2)
 BASE = Request(model="small", messages=(system("s"), user("u")))

@@ -10,7 +10,7 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.data_rows import read_each
 from skillgit.plugin.splits import OPTIONS, Splits, load_splits
 
 if TYPE_CHECKING:

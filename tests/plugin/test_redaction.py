@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.redaction import Redactor, redact, redact_json
 

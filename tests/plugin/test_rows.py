@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import Row, read_each, read_rows, text_field
+from skillgit.plugin.data_rows import Row, read_each, read_rows, text_field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.errors import SkillError
-from skillgit.plugin.skill_folder import read_skill
+from skillgit.plugin.seed_folder import read_skill
 
 if TYPE_CHECKING:
     from pathlib import Path

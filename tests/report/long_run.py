@@ -10,7 +10,7 @@ from sample_run import RUN, as_json, candidate, clock_from, rows, seed_skill, st
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo

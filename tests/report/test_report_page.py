@@ -28,7 +28,7 @@ from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.status import runs
 from skillgit.report.page import page
-from skillgit.view.screen import UNICODE
+from skillgit.view.surface import UNICODE
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -11,7 +11,7 @@ import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 from sample_run import PATH, RUN, clock_from, transitions, write_run
 
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from soaking import soak
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit.sandbox import Mode, Sandbox, office
-from skillgit.sandbox.office import recalculate
+from skillgit.sandbox import Mode, Sandbox, libreoffice
+from skillgit.sandbox.libreoffice import recalculate
 
 openpyxl = pytest.importorskip("openpyxl")
 needs_office = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
@@ -97,7 +97,7 @@ def test_without_workbooks_nothing_is_started():
 
 
 def test_a_machine_without_libreoffice_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(office.shutil, "which", lambda _: None)
+    monkeypatch.setattr(libreoffice.shutil, "which", lambda _: None)
     with pytest.raises(EnvironmentFaultError, match="LibreOffice is not installed") as caught:
         asyncio.run(recalculate({"a": b""}, Sandbox(Mode.NONE)))
     assert "libreoffice-calc-nogui" in caught.value.hint
@@ -107,6 +107,6 @@ def test_a_libreoffice_that_fails_is_the_fault_of_the_machine(monkeypatch, tmp_p
     broken = tmp_path / "soffice"
     broken.write_text("#!/bin/sh\necho 'Unspecified Application Error' >&2\nexit 77\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(office, "office_program", lambda: str(broken))
+    monkeypatch.setattr(libreoffice, "office_program", lambda: str(broken))
     with pytest.raises(EnvironmentFaultError, match=r"exit code 77.*Unspecified Application Error"):
         asyncio.run(recalculate({"a": book(A1=1)}, Sandbox(Mode.NONE)))

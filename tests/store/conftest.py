@@ -9,7 +9,7 @@ from sample_run import write_run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
 
-from skillgit.store import archive, at_work, evidence, main_branch, notes, promotion, reader, transaction
+from skillgit.store import archive, evidence, git_activity, history_reader, main_branch, notes, promotion, transaction
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 TIME = clock_from(count())()
 RELEASE = promotion.Release(tag="refs/tags/demo-1.0.0", message="1.0.0\n", document=b"---\nname: demo\n---\n\n# New\n")
@@ -22,11 +22,11 @@ def seed(repo):
 
 
 def note(repo):
-    notes.append(repo, {reader.read_run(repo, RUN)[1].commit: [{"kind": "flaky"}]}, time=TIME)
+    notes.append(repo, {history_reader.read_run(repo, RUN)[1].commit: [{"kind": "flaky"}]}, time=TIME)
 
 
 def version(repo):
-    return reader.read_run(repo, RUN)[1].commit
+    return history_reader.read_run(repo, RUN)[1].commit
 
 
 def promote(repo):
@@ -38,7 +38,7 @@ def tag(repo):
 
 
 def drop(repo):
-    records = reader.read_run(repo, RUN)
+    records = history_reader.read_run(repo, RUN)
     plan = SimpleNamespace(records=(records[1],))
     evidence.drop(repo, RUN, records, plan, clock_from(count()))
 
@@ -131,14 +131,14 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
     repo = prepared(tmp_path / "repository", before)
     objects = repo.common_dir / "objects"
     old, working = set(objects.glob("??/*")), {7}
-    monkeypatch.setattr(at_work, "_pruning", lambda _: frozenset(working))
+    monkeypatch.setattr(git_activity, "_pruning", lambda _: frozenset(working))
     work(repo)
     young = set(objects.glob("??/*")) - old
     for path in young:
         path.unlink()
     working.clear()
-    at_work._settle()
-    assert at_work._held == []
+    git_activity._settle()
+    assert git_activity._held == []
     assert set(objects.glob("??/*")) - old >= young
     assert is_whole(repo)[0]
     assert young or name == "unfold"
@@ -147,9 +147,9 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
 def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
     command = ["git", "-c", "alias.gc=x", "hash-object", "--stdin"]
     with subprocess.Popen(command, cwd=repo.workdir, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as other:
-        while not at_work.git_is_at_work(repo):  # it has its name a moment after it began
+        while not git_activity.git_is_at_work(repo):  # it has its name a moment after it began
             assert other.poll() is None
-        assert at_work._pruning(repo) == frozenset()
+        assert git_activity._pruning(repo) == frozenset()
         other.stdin.close()
     hook = repo.common_dir / "hooks" / "pre-auto-gc"
     hook.parent.mkdir(exist_ok=True)
@@ -167,6 +167,6 @@ def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
     with subprocess.Popen(command, cwd=repo.workdir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as gc:
         while b"here" not in gc.stdout.readline():
             assert gc.poll() is None
-        assert gc.pid in at_work._pruning(repo)
+        assert gc.pid in git_activity._pruning(repo)
         gate.write_text("go\n")
         gc.communicate()

@@ -10,23 +10,23 @@ from sample_run import RUN, clock_from, transitions, write_run
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConcurrentWriteError, HistoryError
-from skillgit.store import reader, refs
+from skillgit.store import history_reader, refs
 from skillgit.store.archive import fold, read_attic, unfold
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 PLACE = refs.attic_ref(RUN)
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 
 
 def test_folded_candidates_are_reachable_and_their_branches_gone(repo, history, git) -> None:
-    before = reader.read_run(repo, RUN)
+    before = history_reader.read_run(repo, RUN)
 
     folded = fold(repo, RUN)
 
     assert [one.branch for one in folded] == BRANCHES
     assert git("branch", "--list", "rejected/*") == ""
-    assert reader.read_run(repo, RUN) == before
+    assert history_reader.read_run(repo, RUN) == before
     reached = git("rev-list", PLACE).split()
     assert {history[2].commit, history[7].commit} <= set(reached)
     assert check_run(repo, RUN) == []
@@ -108,16 +108,16 @@ archive.{verb}(Repo.discover(Path({repo!r})), {run!r})
 @pytest.mark.parametrize("moves", [0, 1])
 @pytest.mark.parametrize("verb", ["fold", "unfold"])
 def test_a_process_that_is_killed_between_two_moves_loses_nothing(repo, history, verb, moves) -> None:
-    events = reader.read_run(repo, RUN)
+    events = history_reader.read_run(repo, RUN)
     if verb == "unfold":
         fold(repo, RUN)
     program = KILLED.format(path=sys.path, moves=moves, verb=verb, repo=str(repo.workdir), run=RUN)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
-    assert reader.read_run(repo, RUN) == events
+    assert history_reader.read_run(repo, RUN) == events
     assert check_run(repo, RUN) == []
     {"fold": fold, "unfold": unfold}[verb](repo, RUN)
     assert (PLACE in repo.tips()) == (verb == "fold")
-    assert reader.read_run(repo, RUN) == events
+    assert history_reader.read_run(repo, RUN) == events
     assert len(history) == 9

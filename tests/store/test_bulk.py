@@ -5,7 +5,7 @@ import zlib
 import pygit2
 import pytest
 
-from skillgit.store.reader import bulk_reading
+from skillgit.store.history_reader import bulk_reading
 from skillgit.store.repo import Repo
 
 

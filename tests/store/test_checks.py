@@ -8,17 +8,17 @@ from sample_run import PATH, RUN, as_json, clock_from, transitions, with_file, w
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import RevisionNotFoundError
-from skillgit.store import reader, refs, tree
+from skillgit.store import history_reader, refs, tree
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pygit2
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.integrity import IntegrityProblem
 
 
@@ -92,7 +92,7 @@ def test_unfinished_runs_are_sound(repo, events) -> None:
 )
 def test_a_forged_number_is_found(repo, history, place, forged, said) -> None:
     old, new = forged
-    assert old in reader.message(repo, history[place].commit)
+    assert old in history_reader.message(repo, history[place].commit)
 
     commit = rewrite(repo, history, place, message=lambda text: text.replace(old, new, 1))
 

@@ -11,7 +11,7 @@ from sample_run import RUN, as_json, clock_from, transitions
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Accepted, RunFinished
 from skillgit.domain.placebo import Placebo
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 
 def problems(repo, change) -> list[str]:

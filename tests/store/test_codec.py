@@ -14,10 +14,10 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.event import Accepted, Rejected, Skipped, SlowProposed
 from skillgit.domain.proposal import EDITS_SHOWN, Change
 from skillgit.errors import FormatVersionError, TrailerError
-from skillgit.store import reader
-from skillgit.store.event_commit import SlowText, decode, encode
+from skillgit.store import history_reader
+from skillgit.store.commit_message import SlowText, decode, encode
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.trailers import BLOCK_LIMIT, VALUE_LIMIT, last_paragraph
-from skillgit.store.writer import RunWriter
 
 EVIDENCE = "3f0b6c1d" * 5
 
@@ -257,7 +257,7 @@ def test_slow_texts_survive_the_tree(tmp_path_factory, guidance, memory) -> None
     recorded = writer.append(event, None, {})
 
     assert recorded.event == event
-    assert reader.read_run(repo, "x")[-1].event == event
+    assert history_reader.read_run(repo, "x")[-1].event == event
 
 
 def reader_repo(tmp_path_factory):

@@ -9,12 +9,12 @@ import pytest
 from sample_run import RUN, Sample, as_json, clock_from, started, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
+from skillgit.domain.document_rewrite import Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import EditSource
 from skillgit.domain.event import Accepted
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin
-from skillgit.domain.rewrite import Template, UpdateMode, changed_hunks, rewritten
-from skillgit.engine.rendering import edit_fields
-from skillgit.store.writer import RunWriter
+from skillgit.engine.prompt_sections import edit_fields
+from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo

@@ -17,7 +17,7 @@ from skillgit.domain.event import SlowMerged, SlowProposed
 from skillgit.domain.proposal import EDITS_SHOWN
 from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError
-from skillgit.store.event_commit import SlowText, decode, encode
+from skillgit.store.commit_message import SlowText, decode, encode
 
 EVIDENCE = "3f0b6c1d" * 5
 ROLLOUT = CostPart(

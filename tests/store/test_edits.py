@@ -10,13 +10,13 @@ from sample_run import PATH, RUN, clock_from, evaluation, rows, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Edited, Inherited, Measured, Reverted
-from skillgit.domain.gate import Decision, decision
+from skillgit.domain.gate_decision import Decision, decision
 from skillgit.domain.proposal import BudgetSource, Change, Origin
-from skillgit.domain.state import advance, fold
+from skillgit.domain.run_state import advance, fold
 from skillgit.errors import ConcurrentWriteError, InvariantError, TrailerError
-from skillgit.store import reader, refs
+from skillgit.store import history_reader, refs
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repair import repair_run
-from skillgit.store.writer import RunWriter
 
 MESSAGE = "Say the unit once more\n\nReaders kept asking.\nA lot.\n\nSecond thoughts: none."
 
@@ -41,9 +41,9 @@ def person(git, history, tmp_path):
 def test_an_edit_is_a_version_with_the_words_of_its_author(repo, person) -> None:
     commit = person()
 
-    record = reader.read_run(repo, RUN)[-1]
+    record = history_reader.read_run(repo, RUN)[-1]
 
-    assert record == reader.read_commit(repo, commit)
+    assert record == history_reader.read_commit(repo, commit)
     assert record.commit == commit
     assert record.event == Edited(
         run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3, author="Ada L", title="Say the unit once more",
@@ -57,7 +57,7 @@ def test_a_commit_beside_the_skill_is_no_event(repo, history, person) -> None:
     (repo.workdir / "x").write_text("x")
     person(file="NOTES.md")
 
-    assert reader.read_run(repo, RUN) == history
+    assert history_reader.read_run(repo, RUN) == history
     assert check_run(repo, RUN) == []
 
 
@@ -66,11 +66,11 @@ def test_edits_count_on_from_each_other(repo, person) -> None:
     person(file="NOTES.md")
     last = person("- Twice.\n")
 
-    events = [record.event for record in reader.read_run(repo, RUN)]
+    events = [record.event for record in history_reader.read_run(repo, RUN)]
 
     assert [(event.version, event.base) for event in events if isinstance(event, Edited)] == [(4, 3), (5, 4)]
     assert fold(events).version == 5
-    assert reader.read_commit(repo, last).at == 5
+    assert history_reader.read_commit(repo, last).at == 5
 
 
 @pytest.mark.parametrize(
@@ -81,30 +81,30 @@ def test_a_forged_event_is_an_error_and_no_edit(repo, person, message) -> None:
     commit = person(message=message)
 
     with pytest.raises(TrailerError, match=f"commit {commit[:12]}"):
-        reader.read_run(repo, RUN)
+        history_reader.read_run(repo, RUN)
     assert [problem.commit for problem in check_run(repo, RUN)] == [commit]
 
 
 def test_only_new_events_are_read_after_an_edit(repo, history, person) -> None:
     before = repo.tips()
-    assert reader.read_new(repo, RUN, before) == []
+    assert history_reader.read_new(repo, RUN, before) == []
     commit = person()
-    assert [record.commit for record in reader.read_new(repo, RUN, before)] == [commit]
+    assert [record.commit for record in history_reader.read_new(repo, RUN, before)] == [commit]
     between = repo.tips()
     written = revert(repo)
-    assert reader.read_new(repo, RUN, between) == [written]
+    assert history_reader.read_new(repo, RUN, between) == [written]
     assert (written.at, len(history)) == (5, 9)
 
 
 def revert(repo, target=1):
     writer = RunWriter(repo, RUN, clock_from(count(600)))
-    state = fold(record.event for record in reader.read_run(repo, RUN))
+    state = fold(record.event for record in history_reader.read_run(repo, RUN))
     event = Reverted(
         run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=state.version + 1, base=state.version,
         target=target, evaluation=Inherited(version=target), title=f"back to v{target}",
     )  # fmt: skip
-    commit = reader.read_run(repo, RUN)[target].commit
-    return writer.append(event, reader.skill_at(repo, commit, PATH), {})
+    commit = history_reader.read_run(repo, RUN)[target].commit
+    return writer.append(event, history_reader.skill_at(repo, commit, PATH), {})
 
 
 def test_the_tag_of_an_edit_is_made_by_repair_or_by_the_next_event_and_is_no_problem_before(repo, person) -> None:
@@ -130,7 +130,7 @@ def test_a_writer_whose_branch_a_person_moved_writes_nothing(repo, person) -> No
     event = Reverted(run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3, target=1, evaluation=Inherited(version=1))
 
     with pytest.raises(ConcurrentWriteError):
-        writer.append(event, reader.skill_at(repo, commit, PATH), {})
+        writer.append(event, history_reader.skill_at(repo, commit, PATH), {})
     assert repo.tip(refs.run_branch(RUN)) == commit
 
 
@@ -138,12 +138,12 @@ def test_no_writer_writes_an_edit(repo, history) -> None:
     event = Edited(run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3)
     with pytest.raises(InvariantError, match="only its author can commit"):
         RunWriter(repo, RUN, clock_from(count(600))).append(event, None, {})
-    assert reader.read_run(repo, RUN) == history
+    assert history_reader.read_run(repo, RUN) == history
 
 
 def test_a_measured_edit_may_become_the_best_version(repo, person) -> None:
     commit = person()
-    state = fold(record.event for record in reader.read_run(repo, RUN))
+    state = fold(record.event for record in history_reader.read_run(repo, RUN))
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=1.0, current=0.8, best=0.8, fixed=0, broken=0, p=1.0, gated=False)
     solved = evaluation(" ".join(map(str, range(1, 11))))
@@ -176,7 +176,7 @@ def test_a_refused_intervention_has_a_branch_of_its_own(repo, history) -> None:
 
     assert first.branch == f"refs/heads/rejected/{RUN}/0005-prune-1"
     assert repo.tip(f"refs/heads/rejected/{RUN}/0005-prune-2") == second.commit
-    assert reader.read_run(repo, RUN) == [*history, first, second]
+    assert history_reader.read_run(repo, RUN) == [*history, first, second]
     assert check_run(repo, RUN) == []
     with pytest.raises(ConcurrentWriteError):
         writer.append(refused(2, title="again"), skill, transitions()[7].evidence)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.store.reader import read_run
+from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo, message_of
 
 

@@ -13,11 +13,11 @@ from sample_run import RUN, clock_from, transitions, write_run
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConflictError, HistoryError
-from skillgit.store import reader, refs, transaction
+from skillgit.store import history_reader, refs, transaction
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repair import remove_locks, repair_run
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.writer import RunWriter
 
 KILLED = """
 import os, signal, sys
@@ -67,7 +67,7 @@ def killed(repo: Repo, hook: str, done: int) -> None:
 
 
 def go_on(repo: Repo) -> None:
-    done = len(reader.read_run(repo, RUN)) if reader.runs(repo) else 0
+    done = len(history_reader.read_run(repo, RUN)) if history_reader.runs(repo) else 0
     writer = RunWriter(repo, RUN, clock_from(count(done)))
     for sample in transitions()[done:]:
         writer.append(sample.event, sample.skill, sample.evidence)

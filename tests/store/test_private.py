@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.store import private
-from skillgit.store.private import folders_elsewhere, own_folder, private_folder
+from skillgit.store import seals
+from skillgit.store.seals import folders_elsewhere, own_folder, private_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_moved_is_not_used(git_dir, tmp_path, monkeypatc
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(private.Path, "rename", refuse)
+    monkeypatch.setattr(seals.Path, "rename", refuse)
     with pytest.raises(PermissionError):
         private_folder(git_dir)
 

@@ -12,12 +12,12 @@ from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, ev
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import Skipped
-from skillgit.domain.order import event_order
+from skillgit.domain.event_order import event_order
 from skillgit.domain.proposal import BudgetSource, Origin
 from skillgit.domain.skill import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError
-from skillgit.store import reader, refs
-from skillgit.store.writer import RunWriter
+from skillgit.store import history_reader, refs
+from skillgit.store.event_writer import RunWriter
 
 STEP, BASE = transitions()[1], 1
 CURRENT = evaluation("1 2 3 5 6 7")
@@ -64,7 +64,7 @@ def test_a_reflection_is_written_read_back_and_sound(repo, passed) -> None:
     branch = refs.rejected_branch(RUN, 1, "meta") if "8" not in passed else refs.run_branch(RUN)
     assert repo.tip(branch) == recorded.commit
     assert recorded.branch == branch
-    assert reader.read_run(repo, RUN)[-1] == recorded
+    assert history_reader.read_run(repo, RUN)[-1] == recorded
 
 
 def test_a_reflection_follows_its_step_and_stands_before_the_slow_update(repo) -> None:
@@ -88,7 +88,7 @@ def test_a_clone_reads_reflections_from_its_remote(repo, git) -> None:
     line = refs.run_branch(RUN)
     git("update-ref", line.replace("refs/heads/", "refs/remotes/origin/"), line)
 
-    assert reader.read_run(repo, RUN)[-1].event.origin is Origin.META
+    assert history_reader.read_run(repo, RUN)[-1].event.origin is Origin.META
 
 
 def test_a_budget_that_does_not_belong_to_a_reflection_is_found(repo) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.binary import git as ask_git
+from skillgit.store.git_binary import git as ask_git
 from skillgit.store.refs import RefFiles
 from skillgit.store.repo import Identity, Repo
 

@@ -9,9 +9,9 @@ from sample_run import RUN, Sample, as_json, clock_from, evaluation, rows, trans
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.evaluation import Evaluation, Scored
 from skillgit.domain.event import Rejected
-from skillgit.domain.gate import Decision, GateRule, NoRegression, decide, flips
-from skillgit.domain.policies import MARGIN, PAIRED
-from skillgit.store.writer import RunWriter
+from skillgit.domain.gate_decision import Decision, GateRule, NoRegression, decide, flips
+from skillgit.domain.gate_policies import MARGIN, PAIRED
+from skillgit.store.event_writer import RunWriter
 
 V1 = evaluation("1 2 3 5 6 7")
 

@@ -26,17 +26,17 @@ from sample_run import (
 
 from skillgit.domain.event import Inherited, Models, Rejected, Reverted, RunStarted, Skipped, SlowProposed
 from skillgit.domain.proposal import PatchCounts
+from skillgit.domain.run_state import fold
 from skillgit.domain.skill import slow_guidance
-from skillgit.domain.state import fold
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
-from skillgit.store import reader, refs
+from skillgit.store import history_reader, refs
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
 from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.repo import Identity, Repo
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
 
 
 def skipped(step: int, run: str = RUN) -> Skipped:
@@ -63,7 +63,7 @@ def by_kind(history: list[Recorded]) -> dict[str, list[Recorded]]:
 
 def test_the_history_reads_back_as_it_was_written(repo, history) -> None:
     assert [record.event for record in history] == [sample.event for sample in transitions()]
-    assert reader.read_run(repo, RUN) == history
+    assert history_reader.read_run(repo, RUN) == history
     assert fold(record.event for record in history).best == 3
 
 
@@ -91,7 +91,7 @@ def test_each_event_stands_where_its_kind_belongs(repo, history) -> None:
 def test_the_skill_of_each_commit_is_the_one_that_was_handed_over(repo, history) -> None:
     for record, sample in zip(history, transitions(), strict=True):
         if sample.skill is not None:
-            assert reader.skill_at(repo, record.commit, PATH) == sample.skill
+            assert history_reader.skill_at(repo, record.commit, PATH) == sample.skill
 
 
 @pytest.mark.usefixtures("repo", "history")
@@ -128,7 +128,7 @@ def test_the_next_guidance_follows_the_one_before(repo) -> None:
     first, second = (writer.append(event, None, {}) for event in events)
 
     assert second.parents == (first.commit,)
-    assert [record.event for record in reader.read_run(repo, RUN)[1:]] == events
+    assert [record.event for record in history_reader.read_run(repo, RUN)[1:]] == events
 
 
 def test_reverting_makes_a_version_with_the_older_text(repo) -> None:
@@ -136,12 +136,12 @@ def test_reverting_makes_a_version_with_the_older_text(repo) -> None:
     writer = RunWriter(repo, RUN, clock_from(count()))
     event = Reverted(run=RUN, skill=PATH, epoch=3, step=4, version=4, base=3, target=1, evaluation=Inherited(version=1))
 
-    recorded = writer.append(event, reader.skill_at(repo, history[1].commit, PATH), {})
+    recorded = writer.append(event, history_reader.skill_at(repo, history[1].commit, PATH), {})
 
     assert recorded.tree == history[1].tree
     assert repo.tip(refs.version_tag(RUN, 4)) == recorded.commit
     assert repo.tip(refs.best_branch(RUN)) == history[6].commit
-    assert fold(record.event for record in reader.read_run(repo, RUN)).version == 4
+    assert fold(record.event for record in history_reader.read_run(repo, RUN)).version == 4
 
 
 def test_everything_else_in_the_repository_is_carried_unchanged(repo, git) -> None:
@@ -265,7 +265,7 @@ def test_half_a_surrogate_pair_is_replaced_and_read_back_alike(repo) -> None:
 
     assert isinstance(recorded.event, SlowProposed)
     assert (recorded.event.title, recorded.event.guidance, recorded.event.memory) == ("a\ufffdb", "c\ufffd", "\ufffd")
-    assert reader.read_run(repo, RUN)[-1] == recorded
+    assert history_reader.read_run(repo, RUN)[-1] == recorded
 
 
 def test_a_run_that_moved_behind_the_writers_back_is_not_overwritten(repo) -> None:
@@ -344,13 +344,13 @@ def test_a_fork_begins_on_a_version_of_another_run(repo) -> None:
     event = RunStarted(**{**facts, "fork_of": f"{RUN}/v1"})
 
     writer = RunWriter(repo, "forked", clock_from(count()))
-    recorded = writer.append(event, reader.skill_at(repo, origin[1].commit, PATH), {}, start=origin[1].commit)
+    recorded = writer.append(event, history_reader.skill_at(repo, origin[1].commit, PATH), {}, start=origin[1].commit)
     writer.append(skipped(1, "forked"), None, {})
 
     assert recorded.parents == (origin[1].commit,)
     assert recorded.tree == origin[1].tree
-    assert [record.event.run for record in reader.read_run(repo, "forked")] == ["forked", "forked"]
-    assert reader.runs(repo) == [RUN, "forked"]
+    assert [record.event.run for record in history_reader.read_run(repo, "forked")] == ["forked", "forked"]
+    assert history_reader.runs(repo) == [RUN, "forked"]
 
 
 def test_derived_refs_are_mended_by_the_next_event(repo, git) -> None:
@@ -378,7 +378,7 @@ def test_packed_refs_are_as_good_as_loose_ones(repo, git) -> None:
     for sample in transitions()[4:]:
         writer.append(sample.event, sample.skill, sample.evidence)
 
-    assert [record.event for record in reader.read_run(repo, RUN)] == [sample.event for sample in transitions()]
+    assert [record.event for record in history_reader.read_run(repo, RUN)] == [sample.event for sample in transitions()]
     assert repo.tip(refs.version_tag(RUN, 9)) is None
 
 
@@ -391,7 +391,7 @@ def test_a_bare_repository_will_do(tmp_path) -> None:
     history = write_run(repo)
 
     assert repo.workdir is None
-    assert reader.read_run(repo, RUN) == history
+    assert history_reader.read_run(repo, RUN) == history
 
 
 def test_a_linked_work_tree_writes_to_the_same_history(repo, git, tmp_path) -> None:
@@ -403,7 +403,7 @@ def test_a_linked_work_tree_writes_to_the_same_history(repo, git, tmp_path) -> N
 
     assert linked.common_dir == repo.common_dir
     assert linked.private_dir == repo.private_dir
-    assert len(reader.read_run(repo, RUN)) == 5
+    assert len(history_reader.read_run(repo, RUN)) == 5
 
 
 def contend(path: str, steps: int) -> int:
@@ -411,7 +411,7 @@ def contend(path: str, steps: int) -> int:
     repo, conflicts = Repo.discover(Path(path)), 0
     for _ in range(steps):
         while True:
-            last = reader.read_run(repo, RUN)[-1].event
+            last = history_reader.read_run(repo, RUN)[-1].event
             step = 0 if isinstance(last, RunStarted) else last.step
             try:
                 writer = RunWriter(repo, RUN, lambda: START, Identity(name=f"writer {os.getpid()}"))
@@ -427,7 +427,7 @@ def test_two_writers_at_once_lose_nothing(repo) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(contend, [str(repo.workdir)] * 2, [20, 20]))
 
-    history = reader.read_run(repo, RUN)
+    history = history_reader.read_run(repo, RUN)
 
     assert [getattr(record.event, "step", 0) for record in history] == list(range(41))
     assert all(after.parents == (before.commit,) for before, after in pairwise(history))
@@ -443,7 +443,7 @@ def test_runs_beside_each_other_do_not_meet(repo) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         written = list(pool.map(run_alone, [str(repo.workdir)] * 4, ["a", "b", "c", "d"]))
 
-    assert [[record.commit for record in reader.read_run(repo, run)] for run in "abcd"] == written
+    assert [[record.commit for record in history_reader.read_run(repo, run)] for run in "abcd"] == written
 
 
 def test_a_tie_is_a_rejection(history) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sample_run import write_run
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.tui.app import SkillgitApp
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
 from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
-from skillgit.domain.failing import Failing
+from skillgit.domain.failure_patterns import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen
-from skillgit.view.screen import ASCII, UNICODE, Glyphs, Style
+from skillgit.view.surface import ASCII, UNICODE, Glyphs, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

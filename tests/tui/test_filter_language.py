@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import UsageError
-from skillgit.index.browsing import Narrowing, NumberComparison
+from skillgit.index.event_pages import Narrowing, NumberComparison
 from skillgit.tui.filter_language import narrowed
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.documents import DocumentError, read_document
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.plugin.backend import token_count
 
 if TYPE_CHECKING:

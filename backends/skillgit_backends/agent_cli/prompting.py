@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import frontmatter
-from skillgit.domain.untrusted.names import clashes, path_fault
+from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.errors import BadRequestError
 from skillgit.plugin.backend import Image, Text
 

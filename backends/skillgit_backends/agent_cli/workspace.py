@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import file_name
-from skillgit.plugin.skill_folder import write_files
+from skillgit.domain.untrusted.file_names import file_name
+from skillgit.plugin.seed_folder import write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,10 +30,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.documents import DocumentError
+from skillgit.domain.untrusted.json_limits import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
-from skillgit.plugin.exchange import encodable
+from skillgit.plugin.request_json import encodable
 from skillgit_backends.claude_chat.messages import parameters, read_answer
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_message
@@ -102,7 +102,7 @@ class ClaudeChatBackend:
         import anthropic  # noqa: PLC0415
         import httpx2  # noqa: PLC0415
 
-        from skillgit_backends.claude_chat.failing import failure  # noqa: PLC0415 - imports the SDK
+        from skillgit_backends.claude_chat.error_mapping import failure  # noqa: PLC0415 - imports the SDK
 
         is_stream = payload["max_tokens"] > STREAMED_FROM
         try:

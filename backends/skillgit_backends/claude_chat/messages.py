@@ -16,7 +16,7 @@ from skillgit.errors import (
     UnusableAnswerError,
 )
 from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, flatten, token_count
-from skillgit_backends.provider_words import quoted
+from skillgit_backends.provider_messages import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

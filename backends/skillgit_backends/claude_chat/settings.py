@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit_backends.free_keys import FreeKey, read_keys
+from skillgit_backends.backend_settings import FreeKey, read_keys
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:

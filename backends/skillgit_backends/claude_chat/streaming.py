@@ -6,7 +6,7 @@ import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.documents import MOST_VALUES, DocumentError, read_document
+from skillgit.domain.untrusted.json_limits import MOST_VALUES, DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

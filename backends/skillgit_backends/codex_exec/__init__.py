@@ -49,13 +49,13 @@ from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
 from skillgit_backends.agent_cli.child_environment import child_environment, without_secrets
+from skillgit_backends.agent_cli.emulated_tools import SCHEMA, offer, read_answer
+from skillgit_backends.agent_cli.error_mapping import failure
 from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, text_at
-from skillgit_backends.agent_cli.faults import failure
 from skillgit_backends.agent_cli.probe import ask
 from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
-from skillgit_backends.agent_cli.reckoning import estimate
-from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
+from skillgit_backends.agent_cli.token_estimate import estimate
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:

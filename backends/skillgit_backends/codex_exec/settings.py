@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError
-from skillgit_backends.free_keys import FreeKey, read_keys
+from skillgit_backends.backend_settings import FreeKey, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.house import APPLIANCES, Scene, kind, rank, scene_of
+from skillgit_backends.offline.household import APPLIANCES, Scene, kind, rank, scene_of
 from skillgit_backends.offline.prompts import skill_text
 from skillgit_backends.offline.rules import Chore
 from skillgit_backends.offline.skills import rules_in

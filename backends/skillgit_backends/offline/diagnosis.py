@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.candidates import Shape, candidates
-from skillgit_backends.offline.house import APPLIANCES, NOTHING, Scene, kind
+from skillgit_backends.offline.household import APPLIANCES, NOTHING, Scene, kind
 from skillgit_backends.offline.prompts import parse_task
 from skillgit_backends.offline.question import fit, names_kind, read_question
 from skillgit_backends.offline.reader import is_hedged

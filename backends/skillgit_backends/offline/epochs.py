@@ -7,8 +7,8 @@ from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.document_rewrite import Template
 from skillgit.domain.edit import normalised
-from skillgit.domain.rewrite import Template
 from skillgit.domain.skill import appendix_notes
 from skillgit_backends.offline.diagnosis import by_cause, causes
 from skillgit_backends.offline.patches import Answer, added_rule, bare, body_lines, edit

@@ -9,15 +9,15 @@ import ssl
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from skillgit.domain.untrusted.documents import DocumentError, read_document
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import Probe
-from skillgit.plugin.exchange import encodable
+from skillgit.plugin.request_json import encodable
 from skillgit_backends.openai_wire import chat, responses
+from skillgit_backends.openai_wire.answer_fields import billed, count, mapping, mappings, not_an_answer
 from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
-from skillgit_backends.openai_wire.failing import ServerFault, embedded, failure, judged
-from skillgit_backends.openai_wire.reading import billed, count, mapping, mappings, not_an_answer
-from skillgit_backends.openai_wire.variables import Variables
+from skillgit_backends.openai_wire.environment_variables import Variables
+from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import read_settings
 from skillgit_backends.trusted_hosts import NO_KEY
 

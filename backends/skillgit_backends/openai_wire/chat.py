@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import Image, Reply, Text, ToolCall
-from skillgit_backends.openai_wire.failing import refused, withheld
-from skillgit_backends.openai_wire.reading import (
+from skillgit_backends.openai_wire.answer_fields import (
     billed,
     count,
     counted,
@@ -20,6 +19,7 @@ from skillgit_backends.openai_wire.reading import (
     usage,
     written_by,
 )
+from skillgit_backends.openai_wire.error_mapping import refused, withheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError
-from skillgit_backends.openai_wire.variables import Variables
+from skillgit_backends.openai_wire.environment_variables import Variables
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import Reply, Text, ToolCall
-from skillgit_backends.openai_wire.failing import refused, withheld
-from skillgit_backends.openai_wire.reading import (
+from skillgit_backends.openai_wire.answer_fields import (
     billed,
     count,
     counted,
@@ -19,6 +18,7 @@ from skillgit_backends.openai_wire.reading import (
     usage,
     written_by,
 )
+from skillgit_backends.openai_wire.error_mapping import refused, withheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,22 +14,22 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
+from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS, check, divide, load_splits
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES, Recipe
 from skillgit_envs.alfworld.simulator.client import Simulator
-from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Message
+    from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
     from skillgit_envs.alfworld.simulator.client import Game
 

@@ -17,24 +17,24 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
-from skillgit.domain.untrusted.names import path_fault
+from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
+from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answer_tag import quoted
-from skillgit_envs.asking import AGAIN, until_answered
-from skillgit_envs.packaged import PackagedEnvironment, option
+from skillgit_envs.dialogue import AGAIN, until_answered
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
+    from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
 
 _MEGABYTE = 1_000_000

@@ -13,12 +13,12 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.asking import AGAIN, until_answered
+from skillgit_envs.dialogue import AGAIN, until_answered
 from skillgit_envs.livemathematicianbench import scoring
-from skillgit_envs.packaged import PackagedEnvironment, option
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
+    from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
 
 

@@ -15,8 +15,8 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.data_rows import check_storable, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.rows import check_storable, read_each, text_field
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
@@ -24,7 +24,7 @@ from skillgit.sandbox.tools import TOOLS, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
 from skillgit_envs.officeqa.search import LONGEST_RESULT, NAME, TOOL, Search
-from skillgit_envs.packaged import PackagedEnvironment, option
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Tool, ToolCall
+    from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
     from skillgit.sandbox import Sandbox
     from skillgit.sandbox.tools import Name

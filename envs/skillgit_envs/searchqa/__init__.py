@@ -12,13 +12,13 @@ from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answer_tag import extract, in_tag
-from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.prompt_files import prompt_file, with_skill
 from skillgit_envs.searchqa import scoring
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
-from skillgit.domain.untrusted.names import path_fault, shown
+from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
+from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
-from skillgit.sandbox.office import office_program
-from skillgit_envs.packaged import PackagedEnvironment, option
+from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.prompt_files import with_skill
-from skillgit_envs.spreadsheetbench.positions import answer_cells
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.spreadsheetbench.answer_positions import answer_cells
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import SHOWN
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
+    from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.rows import Row
     from skillgit.plugin.splits import Splits
 
 _NUMBERED = re.compile(r"(\d+)_.*_(input|answer|init|golden)\s*\.xlsx", re.IGNORECASE)

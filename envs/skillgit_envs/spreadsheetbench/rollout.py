@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Result, Sandbox
-    from skillgit_envs.spreadsheetbench.positions import Area
+    from skillgit_envs.spreadsheetbench.answer_positions import Area
     from skillgit_envs.spreadsheetbench.workbooks import Contents
 
 

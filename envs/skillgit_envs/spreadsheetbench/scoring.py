@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
-from skillgit.sandbox.office import recalculate
-from skillgit_envs.spreadsheetbench.positions import READINGS, Area, UnreadablePositionError
+from skillgit.sandbox.libreoffice import recalculate
+from skillgit_envs.spreadsheetbench.answer_positions import READINGS, Area, UnreadablePositionError
 from skillgit_envs.spreadsheetbench.workbooks import contents
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.sandbox import Sandbox
-    from skillgit_envs.spreadsheetbench.positions import Area
+    from skillgit_envs.spreadsheetbench.answer_positions import Area
 
 REQUEST, ANSWER = "request.json", "answer.json"
 """As the program has them, which is not imported: only jobs load what opens workbooks."""

@@ -17,13 +17,13 @@ from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo
-from skillgit.plugin.skill_folder import write_files
+from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.splits import OPTIONS, check, data_files, load_splits
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
-from skillgit_envs.packaged import PackagedEnvironment, option
 from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.shipped_environment import PackagedEnvironment, option
 from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
 from skillgit_envs.tasks.checks.check import Sheet, graded

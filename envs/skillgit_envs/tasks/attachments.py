@@ -8,8 +8,8 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import TreePath, clashes, path_fault, shown
-from skillgit.domain.untrusted.text import unstorable_place
+from skillgit.domain.untrusted.file_names import TreePath, clashes, path_fault, shown
+from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image

@@ -11,7 +11,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import check_storable, read_each, text_field
+from skillgit.plugin.data_rows import check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
 from skillgit_envs.tasks.checks.check import CheckSource
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.plugin.rows import Row
+    from skillgit.plugin.data_rows import Row
     from skillgit_envs.tasks.checks.check import Fields
 
 PROMPTS = ("prompt", "question", "input", "task")

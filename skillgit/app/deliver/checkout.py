@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from os.path import normpath, relpath
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.revision import is_address, resolve_in
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import is_address, resolve_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.store import checkout as store_checkout
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
 
 

@@ -10,18 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.install_record import Layer, open_record
-from skillgit.app.format.folders import DiffersError, FileChange, changes, entries_of, fingerprint, read_entries
-from skillgit.app.format.placing import copy, put, refuse_way_out, typed_path, write_skill
-from skillgit.app.place.named import skill_named
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.config.wording import nearest
+from skillgit.app.setup.config.error_sentences import nearest
+from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, typed_path, write_skill
+from skillgit.app.skill_format.folder_contents import (
+    DiffersError,
+    FileChange,
+    changes,
+    entries_of,
+    fingerprint,
+    read_entries,
+)
+from skillgit.app.workspace.named_revision import skill_named
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.install_record import InstallRecord
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.named import NamedSkill
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.named_revision import NamedSkill
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
 
 

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.folders import fingerprint, read_entries
-from skillgit.app.format.placing import remove_tree, sweep, write_file
-from skillgit.domain.untrusted.documents import loads
+from skillgit.app.skill_format.atomic_write import remove_tree, sweep, write_file
+from skillgit.app.skill_format.folder_contents import fingerprint, read_entries
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError
 from skillgit.files import open_plain, read_plain
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.install import InstallState, skills_folder
 from skillgit.app.deliver.install_record import known_places, open_record
-from skillgit.app.format.folders import DiffersError, FileChange, changes, fingerprint, read_entries
-from skillgit.app.format.placing import copy, put, refuse_way_out, take_away, typed_path
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, take_away, typed_path
+from skillgit.app.skill_format.folder_contents import DiffersError, FileChange, changes, fingerprint, read_entries
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.deliver.install import Agreed, Scope
     from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
 
 UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 

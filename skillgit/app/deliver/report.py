@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.app.history.matrix import matrix
-from skillgit.app.setup.config.recorded import read_document
+from skillgit.app.setup.config.run_configuration import read_document
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import ConfigError, NotFoundError
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.items import Column, ItemTable
     from skillgit.app.history.matrix import MatrixCell
-    from skillgit.app.known.scores import Interval
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.recorded.score_summary import Interval
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.text_diff import FileDiff, Hunk, Line
     from skillgit.index.rows import RunRow
 

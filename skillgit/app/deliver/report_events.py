@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.attribution.blame import find_place
+from skillgit.app.attribution.rule_lineage import RuleHistory
+from skillgit.app.attribution.why import Stories
 from skillgit.app.deliver.report import DETAILED, LISTED, RULES, DiffExcerpt
 from skillgit.app.history.diff.rules import rules_diffed
-from skillgit.app.known.step_evidence import StepEvidence
-from skillgit.app.place.revision import event_in
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.rules.blame import find_place
-from skillgit.app.rules.lineage import RuleHistory
-from skillgit.app.rules.why import Stories
+from skillgit.app.recorded.step_evidence import StepEvidence
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.text_diff import detailed
-from skillgit.domain.unified import read
+from skillgit.domain.unified_diff import read
 from skillgit.store import diff as store_diff
 from skillgit.store.diff import PATCH
-from skillgit.store.reader import read_commit
+from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.app.attribution.why import Story
     from skillgit.app.deliver.report import DiffAllowance
     from skillgit.app.history.diff.rules import RuleChange
-    from skillgit.app.known.step_evidence import AppliedEdit, TrajectoryPattern
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
-    from skillgit.app.rules.why import Story
+    from skillgit.app.recorded.step_evidence import AppliedEdit, TrajectoryPattern
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.index.rows import LogRow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.attribution.blame import blame
 from skillgit.app.deliver.report import (
     DiffAllowance,
     DiffExcerpt,
@@ -20,24 +21,23 @@ from skillgit.app.history.cost import cost
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import LogRequest, log
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.rules.blame import blame
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries, version_queries
-from skillgit.store.reader import read_commit
+from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillgit.app.attribution.blame import Blame
     from skillgit.app.history.cost import Spending
     from skillgit.app.history.diff.items import ItemDiff
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
-    from skillgit.app.rules.blame import Blame
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rows import LogRow, RunRow
 
 _CONTEXT = 3

@@ -14,7 +14,7 @@ from skillgit.store.exchange.transport import RemoteConnection, unheard
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

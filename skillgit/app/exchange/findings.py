@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
 from skillgit.store import refs
-from skillgit.store.published import file_at
+from skillgit.store.push_contents import file_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.exchange.scanning import Secret
+    from skillgit.app.exchange.secret_scan import Secret
     from skillgit.store.repo import Repo
 
 

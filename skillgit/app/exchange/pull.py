@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
@@ -27,8 +27,8 @@ from skillgit.store.repo import Repo
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.errors import SkillgitError
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
 from skillgit.store.exchange.fetching import fetch_notes, releases
@@ -36,8 +36,8 @@ from skillgit.store.transaction import RefUpdate, update_refs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.store.exchange.sending import Parcel
 
 _SHORT = 12
@@ -198,7 +198,7 @@ class _Push:
         tips = [ref.new for ref in refs_to_send if ref.state is RefState.PUSHED]
         if not tips or not self._request.verify:
             return
-        from skillgit.app.exchange.publication import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
+        from skillgit.app.exchange.push_check import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
 
         result = scan_commits(self._context, self._workspace, tips, self._there.values())
         try:

@@ -18,7 +18,7 @@ from skillgit.store.repo import Repo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 
 _ADDRESS = re.compile(

@@ -8,32 +8,32 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.item import attempts
-from skillgit.app.known.evaluations import as_outcomes_note, record
-from skillgit.app.known.item_history import absences, load, unknown_item
-from skillgit.app.place.revision import event_in, find_run
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.evaluation_notes import as_outcomes_note, record
+from skillgit.app.recorded.item_history import absences, load, unknown_item
 from skillgit.app.setup.measuring import Sample, measuring, planned
 from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.app.workspace.revision import event_in, find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store import diff as store_diff
-from skillgit.store.reader import read_commit, skill_at
+from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.history.item import Attempt
-    from skillgit.app.known.evaluations import Note
-    from skillgit.app.known.item_history import Cell
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Absence, Workspace
+    from skillgit.app.recorded.evaluation_notes import Note
+    from skillgit.app.recorded.item_history import Cell
     from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Absence, Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.proposal import EditRecord
     from skillgit.domain.trajectory import Item

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import browsing, queries
+from skillgit.index import event_pages, queries
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
-    from skillgit.index.browsing import Narrowing, Point
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.index.event_pages import Narrowing, Point
     from skillgit.index.rows import LogRow, RunRow
 
 
@@ -64,7 +64,7 @@ class Page(EventStretch):
 
 
 def overview(context: Context) -> Overview:
-    from skillgit.app.place.revision import default_run  # noqa: PLC0415 - see the module
+    from skillgit.app.workspace.revision import default_run  # noqa: PLC0415 - see the module
 
     with _opened(context) as workspace:
         index = workspace.index
@@ -92,16 +92,16 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     """
     with _opened(context) as workspace:
         index = workspace.index
-        gathering = browsing.gather(index, narrowing)
-        index_of_commit = browsing.place(index, gathering, commit) if commit else None
+        gathering = event_pages.gather(index, narrowing)
+        index_of_commit = event_pages.place(index, gathering, commit) if commit else None
         if commit and index_of_commit is not None:
             offset = index_of_commit // limit * limit
-        total, whole = browsing.count(index, gathering), narrowing.without_filter()
+        total, whole = event_pages.count(index, gathering), narrowing.without_filter()
         return Page(
             offset=offset,
-            rows=browsing.rows(index, gathering, offset, limit, total=total),
+            rows=event_pages.rows(index, gathering, offset, limit, total=total),
             total=total,
-            everything=total if narrowing == whole else browsing.count(index, whole),
+            everything=total if narrowing == whole else event_pages.count(index, whole),
             found=index_of_commit,
         )
 
@@ -109,24 +109,24 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
 def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> EventStretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
     with _opened(context) as workspace:
-        rows = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
+        rows = event_pages.rows(workspace.index, narrowing, offset, limit, total=total)
         return EventStretch(offset=offset, rows=rows)
 
 
 def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
     with _opened(context) as workspace:
-        return browsing.points(workspace.index, run, limit)
+        return event_pages.points(workspace.index, run, limit)
 
 
 def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
     with _opened(context) as workspace:
-        return browsing.sampled_points(workspace.index, run, most)
+        return event_pages.sampled_points(workspace.index, run, most)
 
 
 def _opened(context: Context) -> AbstractContextManager[Workspace]:
-    from skillgit.app.place.workspace import open_workspace  # noqa: PLC0415 - see the module
+    from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - see the module
 
     return open_workspace(context)
 

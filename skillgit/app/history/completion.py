@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import address_of
-from skillgit.domain.kinds import EventKind
-from skillgit.index.glance import glance
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index.unrefreshed import glance
 from skillgit.store.location import common_dir, configured
-from skillgit.store.private import own_folder
+from skillgit.store.seals import own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 _MOST = 500
 _NEWEST_RUN = "SELECT name FROM run ORDER BY updated DESC, started DESC, name LIMIT 1"
@@ -101,7 +101,7 @@ def _select(context: Context, query: str, values: Sequence[object] = ()) -> list
     rows = glance(folder / "index.db", query, values) if folder is not None else None
     if rows is not None:
         return rows
-    from skillgit.app.place.workspace import open_workspace  # noqa: PLC0415 - loads pygit2, and is needed once
+    from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - loads pygit2, and is needed once
 
     with open_workspace(context) as workspace:
         return workspace.index.select(query, values)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import Unfinished, unfinished
-from skillgit.app.place.revision import default_run, find_run
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import default_run, find_run
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
-from skillgit.index import queries, spending
+from skillgit.index import cost_queries, queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import SpentRow
 
 
@@ -122,7 +122,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     """
     with open_workspace(context) as workspace:
         names = _chosen(workspace, run, all_runs=all_runs)
-        rows = [row for name in names for row in spending.spent_rows(workspace.index, name)]
+        rows = [row for name in names for row in cost_queries.spent_rows(workspace.index, name)]
         making = unfinished(workspace, names)
     pairs = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
     sums = _sums(pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.known.item_history import (
+from skillgit.app.recorded.item_history import (
     absences,
     doubts,
     evidence_trees,
@@ -14,10 +14,10 @@ from skillgit.app.known.item_history import (
     load,
     unknown_item,
 )
-from skillgit.app.place.revision import event_in, find_run
-from skillgit.app.place.workspace import IF_CLONED, Absence, open_workspace
-from skillgit.domain.kinds import EventKind
-from skillgit.domain.untrusted.documents import loads
+from skillgit.app.workspace.revision import event_in, find_run
+from skillgit.app.workspace.workspace import IF_CLONED, Absence, open_workspace
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError
 from skillgit.index.item_queries import told_flips
 from skillgit.store.evidence import read_evidence
@@ -25,9 +25,9 @@ from skillgit.store.evidence import read_evidence
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.known.item_history import Cell
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.recorded.item_history import Cell
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.item_queries import MeasuredRow
     from skillgit.index.rows import LogRow
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.item_history import doubts, first_solved, flips, load, no_outcomes
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.item_history import doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.known.item_history import Cell, RunItems
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Absence, Workspace
+    from skillgit.app.recorded.item_history import Cell, RunItems
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Absence, Workspace
 
 
 class ItemOrder(StrEnum):

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.place.revision import is_address
-from skillgit.app.place.span import span_of
-from skillgit.app.place.workspace import IF_CLONED, Absence, Workspace, open_workspace
-from skillgit.domain.kinds import EventKind
+from skillgit.app.workspace.revision import is_address
+from skillgit.app.workspace.revision_range import span_of
+from skillgit.app.workspace.workspace import IF_CLONED, Absence, Workspace, open_workspace
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.index import queries, selection
-from skillgit.index.selection import Selection
+from skillgit.index import log_filter, queries
+from skillgit.index.log_filter import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
     from skillgit.store.repo import Repo
 
@@ -30,7 +30,7 @@ class LogRequest:
     """Which events to list.
 
     Attributes:
-        words: A run, a version or a range, as :func:`skillgit.app.place.span.span_of` reads them; none: the default.
+        words: A run, a version or a range; none: the default.
         all_runs: Whether to list the events of all runs, by time.
         limit: How many events at most, the newest ones.
         events: Kinds of events; none for all.
@@ -100,7 +100,7 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
             items=request.items,
         )
         rows = queries.selected_rows(index, choice, request.limit)
-        rose = selection.flips(index, [row.commit for row in rows], request.items) if request.items else {}
+        rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
         parents = parents_beside(workspace.repo, rows) if request.graph else {}
         rows = in_order(rows, parents) if request.graph else rows
         return Log(
@@ -118,7 +118,7 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
 
 def _untold(workspace: Workspace, choice: Selection) -> tuple[str, ...]:
     """Return the versions of which neither outcomes nor messages say what they did to the item."""
-    rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, choice)]
+    rows = [queries.row_of_commit(workspace.index, commit) for commit in log_filter.untold(workspace.index, choice)]
     return tuple(str(row.address) for row in rows if row is not None)
 
 
@@ -129,7 +129,7 @@ def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:
 
 
 def _absences(workspace: Workspace, run: str) -> Collection[Absence]:
-    from skillgit.app.known.item_history import absences  # noqa: PLC0415 - it reads evidence, and most logs need none
+    from skillgit.app.recorded.item_history import absences  # noqa: PLC0415 - it reads evidence, and most logs need none
 
     return absences(workspace, run).values()
 
@@ -172,11 +172,11 @@ def check_wanted(request: LogRequest) -> None:
 
 
 def _check_item(workspace: Workspace, item: str) -> None:
-    if selection.knows_item(workspace.index, item):
+    if log_filter.knows_item(workspace.index, item):
         return
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    names = selection.item_names(workspace.index)
+    names = log_filter.item_names(workspace.index)
     near = get_close_matches(item, names, n=3, cutoff=0.5)
     if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
         raise NotFoundError(
@@ -193,7 +193,7 @@ def _check_item(workspace: Workspace, item: str) -> None:
 def _moment(context: Context, workspace: Workspace, text: str) -> int | None:
     if not text:
         return None
-    from skillgit.store.binary import moment  # noqa: PLC0415 - git is asked for times only
+    from skillgit.store.git_binary import moment  # noqa: PLC0415 - git is asked for times only
 
     return moment(workspace.repo, text, context.clock())
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.known.evaluations import known_evaluations
-from skillgit.app.known.recorded import started
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.evaluation_notes import known_evaluations
+from skillgit.app.recorded.run_record import started
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.index import queries, version_queries
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from skillgit.app.known.evaluations import KnownEvaluation
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.recorded.evaluation_notes import KnownEvaluation
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import RunStarted
     from skillgit.index.rows import LogRow

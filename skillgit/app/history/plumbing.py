@@ -9,24 +9,24 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.app.history.log import LogRequest, check_wanted
-from skillgit.app.place.revision import event_in, resolve_in
-from skillgit.app.place.span import span_of, split_range
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.revision import event_in, resolve_in
+from skillgit.app.workspace.revision_range import span_of, split_range
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import Event, Inherited
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import queries, selection
-from skillgit.index.ask import QueryResult, ask
-from skillgit.index.selection import Selection
+from skillgit.index import log_filter, queries
+from skillgit.index.log_filter import Selection
+from skillgit.index.user_sql import QueryResult, ask
 from skillgit.store import tree
-from skillgit.store.binary import git
-from skillgit.store.reader import read_commit
+from skillgit.store.git_binary import git
+from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
-    from skillgit.store.event_commit import Recorded
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -46,7 +46,7 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
         for choice in _selections(workspace, words, all_runs=all_runs):
-            for commit in selection.commits(workspace.index, choice, at_once=_AT_ONCE):
+            for commit in log_filter.commits(workspace.index, choice, at_once=_AT_ONCE):
                 yield _told(read_commit(workspace.repo, commit))
 
 
@@ -183,7 +183,7 @@ def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
 
 
 def _shortened(repo: Repo, commit: str) -> str:
-    from skillgit.store.binary import git  # noqa: PLC0415 - git knows how short an id may be
+    from skillgit.store.git_binary import git  # noqa: PLC0415 - git knows how short an id may be
 
     answer = git(repo, "rev-parse", "--short", commit)
     if answer.code != 0:

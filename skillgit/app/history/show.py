@@ -6,22 +6,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
-from skillgit.app.known.evaluations import KnownEvaluation, known_evaluations, reads_of_test
-from skillgit.app.known.recorded import item_rows
-from skillgit.app.known.step_evidence import AppliedEdit, StepEvidence, TrainAttempt, TrajectoryPattern, edits_left_out
-from skillgit.app.place.revision import event_in
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
+from skillgit.app.recorded.run_record import item_rows
+from skillgit.app.recorded.step_evidence import (
+    AppliedEdit,
+    StepEvidence,
+    TrainAttempt,
+    TrajectoryPattern,
+    edits_left_out,
+)
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
 from skillgit.domain.text_diff import FileDiff, detailed
-from skillgit.domain.unified import read
+from skillgit.domain.unified_diff import read
 from skillgit.index import queries
-from skillgit.index.known import feedback_lines
+from skillgit.index.version_notes import feedback_lines
 from skillgit.store import diff as store_diff
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.notes import feedback_in
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
@@ -63,14 +69,14 @@ def show(context: Context, revision: str) -> Shown:
     """
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
-        record = reader.read_commit(workspace.repo, row.commit)
+        record = history_reader.read_commit(workspace.repo, row.commit)
         evaluations = known_evaluations(workspace, row.commit, row)
         return Shown(
             row=row,
             event=record.event,
             parents=record.parents,
             evidence_tree=record.evidence,
-            message=reader.message(workspace.repo, row.commit),
+            message=history_reader.message(workspace.repo, row.commit),
             diff=store_diff.change(workspace.repo, row.commit, record.event.skill).decode(errors="replace"),
             items=_items(workspace, row),
             evaluations=evaluations,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.diagnosis import Diagnosis, of_run
-from skillgit.app.known.scores import detectable_gain
-from skillgit.app.place.revision import default_run
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.recorded.score_summary import detectable_gain
+from skillgit.app.recorded.stagnation import Diagnosis, of_run
+from skillgit.app.workspace.revision import default_run
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Inherited, RunFinished, RunStarted, SlowMerged
-from skillgit.domain.gate import GateRule
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.proposal import Origin
 from skillgit.domain.statistics import LEVEL
-from skillgit.engine.scope import (
+from skillgit.engine.ledger_scope import (
     event_scope,
     finish_scope,
     intervention_scope,
@@ -27,16 +27,16 @@ from skillgit.engine.scope import (
     step_scope,
 )
 from skillgit.errors import HistoryError
-from skillgit.index import queries, spending
+from skillgit.index import cost_queries, queries
 from skillgit.store.exchange.sending import unpushed
+from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
-from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
     from skillgit.domain.placebo import Placebo
@@ -187,7 +187,9 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
             return None
         with Ledger.read(path) as ledger:
             return tuple(
-                entry for run in runs for entry in in_the_making(ledger, run, spending.progress(workspace.index, run))
+                entry
+                for run in runs
+                for entry in in_the_making(ledger, run, cost_queries.progress(workspace.index, run))
             )
     except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something is in its way
         return None

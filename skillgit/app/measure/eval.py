@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
-from skillgit.app.known.scores import by_type, compare, scores
 from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.score_summary import by_type, compare, scores
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
@@ -19,15 +19,15 @@ from skillgit.plugin.environment import asks_judge
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.app.known.evaluations import Note
-    from skillgit.app.known.scores import Scores, SkillComparison
     from skillgit.app.measure.variants import Arm, Arms
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.recorded.evaluation_notes import Note
+    from skillgit.app.recorded.score_summary import Scores, SkillComparison
     from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
 
 ALL = "all"

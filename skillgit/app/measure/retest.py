@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
-from skillgit.app.known.recorded import recorded_outcomes, started
-from skillgit.app.known.scores import compare, scores
 from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.conditions import Aspect, differences, matter, of_event, of_setup
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.run_record import recorded_outcomes, started
+from skillgit.app.recorded.score_summary import compare, scores
+from skillgit.app.setup.comparable_conditions import Aspect, differences, matter, of_event, of_setup
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.setup.setup import find_config, or_name_one, set_up
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode, UsageError
@@ -21,19 +21,19 @@ from skillgit.plugin.registry import installed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.known.evaluations import KnownEvaluation, Note
-    from skillgit.app.known.scores import Scores, SkillComparison
     from skillgit.app.measure.variants import Arm, Arms
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.conditions import Difference
+    from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note
+    from skillgit.app.recorded.score_summary import Scores, SkillComparison
+    from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.gate import GateRule
+    from skillgit.domain.gate_decision import GateRule
 
 BACKENDS = "skillgit.backends"
 

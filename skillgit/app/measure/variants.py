@@ -6,18 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.place.revision import resolve_in
+from skillgit.app.workspace.revision import resolve_in
 from skillgit.domain.skill import DOCUMENT, Skill, frontmatter
 from skillgit.errors import SkillError, UsageError
 from skillgit.store.diff import common_ancestor
+from skillgit.store.history_reader import skill_at
 from skillgit.store.main_branch import skill_trees, skills_at
-from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.place.revision import Resolved
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.revision import Resolved
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rows import LogRow
 
 

@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
-from skillgit.app.known.recorded import recorded_items, start_record, started
 from skillgit.app.measure.verification import Claim, ClaimVerdict, claim_of, judge
-from skillgit.app.place.revision import event_in
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.conditions import environment_change
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.run_record import recorded_items, start_record, started
+from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.setup.setup import find_config, or_name_one, other_models, set_up
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError
-from skillgit.store.reader import skill_at
+from skillgit.store.history_reader import skill_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.trajectory import Item

@@ -6,15 +6,15 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, tokens_of
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
-from skillgit.domain.rewrite import ProposalKind
 from skillgit.domain.skill import DOCUMENT
-from skillgit.engine.batches import steps_per_epoch
-from skillgit.engine.dialect import DIALECTS
-from skillgit.engine.files import delivered
+from skillgit.engine.companion_files import delivered
+from skillgit.engine.method_settings import ControlMode, PairPolicy
+from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.engine.prompts import FILES, prompt
 from skillgit.engine.salvage import MOST_PARTS
-from skillgit.engine.settings import ControlMode, PairPolicy
+from skillgit.engine.update_modes import DIALECTS
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.planner import Planner
     from skillgit.domain.skill import Skill
+    from skillgit.engine.method_settings import MethodSettings, OptimizerSettings
     from skillgit.engine.session import Task
-    from skillgit.engine.settings import MethodSettings, OptimizerSettings
 
 _TESTED = 3
 """Versions that are measured on the test split: the first, the best and the last."""

@@ -7,30 +7,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from skillgit.app.known.evaluations import as_note
-from skillgit.app.known.scores import by_type, scores
+from skillgit.app.recorded.evaluation_notes import as_note
+from skillgit.app.recorded.score_summary import by_type, scores
+from skillgit.app.setup.model_session import nothing_is_lost, open_door, stop_on_interrupt
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
-from skillgit.app.setup.session import nothing_is_lost, open_door, stop_on_interrupt
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.progress import Monitor, Stage
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session
-from skillgit.index.spending import paces
+from skillgit.index.cost_queries import paces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from skillgit.app.known.evaluations import Note
-    from skillgit.app.known.scores import Scores
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.recorded.evaluation_notes import Note
+    from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.setup import Setup
-    from skillgit.domain.gate import GateRule
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.progress import Progress

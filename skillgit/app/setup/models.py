@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Backend, Probe
-    from skillgit.plugin.source import PluginSource
+    from skillgit.plugin.plugin_identity import PluginSource
 
 
 TIMEOUT_S = 120.0

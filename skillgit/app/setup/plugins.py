@@ -14,7 +14,7 @@ from skillgit.plugin.environment import EnvironmentInfo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.plugin.registry import Plugin
 
 Info = TypeVar("Info")

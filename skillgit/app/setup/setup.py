@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.recorded import start_record
-from skillgit.app.place.workspace import BRING
-from skillgit.app.setup import conditions
-from skillgit.app.setup.conditions import CONFIG, Aspect, environment_change
+from skillgit.app.recorded.run_record import start_record
+from skillgit.app.setup import comparable_conditions
+from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import load_config, load_recorded, named_keys
-from skillgit.app.setup.config.recorded import read_document, settings_of
+from skillgit.app.setup.config.run_configuration import read_document, settings_of
 from skillgit.app.setup.models import find_routes
+from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.evaluation import Split
-from skillgit.domain.gate import NoRegression
+from skillgit.domain.gate_decision import NoRegression
 from skillgit.domain.ids import short_digest
-from skillgit.domain.untrusted.settings import of_own_run, of_stranger
-from skillgit.engine.artifacts import json_file
+from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
+from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompts import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
@@ -26,21 +26,21 @@ from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
 from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
-from skillgit.store.own_runs import is_own, local_settings
-from skillgit.store.reader import read_commit
+from skillgit.store.history_reader import read_commit
+from skillgit.store.run_ownership import is_own, local_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.calls.client import Route
     from skillgit.domain.event import RunStarted
     from skillgit.domain.trajectory import Item
-    from skillgit.domain.untrusted.settings import RecordedSettings
-    from skillgit.engine.settings import GateSettings
+    from skillgit.domain.untrusted.allowed_settings import RecordedSettings
+    from skillgit.engine.method_settings import GateSettings
     from skillgit.index.rows import LogRow
     from skillgit.plugin.backend import Price
 
@@ -207,10 +207,10 @@ def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]
 
 def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, ...]:
     """Return how target, judge and their parameters differ from those of the run of ``row``, one sentence each."""
-    then = conditions.of_event(workspace, row, Split.SELECTION)
+    then = comparable_conditions.of_event(workspace, row, Split.SELECTION)
     if then is None:
         return ()
-    every = conditions.differences(then, conditions.of_setup(setup, Split.SELECTION))
+    every = comparable_conditions.differences(then, comparable_conditions.of_setup(setup, Split.SELECTION))
     verbs = {Aspect.TARGET: ("is", "was"), Aspect.JUDGE: ("is", "was"), Aspect.PARAMETERS: ("are", "were")}
     sentences = ((difference, *verbs[difference.aspect]) for difference in every if difference.aspect in verbs)
     return tuple(

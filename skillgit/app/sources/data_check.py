@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz, process
 
-from skillgit.app.known.scores import POWER, before_baseline
+from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.train.beginning import first_skill
+from skillgit.app.train.starting_point import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, words
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
+from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import KeepsSecrets, secrets_of
 from skillgit.plugin.manifests import repetitions
 from skillgit.plugin.registry import load_environment
-from skillgit.plugin.rows import singled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.leaks import Leak
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item

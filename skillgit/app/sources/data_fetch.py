@@ -14,15 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.placing import refuse_way_out, typed_path
+from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
+from skillgit.plugin.data_rows import raise_all, read_rows
 from skillgit.plugin.environment import SourceKind
 from skillgit.plugin.manifests import missing_ids, read_ids
 from skillgit.plugin.registry import load_conversion, load_environment
-from skillgit.plugin.rows import raise_all, read_rows
 from skillgit.plugin.splits import read_folders
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from huggingface_hub.hf_api import RepoSibling
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.plugin.environment import EnvironmentInfo, PublicSource
 
 

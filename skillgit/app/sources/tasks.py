@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from skillgit.errors import DataError, NotFoundError, UsageError
+from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.registry import load_environment
-from skillgit.plugin.rows import read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.trajectory import Item
 
 

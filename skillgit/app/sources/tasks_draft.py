@@ -8,28 +8,28 @@ from importlib.resources import files
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.seed import read_seed
-from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
+from skillgit.app.skill_format.seed import read_seed
 from skillgit.app.sources.tasks import DRAFT, TaskEntry, TaskFile, check_new, reader_of_tasks
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
-from skillgit.domain.untrusted.text import removed_from
-from skillgit.engine.replies import ReplyModel, UnusableReplyError, parse
+from skillgit.domain.untrusted.model_text import removed_from
+from skillgit.engine.reply_schemas import ReplyModel, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
-from skillgit.index.spending import paces
+from skillgit.index.cost_queries import paces
 from skillgit.plugin.backend import assistant, system, user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
     from skillgit.app.sources.tasks import ReadsTasks, Row
+    from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.cost import Cost
     from skillgit.domain.skill import Skill

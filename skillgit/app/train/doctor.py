@@ -9,25 +9,25 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.setup import set_up
-from skillgit.app.train.beginning import first_skill
+from skillgit.app.train.starting_point import first_skill
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
-from skillgit.store.binary import git_version
-from skillgit.store.reader import runs
+from skillgit.store.git_binary import git_version
+from skillgit.store.history_reader import runs
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.models import PromptRoom
     from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Price, Probe, Reply

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.format import seed
-from skillgit.app.format.frontmatter import skill_name
+from skillgit.app.skill_format import seed
+from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.errors import RepositoryNotFoundError, UsageError
 from skillgit.index.refresh import open_index
 from skillgit.store import main_branch, refs
@@ -15,7 +15,7 @@ from skillgit.store.repo import Repo
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
 
 SKILLS = "skills"

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history.live import End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
-from skillgit.app.train.outcome import outcome_of
+from skillgit.app.train.exit_report import outcome_of
 from skillgit.domain.evaluation import FailedToEvaluate
-from skillgit.domain.failing import Reason, grouped
+from skillgit.domain.failure_patterns import Reason, grouped
 from skillgit.engine.progress import Stage
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import redact
@@ -21,7 +21,7 @@ from skillgit.store.live_files import publish, stop_requested, withdraw_stop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from skillgit.app.train.outcome import Trained
+    from skillgit.app.train.exit_report import Trained
     from skillgit.domain.cost import Caps
     from skillgit.domain.event import Event
     from skillgit.domain.trajectory import Rollout

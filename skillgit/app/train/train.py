@@ -6,33 +6,33 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.scores import before_baseline
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.score_summary import before_baseline
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
 from skillgit.app.setup.measuring import open_session, planner
+from skillgit.app.setup.model_session import open_door, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.session import open_door, stop_on_interrupt
 from skillgit.app.setup.setup import set_up
-from skillgit.app.train.beginning import find_beginning
 from skillgit.app.train.publisher import publishing
+from skillgit.app.train.starting_point import find_beginning
 from skillgit.app.train.training import Training, continuing, left_unfinished
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.errors import ConfigError
-from skillgit.index.spending import paces
+from skillgit.index.cost_queries import paces
 from skillgit.store.history import run_names
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.setup import Setup
-    from skillgit.app.train.outcome import Trained
+    from skillgit.app.train.exit_report import Trained
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
     from skillgit.engine.progress import Watcher
     from skillgit.engine.session import Session

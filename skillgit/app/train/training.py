@@ -12,47 +12,47 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.app.change.fork import tried_before
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
-from skillgit.app.known.diagnosis import remark
-from skillgit.app.known.gates import version_outcomes
-from skillgit.app.known.scores import after_baseline, before_baseline
-from skillgit.app.setup.conditions import environment_change
+from skillgit.app.interventions.fork import tried_before
+from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.app.recorded.score_summary import after_baseline, before_baseline
+from skillgit.app.recorded.stagnation import remark
+from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.models import asked_roles, preflight
-from skillgit.app.train.beginning import find_beginning
-from skillgit.app.train.outcome import Trained, finished, unfinished
+from skillgit.app.train.exit_report import Trained, finished, unfinished
+from skillgit.app.train.starting_point import find_beginning
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
-from skillgit.domain.state import advance, fold
-from skillgit.engine.budget import analyst_budget
+from skillgit.domain.run_state import advance, fold
 from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.loop import Start, Trainer
-from skillgit.engine.memory import TRIED_FILE, read_tried, tried_file
+from skillgit.engine.edit_budget import analyst_budget
+from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.progress import Monitor
+from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Session
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError
-from skillgit.index import spending
+from skillgit.index import cost_queries
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
+from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.notes import feedback_reader
-from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.repair import repair_run
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.setup import Setup
     from skillgit.app.train.publisher import Publisher
     from skillgit.app.train.train import TrainRequest
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.calls.client import Calls
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback, Tried
+    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
     from skillgit.engine.transition import Transition
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -226,7 +226,7 @@ class Training:
         run = self.session.run
         making: tuple[Unfinished, ...] = ()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
-            making = in_the_making(self.session.calls.ledger, run, spending.progress(self._workspace.index, run))
+            making = in_the_making(self.session.calls.ledger, run, cost_queries.progress(self._workspace.index, run))
         return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
 
     def _note_made(self, transition: Transition) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
 from skillgit.domain.address import version_label
+from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -22,20 +23,19 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
-from skillgit.domain.rewrite import ProposalKind, RewriteError, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
-from skillgit.domain.untrusted.documents import loads
-from skillgit.domain.untrusted.text import verbatim
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.domain.untrusted.model_text import verbatim
 from skillgit.errors import SkillgitError, UnsafeNameError
-from skillgit.store import reader
+from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.text import SkillText
-    from skillgit.store.event_commit import Recorded
+    from skillgit.domain.untrusted.model_text import SkillText
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 MERGE = 2
@@ -71,15 +71,15 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
     event = record.event
     try:
         yield from _foreign_changes(repo, record)
-        skill = reader.skill_at(repo, record.commit, event.skill)
+        skill = history_reader.skill_at(repo, record.commit, event.skill)
         target = _restored(record)
         if target in versions:
-            expected_skill = reader.skill_at(repo, versions[target], event.skill)
+            expected_skill = history_reader.skill_at(repo, versions[target], event.skill)
             if expected_skill.digest != skill.digest:
                 yield f"the skill is not that of {version_label(target)}, which it restores"
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
-            base = reader.skill_at(repo, record.parents[0], event.skill)
-            guidance = slow_guidance(reader.skill_at(repo, record.parents[1], event.skill).document)
+            base = history_reader.skill_at(repo, record.parents[0], event.skill)
+            guidance = slow_guidance(history_reader.skill_at(repo, record.parents[1], event.skill).document)
             if base.with_text(DOCUMENT, with_slow_guidance(base.document, guidance)).digest != skill.digest:
                 yield "the skill is not that of its first parent with the guidance of the second"
     except SkillgitError as error:
@@ -112,7 +112,7 @@ def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
     if isinstance(record.event, Skipped | Measured | RunFinished):
         yield "the commit changes files, though its event changes nothing"
         return
-    exceptions = {reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
+    exceptions = {history_reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
     changes = repo.commit(record.commit).tree.diff_to_tree(parent.tree)
     for delta in changes.deltas:
         path = delta.new_file.path
@@ -171,8 +171,8 @@ def _patch_problems(
         return
     yield from _edit_problems(event, edits, skipped_count, is_import=is_import)
     try:
-        base = reader.skill_at(repo, versions[event.base], event.skill)
-        skill = reader.skill_at(repo, record.commit, event.skill)
+        base = history_reader.skill_at(repo, versions[event.base], event.skill)
+        skill = history_reader.skill_at(repo, record.commit, event.skill)
     except SkillgitError:
         # tree_problems has said so
         return

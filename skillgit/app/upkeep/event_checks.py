@@ -22,11 +22,11 @@ from skillgit.domain.event import (
     event_origin,
     version_of,
 )
-from skillgit.domain.kinds import AddressKind
+from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.proposal import EDITS_SHOWN, Origin
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
-from skillgit.store import line, reader
+from skillgit.store import accepted_line, history_reader
 from skillgit.store.repo import message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
-    from skillgit.domain.state import RunState
-    from skillgit.store.event_commit import Recorded
+    from skillgit.domain.run_state import RunState
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -86,9 +86,9 @@ def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
 def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     """Return the run and the version at ``commit``; that of a person's edit is counted from the event before it."""
     if has_trailers(message_of(repo.commit(commit))):
-        event = reader.read_commit(repo, commit).event
+        event = history_reader.read_commit(repo, commit).event
         return event.run, version_of(event)
-    position = line.place_of(repo, commit)
+    position = accepted_line.place_of(repo, commit)
     return position.run, position.version
 
 

@@ -9,18 +9,18 @@ from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Origin
-from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
-from skillgit.store import reader, refs
+from skillgit.store import history_reader, refs
 from skillgit.store.evidence import dropped_trees, dropping_problems, evidence_names, read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
-from skillgit.store.own_runs import evidence_elsewhere, is_own
+from skillgit.store.run_ownership import evidence_elsewhere, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.event import Event
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
@@ -267,7 +267,7 @@ def _stray_links(
             yield IntegrityProblem(commit=link.commit, sentence=sentence)
             continue
         try:
-            recorded_event = reader.read_commit(repo, link.event)
+            recorded_event = history_reader.read_commit(repo, link.event)
         except SkillgitError:
             sentence = (
                 f"{refs.short(refs.evidence_ref(run))} keeps evidence of commit {link.event[:_SHORT]}, which is lost"

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.documents import loads
-from skillgit.domain.untrusted.hidden import hidden_characters
-from skillgit.domain.untrusted.names import PATH_BYTES, entry_name, git_fault, name_fault, name_key, path_fault, shown
+from skillgit.domain.untrusted.file_names import (
+    PATH_BYTES,
+    entry_name,
+    git_fault,
+    name_fault,
+    name_key,
+    path_fault,
+    shown,
+)
+from skillgit.domain.untrusted.hidden_characters import hidden_characters
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
@@ -14,7 +22,7 @@ from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, T
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 

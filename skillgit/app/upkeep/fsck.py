@@ -5,34 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.format import frontmatter
 from skillgit.app.history.status import unfinished
-from skillgit.app.known.gates import recompute_gates
-from skillgit.app.known.recorded import edit_schedule, least_coverage
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.setup.setup import refused_settings
+from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep import run_checks
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
 from skillgit.app.upkeep.file_checks import note_problems
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
-from skillgit.index import comparison, queries, refresh
-from skillgit.store import derived, integrity, reader, refs
+from skillgit.index import index_check, queries, refresh
+from skillgit.store import derived_refs, history_reader, integrity, refs
 from skillgit.store import repair as repairs
 from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
 from skillgit.store.lock import RunLock
-from skillgit.store.private import folders_elsewhere
 from skillgit.store.repo import Repo
-from skillgit.store.step_back import StepBack, plan_step_back, step_back
+from skillgit.store.rewind import StepBack, plan_step_back, step_back
+from skillgit.store.seals import folders_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.place.context import Context
-    from skillgit.store.event_commit import Recorded
+    from skillgit.app.workspace.context import Context
+    from skillgit.store.commit_message import Recorded
 
 _OWN = {
     refs.RefKind.RUN,
@@ -182,7 +182,7 @@ def _names(workspace: Workspace) -> list[str]:
     """Return all runs, those included of which only side branches or reflogs are left."""
     names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
     run_set = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
-    return sorted({*reader.runs(workspace.repo), *run_set, *repairs.logged_runs(workspace.repo)})
+    return sorted({*history_reader.runs(workspace.repo), *run_set, *repairs.logged_runs(workspace.repo)})
 
 
 def _is_local(ref: refs.Ref) -> bool:
@@ -251,11 +251,11 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         yield _of(run, problem)
     try:
         yield from _vanished(repo, run, {problem.commit for problem in problems})
-        records = reader.read_run(repo, run)
+        records = history_reader.read_run(repo, run)
         if refusals := refused_settings(workspace, run):
             sentence = f"it began elsewhere, and its configuration sets {refusals}, which only you may set"
             yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
-        for version, commit in derived.versions(records).items():
+        for version, commit in derived_refs.versions(records).items():
             if text := _frontmatter_problem(repo, commit, records[0].event.skill):
                 yield Problem(run=run, commit=commit, sentence=f"{version_label(version)}: {text}", repairable=False)
         sentences = {(problem.commit, problem.sentence) for problem in problems}
@@ -286,7 +286,7 @@ def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:
 
 def _frontmatter_problem(repo: Repo, commit: str, path: str) -> str:
     try:
-        text = reader.skill_at(repo, commit, path).files.get(DOCUMENT)
+        text = history_reader.skill_at(repo, commit, path).files.get(DOCUMENT)
     except (SkillgitError, KeyError):
         return ""
     try:
@@ -318,5 +318,5 @@ def _of(run: str, problem: Found) -> Problem:
 
 
 def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:
-    differing = comparison.differing_runs(workspace.index)
+    differing = index_check.differing_runs(workspace.index)
     return [Problem(run=run, commit="", sentence=_STALE, repairable=True) for run in runs if run in differing]

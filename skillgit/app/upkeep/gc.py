@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
 from skillgit.store import archive as attic
-from skillgit.store import binary, evidence, reader, refs
+from skillgit.store import evidence, git_binary, history_reader, refs
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 _DAYS = re.compile(r"(?P<days>\d+)\s*(?:d|days?)?")
 
@@ -87,7 +87,7 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest
         if request.unfold:
             unfold_count = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
         if before is not None:
-            records = reader.read_run(repo, run)
+            records = history_reader.read_run(repo, run)
             plan = evidence.plan_drop(repo, records, before=before, exempt=evidence.spared(records), run=run)
             if plan.records and not dry:
                 evidence.drop(repo, run, records, plan, context.clock)
@@ -121,4 +121,4 @@ def _moment(context: Context, workspace: Workspace, text: str) -> datetime:
     days = _DAYS.fullmatch(text.strip())
     if days is not None:
         return context.clock() - timedelta(days=int(days["days"]))
-    return datetime.fromtimestamp(binary.moment(workspace.repo, text, context.clock()), UTC)
+    return datetime.fromtimestamp(git_binary.moment(workspace.repo, text, context.clock()), UTC)

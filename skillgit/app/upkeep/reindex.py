@@ -10,7 +10,7 @@ from skillgit.index import queries, refresh
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,22 +6,22 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.known.gates import recompute_gates
-from skillgit.app.known.recorded import edit_schedule, least_coverage
-from skillgit.app.place.revision import find_run
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.upkeep import run_checks
+from skillgit.app.workspace.revision import find_run
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import Accepted, Rejected, event_address
-from skillgit.index import comparison
-from skillgit.store import reader
+from skillgit.index import index_check
+from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.known.gates import Recomputed
-    from skillgit.app.place.context import Context
-    from skillgit.store.event_commit import Recorded
+    from skillgit.app.recorded.recomputed_gates import Recomputed
+    from skillgit.app.workspace.context import Context
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 INDEX = "the index says something else than one that is built from these commits; skillgit reindex"
@@ -80,7 +80,7 @@ def replay(context: Context, run: str | None) -> Replay:
     """
     with open_workspace(context) as workspace:
         repo, name = workspace.repo, find_run(workspace, run)
-        records = reader.read_run(repo, name)
+        records = history_reader.read_run(repo, name)
         problems = run_checks.check_run(repo, name, budget=edit_schedule(workspace, name))
         gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
         commits = {record.commit for record in records}
@@ -96,7 +96,7 @@ def replay(context: Context, run: str | None) -> Replay:
                 for recorded_event in records
             ),
             differing=tuple(sentences.get("", ())),
-            index=name not in comparison.differing_runs(workspace.index),
+            index=name not in index_check.differing_runs(workspace.index),
             history=history_digest(records),
         )
 

@@ -23,9 +23,9 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.proposal import Origin
-from skillgit.domain.state import advance, begin
+from skillgit.domain.run_state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import derived, history, integrity, line, reader, refs, trailers
+from skillgit.store import accepted_line, derived_refs, history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import message_of
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.domain.evaluation import Metric
-    from skillgit.domain.state import RunState
-    from skillgit.store.event_commit import Recorded
+    from skillgit.domain.run_state import RunState
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 _SHORT = 12
@@ -62,13 +62,13 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     if not branches:
         return ref_problems or [IntegrityProblem(commit="", sentence=_without_branch(run, tips))]
     try:
-        records = reader.read_run(repo, run)
+        records = history_reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
         if repo.raw.is_shallow:
             return [IntegrityProblem(commit="", sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [IntegrityProblem(commit="", sentence=error.message)]
-    versions, contents, name_checks = derived.versions(records), set[str](), NameChecks(repo)
+    versions, contents, name_checks = derived_refs.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
@@ -112,11 +112,11 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
         yield IntegrityProblem(commit=tip, sentence="no event on the way back from here starts the run")
         return
     try:
-        for commit in reader.first_parents(repo, tip):
+        for commit in history_reader.first_parents(repo, tip):
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
-                event = line.decoded(commit, reader.slow_text).event
+                event = accepted_line.decoded(commit, history_reader.slow_text).event
             except HistoryError as error:
                 yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue
@@ -228,7 +228,7 @@ def _derived_problems(
     waiting = {
         record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
     }
-    for update in derived.derived_updates(run, records, tips):
+    for update in derived_refs.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
             # A person's commit: the event that follows it brings its tag.
             continue
@@ -253,7 +253,7 @@ def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     Where it is not part of the history, the line was moved back, and the tag may be all that is left of it.
     """
     try:
-        event = reader.read_commit(repo, commit).event
+        event = history_reader.read_commit(repo, commit).event
     except SkillgitError:
         return False
     return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run

@@ -9,16 +9,16 @@ from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, SlowMerged
 from skillgit.domain.statistics import sign_test
-from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.event import RunFinished
-    from skillgit.domain.gate import Verdict
-    from skillgit.domain.state import RunState
-    from skillgit.store.event_commit import Recorded
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.domain.run_state import RunState
+    from skillgit.store.commit_message import Recorded
 
 
 _ROUNDING = 1e-9

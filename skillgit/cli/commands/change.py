@@ -14,11 +14,11 @@ from skillgit.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.change.cherry_pick import EditsRequest
-    from skillgit.app.change.intervention import Decided
-    from skillgit.app.change.measuring import GateWatcher, MeasuringTerms
-    from skillgit.app.place.context import Context
+    from skillgit.app.interventions.cherry_pick import EditsRequest
+    from skillgit.app.interventions.intervention import Decided
+    from skillgit.app.interventions.measuring import GateWatcher, MeasuringTerms
     from skillgit.app.setup.plan import Plan
+    from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession
 
 
@@ -45,9 +45,9 @@ def restore_command(
     of REV. With --gate it is measured and judged against the newest version; what is refused stays on a side branch,
     and the exit code is 1.
     """
-    from skillgit.app.change.restore import RestoreRequest, restore  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.restore import RestoreRequest, restore  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.view.changed import restored  # noqa: PLC0415 - see the package
+    from skillgit.view.interventions import restored  # noqa: PLC0415 - see the package
 
     request = RestoreRequest(revision=revision, run=run, dry_run=terms.dry_run, gate=terms if gate else None)
     with looking_on(session, quiet=quiet or not gate or terms.dry_run) as watcher:
@@ -85,7 +85,7 @@ def revert_command(
     accepts it if its score is not lower. What is refused stays on a side branch, and the exit code is 1. Where later
     versions changed the same lines, they are named and nothing is written.
     """
-    from skillgit.app.change.cherry_pick import EditsRequest, revert  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.cherry_pick import EditsRequest, revert  # noqa: PLC0415 - see the package
 
     if gate:
         raise UsageError(
@@ -111,7 +111,7 @@ def cherry_pick_command(
     the selection split and judged by the gate of that run. What is refused stays on a side branch, and the exit code
     is 1.
     """
-    from skillgit.app.change.cherry_pick import EditsRequest, cherry_pick  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.cherry_pick import EditsRequest, cherry_pick  # noqa: PLC0415 - see the package
 
     request = EditsRequest(revision=revision, run=run, terms=terms)
     return _edited(session, cherry_pick, request, "cherry-pick/1", form, quiet=quiet)
@@ -156,9 +156,9 @@ def merge_command(
     texts of RUN, of OTHER, of both and of neither are measured, and the one that scores best stays. The whole has to
     pass the gate of RUN. What is refused stays on a side branch, and the exit code is 1.
     """
-    from skillgit.app.change.merge import MergeRequest, merge  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.merge import MergeRequest, merge  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
-    from skillgit.view.changed import merge_lines  # noqa: PLC0415 - see the package
+    from skillgit.view.interventions import merge_lines  # noqa: PLC0415 - see the package
 
     request = MergeRequest(into=run, other=other, terms=terms)
     with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
@@ -210,9 +210,9 @@ def retry_command(
     Their edits are applied to the newest version of RUN and measured, those first that had come closest. What does
     not apply any more is listed with the reason. Exits with 1 if none passes.
     """
-    from skillgit.app.change.retry import RetryRequest, retry  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.retry import RetryRequest, retry  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
-    from skillgit.view.changed import retry_lines  # noqa: PLC0415 - see the package
+    from skillgit.view.interventions import retry_lines  # noqa: PLC0415 - see the package
 
     request = RetryRequest(run=run, model=model, split=split, most=limit, keep=keep, terms=terms)
     with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
@@ -248,8 +248,8 @@ def promote_command(
     --release takes a semantic version such as 1.2.0. It is written to metadata.version in the frontmatter of SKILL.md,
     and no other byte of the skill changes; the merge commit gets the tag SKILL/v1.2.0.
     """
-    from skillgit.app.change.promote import promote  # noqa: PLC0415 - see the package
-    from skillgit.view.changed import promoted  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.promote import promote  # noqa: PLC0415 - see the package
+    from skillgit.view.interventions import promoted  # noqa: PLC0415 - see the package
 
     result = promote(session.context, revision, force=force, dry_run=dry_run, release=release)
     if form is Form.JSON:

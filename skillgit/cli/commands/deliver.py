@@ -10,7 +10,7 @@ from skillgit.cli.options import complete_revisions, document_form, list_forms, 
 from skillgit.cli.output import Form
 from skillgit.cli.session import may_replace
 from skillgit.view.items import name
-from skillgit.view.words import plural, short
+from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.checkout import CheckedOut
@@ -92,7 +92,7 @@ def install_command(
     if listing:
         return _list(session, form)
     from skillgit.app.deliver.install import InstallRequest, install  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import differences, installed  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import differences, installed  # noqa: PLC0415 - see the package
 
     request = InstallRequest(revision=revision or "", to=to or "", scope=_scope(scope), dry_run=dry_run)
     result = install(session.context, request, may_replace(session, yes=yes))
@@ -138,7 +138,7 @@ def uninstall_command(
     where several are installed.
     """
     from skillgit.app.deliver.installed import UninstallRequest, uninstall  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import differences, uninstalled  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import differences, uninstalled  # noqa: PLC0415 - see the package
 
     request = UninstallRequest(to=to, scope=_scope(scope), skill=skill, dry_run=dry_run)
     result = uninstall(session.context, request, may_replace(session, yes=yes))
@@ -152,7 +152,7 @@ def uninstall_command(
 
 def _list(session: CommandSession, form: Form) -> None:
     from skillgit.app.deliver.installed import list_installed  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import listed  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
 
     rows = list_installed(session.context)
     if form is Form.TEXT:
@@ -240,7 +240,7 @@ def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table:
 
 def _layout(session: CommandSession, revision: str, path: str, form: Form) -> None:
     from skillgit.app.deliver.export.skillopt import export_layout  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import layout_written  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import layout_written  # noqa: PLC0415 - see the package
 
     result = export_layout(session.context, revision, path)
     if form is Form.JSON:
@@ -257,7 +257,7 @@ def _csv(session: CommandSession, revision: str, path: str | None, table: str | 
         run_data,
         table_text,
     )
-    from skillgit.view.delivered import tables_written  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import tables_written  # noqa: PLC0415 - see the package
 
     data = run_data(session.context, revision)
     if path is None and table is not None:
@@ -272,7 +272,7 @@ def _csv(session: CommandSession, revision: str, path: str | None, table: str | 
 
 def _mlflow(session: CommandSession, revision: str, store: str, form: Form) -> None:
     from skillgit.app.deliver.export.mlflow import export_mlflow  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import store_written  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import store_written  # noqa: PLC0415 - see the package
 
     result = export_mlflow(session.context, revision, store)
     if form is Form.JSON:
@@ -289,8 +289,8 @@ def _document(session: CommandSession, revision: str) -> None:
 
 def _skill(session: CommandSession, revision: str, path: str, form: Form, *, strip_markers: bool, force: bool) -> None:
     from skillgit.app.deliver.export.folder import FolderRequest, export_skill  # noqa: PLC0415 - see the package
-    from skillgit.app.format.folders import DiffersError  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import exported, would_change  # noqa: PLC0415 - see the package
+    from skillgit.app.skill_format.folder_contents import DiffersError  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import exported, would_change  # noqa: PLC0415 - see the package
 
     request = FolderRequest(revision=revision, place=path, strip_markers=strip_markers, force=force)
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.text import Diffed
     from skillgit.cli.session import CommandSession
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _PATHS = "skillgit.diff.paths"
@@ -140,7 +140,7 @@ def _on_screen(session: CommandSession, a: str, b: str | None) -> ExitCode:
 
 def _ends(ctx: click.Context, text: str) -> tuple[str, str]:
     """Return both ends of a range; ``v3..`` goes on to the newest version of the run, as in log."""
-    from skillgit.app.place.span import split_range  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.revision_range import split_range  # noqa: PLC0415 - see the package
 
     begin, end = split_range(text) or (text, "")
     if not begin:

@@ -109,7 +109,7 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
 
 def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
     """Say what stopped the push, if that was something which must not leave."""
-    from skillgit.app.exchange.publication import Scan  # noqa: PLC0415 - see the package
+    from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import found  # noqa: PLC0415 - see the package
 
     if isinstance(error.result, Scan):
@@ -274,7 +274,7 @@ def remove_command(session: CommandSession, name: str) -> None:
     Nothing of this repository's own goes. Runs that were only fetched, not pulled, go with the copies.
     """
     from skillgit.app.exchange.remote import remove  # noqa: PLC0415 - see the package
-    from skillgit.view.words import plural  # noqa: PLC0415 - see the package
+    from skillgit.view.numbers import plural  # noqa: PLC0415 - see the package
 
     count = remove(session.context, name)
     session.output.text([f"{name} is forgotten, with {plural(count, 'copy of its refs', 'copies of its refs')}"])

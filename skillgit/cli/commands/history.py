@@ -20,7 +20,7 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode
 from skillgit.view.log import COLUMNS, line, log_lines, with_changes
 
@@ -277,7 +277,7 @@ def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCo
 
     Exits with 1 if there is none.
     """
-    from skillgit.app.place.span import best  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.revision_range import best  # noqa: PLC0415 - see the package
 
     row = best(session.context, run)
     if form is Form.JSON:

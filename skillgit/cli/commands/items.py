@@ -23,9 +23,9 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view import item as one
-from skillgit.view.documents import named_values
 from skillgit.view.item import bisect_lines
 from skillgit.view.item_table import COLUMNS, lines, records
+from skillgit.view.json_values import named_values
 from skillgit.view.matrix import MATRIX_COLUMNS, matrix_lines, matrix_records
 
 if TYPE_CHECKING:

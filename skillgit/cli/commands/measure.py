@@ -25,12 +25,12 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.domain.policies import POLICIES
+from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
-from skillgit.view.measured import eval_lines, retest_lines, verify_lines
+from skillgit.view.measurements import eval_lines, retest_lines, verify_lines
 
 if TYPE_CHECKING:
-    from skillgit.app.measure.gate_report import GateReport
+    from skillgit.app.measure.pull_request_verdicts import GateReport
     from skillgit.app.measure.retest import RetestRequest
     from skillgit.cli.output import Output
     from skillgit.cli.session import CommandSession
@@ -248,7 +248,7 @@ def gate_command(
     could be evaluated, and with 21 if it cannot be told: outcomes are not recorded, no configuration is known, or the
     items are too few for the rule.
     """
-    from skillgit.app.measure.gate import GateRequest, gate  # noqa: PLC0415 - see the package
+    from skillgit.app.measure.pull_request_gate import GateRequest, gate  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
 
     if dry_run and (markdown or output is not None):

@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 from skillgit.view.rules import COLUMNS, lines
 
 if TYPE_CHECKING:
-    from skillgit.app.change.measuring import MeasuringTerms
+    from skillgit.app.interventions.measuring import MeasuringTerms
     from skillgit.cli.session import CommandSession
 
 
@@ -43,8 +43,8 @@ def blame_command(session: CommandSession, revision: str, path: str, wanted: tup
     REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or
     restored keep their origin.
     """
-    from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
-    from skillgit.app.rules.blame import blame  # noqa: PLC0415
+    from skillgit.app.attribution.blame import blame  # noqa: PLC0415
+    from skillgit.app.workspace.workspace import BRING  # noqa: PLC0415 - see the package
 
     result = blame(session.context, revision, path, [_range(text) for text in wanted])
     if form is not Form.TEXT:
@@ -90,8 +90,8 @@ def why_command(session: CommandSession, what: str, revision: str, path: str, fo
 
     REV is the newest version of the default run unless you name one.
     """
-    from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
-    from skillgit.app.rules.why import why  # noqa: PLC0415 - see the package
+    from skillgit.app.attribution.why import why  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.workspace import BRING  # noqa: PLC0415 - see the package
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
     story = why(session.context, what, revision, path)
@@ -137,7 +137,7 @@ def ablate_command(
 
     REV is the newest version of the default run unless you name one.
     """
-    from skillgit.app.change.ablate import AblateRequest, ablate  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.ablate import AblateRequest, ablate  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.rules import ablated  # noqa: PLC0415 - see the package
 
@@ -167,7 +167,7 @@ def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTer
     the notes of ablate, and measured where they do not tell. The gate accepts the shorter text if its score is not
     lower. What is refused stays on a side branch, and the exit code is 1.
     """
-    from skillgit.app.change.shorten import PruneRequest, prune  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.shorten import PruneRequest, prune  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.rules import pruned  # noqa: PLC0415 - see the package
 
@@ -194,7 +194,7 @@ def compress_command(session: CommandSession, *, revision: str, terms: Measuring
     once for a shorter text; frontmatter and protected regions stay. The gate accepts it if its score is not lower.
     What is refused stays on a side branch, and the exit code is 1; the same command then asks anew.
     """
-    from skillgit.app.change.shorten import CompressRequest, compress  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.shorten import CompressRequest, compress  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 

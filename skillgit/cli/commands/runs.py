@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.app.format.placing import refuse_way_out
+from skillgit.app.skill_format.atomic_write import refuse_way_out
 from skillgit.cli.diagnostics import tell_unreadable
 from skillgit.cli.options import as_of_option, complete_runs, document_form, list_forms, run_argument, verb
 from skillgit.cli.output import Form
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.view.numbers import count, plural, score
 from skillgit.view.plan import COST_COLUMNS, cost_lines, unfinished
 from skillgit.view.runs import RUN_COLUMNS, run_lines, standing
 from skillgit.view.text import sql_lines
-from skillgit.view.words import count, plural, score
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +79,7 @@ def use_command(session: CommandSession, run: str, form: Form) -> None:
 
     Names like v7, best and head refer to it. Any beginning of a name that fits one run only will do.
     """
-    from skillgit.app.place.span import use  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.revision_range import use  # noqa: PLC0415 - see the package
 
     row = use(session.context, run)
     if form is Form.JSON:

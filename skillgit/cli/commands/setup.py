@@ -27,20 +27,20 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES
-from skillgit.view.documents import plain_value
-from skillgit.view.screen import Style
+from skillgit.view.json_values import plain_value
 from skillgit.view.setup import backend_lines, environment_lines, lines
+from skillgit.view.surface import Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.resolved import ConfigEntry
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+    from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")

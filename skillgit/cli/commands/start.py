@@ -22,7 +22,7 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view import setup as render
-from skillgit.view.words import plural, short
+from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillgit.app.train.init import Initialised
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 @verb("init")
@@ -87,7 +87,7 @@ def import_command(session: CommandSession, *, outputs: Path, run: str | None, d
     it says in two ways is told. A directory that was imported before only brings what is new in it.
     """
     from skillgit.app.sources.skillopt.outputs import import_outputs  # noqa: PLC0415 - see the package
-    from skillgit.view.delivered import lines  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import lines  # noqa: PLC0415 - see the package
 
     result = import_outputs(session.context, outputs, run, dry_run=dry_run)
     if form is Form.JSON:

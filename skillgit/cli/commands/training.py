@@ -90,7 +90,7 @@ def train_command(
 
 
 def _train(session: CommandSession, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
-    from skillgit.app.train.outcome import Trained, exit_code  # noqa: PLC0415 - see the package
+    from skillgit.app.train.exit_report import Trained, exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train.train import train  # noqa: PLC0415 - see the package
 
     try:
@@ -157,7 +157,7 @@ def note_command(
 
 
 def _note(session: CommandSession, revision: str, text: str, form: Form) -> None:
-    from skillgit.app.change.note import note  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.note import note  # noqa: PLC0415 - see the package
     from skillgit.view.show import masked, noted  # noqa: PLC0415 - see the package
 
     message = sys.stdin.read() if text == _FROM_STDIN else text
@@ -171,7 +171,7 @@ def _note(session: CommandSession, revision: str, text: str, form: Form) -> None
 
 
 def _remove(session: CommandSession, name: str, form: Form) -> None:
-    from skillgit.app.change.note import remove_note  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.note import remove_note  # noqa: PLC0415 - see the package
     from skillgit.view.show import removed  # noqa: PLC0415 - see the package
 
     result = remove_note(session.context, name)
@@ -182,7 +182,7 @@ def _remove(session: CommandSession, name: str, form: Form) -> None:
 
 
 def _list(session: CommandSession, name: str | None, form: Form) -> None:
-    from skillgit.app.change.note import list_notes  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.note import list_notes  # noqa: PLC0415 - see the package
     from skillgit.view.show import listed, rows  # noqa: PLC0415 - see the package
 
     notes = list_notes(session.context, name)
@@ -217,8 +217,8 @@ def fork_command(session: CommandSession, *, revision: str, name: str | None, dr
     The fork has the text and the score of REV and the configuration of its run. Training goes on in it with the same
     CONFIG. Without NAME it is called after the run, with -fork behind it.
     """
-    from skillgit.app.change.fork import fork  # noqa: PLC0415 - see the package
-    from skillgit.view.changed import forked  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.fork import fork  # noqa: PLC0415 - see the package
+    from skillgit.view.interventions import forked  # noqa: PLC0415 - see the package
 
     result = fork(session.context, revision, name, dry_run=dry_run)
     if form is Form.JSON:

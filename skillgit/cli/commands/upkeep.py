@@ -10,9 +10,9 @@ from skillgit.cli.options import complete_revisions, complete_runs, document_for
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.checks import replay_lines
-from skillgit.view.screen import Style
+from skillgit.view.numbers import plural, short
+from skillgit.view.surface import Style
 from skillgit.view.text import pad
-from skillgit.view.words import plural, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.gc import Tidied
     from skillgit.cli.session import CommandSession
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 FSCK_COLUMNS = ("run", "commit", "repairable", "sentence", "remark")
@@ -90,7 +90,7 @@ def lint_command(session: CommandSession, *, words: tuple[str, ...], strict: boo
     the skill of a version, or all skills of a commit. Each finding names its rule, the line and what to do. Exits with
     1 if there is an error; warnings leave it at 0.
     """
-    from skillgit.app.format.lint import lint  # noqa: PLC0415 - see the package
+    from skillgit.app.skill_format.lint import lint  # noqa: PLC0415 - see the package
     from skillgit.view.checks import linted  # noqa: PLC0415 - see the package
 
     report = lint(session.context, words)
@@ -114,7 +114,7 @@ def scan_command(session: CommandSession, *, revision: str | None, evidence: boo
     REV leads to, with A..B at what came after A. What is found is named with commit, path and line, and with a
     fingerprint that the file .skillgit-allow can hold. Exits with 1 if a push would be stopped; warnings leave it at 0.
     """
-    from skillgit.app.exchange.publication import scan  # noqa: PLC0415 - see the package
+    from skillgit.app.exchange.push_check import scan  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import scanned  # noqa: PLC0415 - see the package
 
     if revision is not None and evidence:

@@ -24,7 +24,7 @@ from skillgit.plugin.backend import (
     system,
     user,
 )
-from skillgit.plugin.conformance import failing
+from skillgit.plugin.conformance import failure_checks
 from skillgit.plugin.conformance.case import Case
 from skillgit.plugin.conformance.promises import Promises, described
 
@@ -96,7 +96,7 @@ async def _check_calls(case: Case, promises: Promises) -> None:
         await check_images(case, promises)
     await _check_cancellation(case, promises)
     await _check_closing(case, promises)
-    await failing.check_failures(case, promises)
+    await failure_checks.check_failures(case, promises)
 
 
 def _check_info(case: Case, promises: Promises) -> None:

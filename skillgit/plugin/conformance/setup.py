@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.source import read_files
+from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .confinement import confine, enter_user_namespace
 
 if TYPE_CHECKING:
-    from .frames import Order
+    from .protocol import Order
 
 _READY = b"?"
 _CANNOT_RUN = 127

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import landlock
 
 if TYPE_CHECKING:
-    from .frames import Bounds, Order
+    from .protocol import Bounds, Order
 
 _PARENT_DEATH_SIGNAL, _SECCOMP, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 22, 4, 36, 38
 _FILTER = 2

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from . import folder
 from .command import start
 from .confinement import adopt_orphans, hide
-from .frames import frame, message, receive, report
 from .processes import Family
+from .protocol import frame, message, receive, report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .frames import Order
+    from .protocol import Order
 
 _LOOK_S = 0.05
 _SHARE = 4

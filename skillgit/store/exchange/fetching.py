@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import HistoryError
 from skillgit.store import refs
-from skillgit.store.binary import git
 from skillgit.store.exchange.transport import CHECKED, ask
+from skillgit.store.git_binary import git
 from skillgit.store.lock import repo_lock
 from skillgit.store.main_branch import skills_at
 

@@ -7,23 +7,23 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.domain.state import fold
+from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
-from skillgit.store import archive, derived, reader, refs
-from skillgit.store.at_work import until_kept
-from skillgit.store.binary import git
+from skillgit.store import archive, derived_refs, history_reader, refs
 from skillgit.store.evidence import joined_chain
 from skillgit.store.exchange.sending import RejectedMode, candidates
+from skillgit.store.git_activity import until_kept
+from skillgit.store.git_binary import git
 from skillgit.store.lock import RunLock
-from skillgit.store.own_runs import note_elsewhere
 from skillgit.store.promotion import move_main
+from skillgit.store.run_ownership import note_elsewhere
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -161,7 +161,7 @@ class _Adoption:
             )
         records = self._records(self._mine | self._moves)
         self._check(records)
-        updates = [*self._updates(), *derived.derived_updates(self._run, records, self._mine)]
+        updates = [*self._updates(), *derived_refs.derived_updates(self._run, records, self._mine)]
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
@@ -261,7 +261,7 @@ class _Adoption:
         return [record.commit for record in fresh if not self._repo.has_object(record.evidence)]
 
     def _records(self, tips: Mapping[str, str]) -> list[Recorded]:
-        return reader.read_new(self._repo, self._run, {}, tips)
+        return history_reader.read_new(self._repo, self._run, {}, tips)
 
 
 def _holds_together(records: Sequence[Recorded]) -> bool:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.binary import command, git
+from skillgit.store.git_binary import command, git
 from skillgit.store.lock import repo_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.store.binary import GitResult
+    from skillgit.store.git_binary import GitResult
     from skillgit.store.repo import Repo
 
 

@@ -9,10 +9,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import NotFoundError, RemoteError
 from skillgit.store import refs
-from skillgit.store.binary import GitResult, at_home, command, git, place_of
+from skillgit.store.git_binary import GitResult, at_home, command, git, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

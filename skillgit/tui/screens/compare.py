@@ -23,10 +23,10 @@ from skillgit.tui.widgets.lines import KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.tui.widgets.shown_text import on_one_line
-from skillgit.view import words
+from skillgit.view import numbers
 from skillgit.view.items import headline, name
 from skillgit.view.rule_changes import sums
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import width
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.text import Diffed
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Screen as Facts
+    from skillgit.view.surface import Screen as Facts
 
 WIDE: Final = 100
 """Columns from which on rules are under the text and items are named in the sums."""
@@ -132,7 +132,7 @@ class CompareScreen(Screen[None]):
             # the score says more than the run, which stands on the screen before
             line = line.replace(f"   {run}", "", 1)
         head = rendered([line])[0]
-        total = words.plural(len(self._items.rows), "item") if self._items else ""
+        total = numbers.plural(len(self._items.rows), "item") if self._items else ""
         self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
 
     def _say_differences(self, diff: ItemDiff) -> None:

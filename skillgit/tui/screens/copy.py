@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.row_list import RowList
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from skillgit.tui import keymap
 from skillgit.tui.filter_language import TOKENS
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

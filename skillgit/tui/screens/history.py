@@ -14,7 +14,7 @@ from textual.widgets import Input
 from skillgit.app.history import browse
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
-from skillgit.index.browsing import Narrowing
+from skillgit.index.event_pages import Narrowing
 from skillgit.tui.actions import VersionActions
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
@@ -28,7 +28,7 @@ from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList, RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
 from skillgit.view.runs import on_test
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from skillgit.app.history.browse import EventStretch, Overview, Page
-    from skillgit.index.browsing import Point
+    from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
     from skillgit.tui.start import StartPicture
 

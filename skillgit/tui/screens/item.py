@@ -21,7 +21,7 @@ from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view.item import who_solves
 from skillgit.view.item_table import sign
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from textual import events
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
     from skillgit.errors import SkillgitError
-    from skillgit.view.screen import Screen as Facts
+    from skillgit.view.surface import Screen as Facts
 
 _QUESTION = 2
 """Lines of the question above the versions; all of it is the first turn of each trajectory."""

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from skillgit.app.history import browse
 from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
 from skillgit.app.history.status import spent_on_unfinished
-from skillgit.index.browsing import Narrowing
+from skillgit.index.event_pages import Narrowing
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets import live as live_text
@@ -23,7 +23,7 @@ from skillgit.tui.widgets.live import FailingList, LiveEvents, StageBars
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.view.plan import unfinished
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.browse import Page
     from skillgit.app.history.status import Unfinished
     from skillgit.errors import SkillgitError
-    from skillgit.index.browsing import Point
+    from skillgit.index.event_pages import Point
     from skillgit.tui.trainer import TrainerProcess
 
 LOOKS_EVERY: Final = 0.4

@@ -11,9 +11,9 @@ from textual.message import Message
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
-from skillgit.view import rule_changes, words
+from skillgit.view import numbers, rule_changes
 from skillgit.view.items import STYLES, change_words, sign, totals
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff
     from skillgit.app.history.diff.rules import RulesDiffed
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 NAMED = 4
@@ -97,9 +97,9 @@ def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
         screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {label}"),
         row.item,
         row.task_type,
-        words.score(row.before) or "none",
+        numbers.score(row.before) or "none",
         screen.glyphs.arrow,
-        words.score(row.after) or "none",
+        numbers.score(row.after) or "none",
     )
 
 

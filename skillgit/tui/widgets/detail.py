@@ -9,7 +9,7 @@ from textual import on
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
-from skillgit.app.place.workspace import BRING
+from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.address import version_label
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
@@ -17,11 +17,11 @@ from skillgit.tui.widgets.lines import OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs, disarmed, rendered
 from skillgit.tui.widgets.row_list import RowList
-from skillgit.view import event as cells
-from skillgit.view import words
-from skillgit.view.event import Entry
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
 from skillgit.view.items import STYLES, sign
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, inert, one_line, pad
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.items import ItemChange
     from skillgit.app.history.diff.text import Diffed
     from skillgit.app.history.show import EventDetail, Shown
-    from skillgit.app.known.step_evidence import AppliedEdit, TrainAttempt
-    from skillgit.app.place.context import Context
+    from skillgit.app.recorded.step_evidence import AppliedEdit, TrainAttempt
+    from skillgit.app.workspace.context import Context
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")
@@ -206,14 +206,14 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         Part(f" {entry.label}  ", Style.STRONG),
         Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
-        Part(f" {words.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
+        Part(f" {numbers.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
     )
     parts = [
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
         f"base {version_label(row.base)}" if row.base is not None else "",
-        words.ago(row.time, now),
-        words.short(row.commit),
+        numbers.ago(row.time, now),
+        numbers.short(row.commit),
         row.run,
     ]
     return first, (Part(f" {dot.join(part for part in parts if part)}", Style.FAINT),)
@@ -271,7 +271,9 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
 def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
     is_solved = bool(attempt.hard)
     sign = ink.glyphs.passed if is_solved else ink.glyphs.rejected
-    scores = f"{attempt.item}  hard {words.score(attempt.hard) or 'none'}  soft {words.score(attempt.soft) or 'none'}"
+    scores = (
+        f"{attempt.item}  hard {numbers.score(attempt.hard) or 'none'}  soft {numbers.score(attempt.soft) or 'none'}"
+    )
     yield Paragraph(scores, Style.ACCEPTED if is_solved else Style.REJECTED, indent=4, lead=f" {sign}")
     for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
         if text:
@@ -306,7 +308,7 @@ class EventItems(RowList):
 
     def painted(self, line: int) -> Painted:
         row, glyphs = self.items[line], self.ink.glyphs
-        scores = f"{words.score(row.before) or 'none':>5} {glyphs.arrow} {words.score(row.after) or 'none':<5}"
+        scores = f"{numbers.score(row.before) or 'none':>5} {glyphs.arrow} {numbers.score(row.after) or 'none':<5}"
         return (
             Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
             Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),

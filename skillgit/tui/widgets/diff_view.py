@@ -16,7 +16,7 @@ from skillgit.tui.widgets.painted_lines import AT_ONCE, Mark, Painted, PaintedLi
 from skillgit.tui.widgets.shown_text import ShownLine, broken, cut, shown
 from skillgit.view.diff import SAME, UNENDED, hunk_head, moved
 from skillgit.view.diff import rows as beside
-from skillgit.view.screen import Screen, Style
+from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

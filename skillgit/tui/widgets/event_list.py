@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.row_list import RowList
-from skillgit.view import event as cells
-from skillgit.view import words
-from skillgit.view.event import Entry
-from skillgit.view.screen import Style
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers
+from skillgit.view.event_marks import Entry
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.browse import EventStretch, Page
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _KEPT: Final = 25
@@ -134,8 +134,8 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
     )
     back = (
         Part(_state(row, setting), Style.REF),
-        Part(f"{words.age(row.time, setting.now):>4}", Style.FAINT),
-        *([Part(f"  {words.short(row.commit)}", Style.OID)] if ink.width >= _OID_FROM else []),
+        Part(f"{numbers.age(row.time, setting.now):>4}", Style.FAINT),
+        *([Part(f"  {numbers.short(row.commit)}", Style.OID)] if ink.width >= _OID_FROM else []),
         Part(" "),
     )
     room = max(_LEAST, ink.width - sum(width(part.text) for part in (*front, *back)))
@@ -144,7 +144,7 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
 
 
 def _delta(entry: Entry) -> str:
-    return f"{words.delta(entry.delta) if entry.measured else '':<7}"
+    return f"{numbers.delta(entry.delta) if entry.measured else '':<7}"
 
 
 def _state(row: LogRow, setting: Setting) -> str:

@@ -13,7 +13,7 @@ from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines, app
 from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import broken, shown
 from skillgit.view.item_table import sign
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.history.item import Attempt, ItemTrajectory
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}

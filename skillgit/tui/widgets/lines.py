@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

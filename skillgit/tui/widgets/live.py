@@ -10,16 +10,16 @@ from rich.text import Text
 from textual.widgets import Static
 
 from skillgit.app.history.live import Standing
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.tui.widgets.shown_text import on_one_line
-from skillgit.view import event as cells
-from skillgit.view import progress, words
-from skillgit.view.event import Entry
-from skillgit.view.screen import Style
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers, progress
+from skillgit.view.event_marks import Entry
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.history.live import LiveLook, Snapshot, StageCount
-    from skillgit.domain.failing import Failing
-    from skillgit.index.browsing import Point
+    from skillgit.domain.failure_patterns import Failing
+    from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
@@ -72,7 +72,7 @@ def place(look: LiveLook, screen: Screen) -> list[Part]:
     parts = [
         progress.place(snapshot),
         f"budget {snapshot.budget}" if snapshot.budget is not None else "",
-        f"ETA {words.duration(seconds)}" if seconds is not None else "",
+        f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
     ]
     return [Part(f" {dot.join(part for part in parts if part)}")]
 
@@ -97,7 +97,7 @@ def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -
     best = snapshot.best if snapshot is not None and snapshot.best is not None else max(values, default=None)
     if score is None:
         return []
-    text = f"current {words.score(score)}  best {words.score(best)} "
+    text = f"current {numbers.score(score)}  best {numbers.score(best)} "
     return [Part(text), Part(f" {spark(values, screen, room - len(text) - 2)} ", Style.BEST)]
 
 
@@ -119,9 +119,9 @@ def cost(look: LiveLook, screen: Screen) -> list[Part]:
     usage, limits = snapshot.spent, snapshot.limits
     tokens = usage.tokens_in + usage.tokens_out
     parts = [
-        _against(words.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
-        _against(f"{words.count(tokens)} tokens", tokens, limits.tokens, words.count(limits.tokens or 0)),
-        _against(_money(snapshot), usage.usd, limits.usd, words.money(limits.usd or 0.0)),
+        _against(numbers.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
+        _against(f"{numbers.count(tokens)} tokens", tokens, limits.tokens, numbers.count(limits.tokens or 0)),
+        _against(_money(snapshot), usage.usd, limits.usd, numbers.money(limits.usd or 0.0)),
     ]
     line: list[Part] = [Part(" cost  ", Style.FAINT)]
     for number, part in enumerate(part for part in parts if part.text):
@@ -134,7 +134,7 @@ def _money(snapshot: Snapshot) -> str:
     usage = snapshot.spent
     if not usage.usd:
         return "price unknown" if usage.unpriced else "$0" if snapshot.limits.usd else ""
-    return words.dollars(usage.usd, is_all=not usage.unpriced)
+    return numbers.dollars(usage.usd, is_all=not usage.unpriced)
 
 
 def _against(text: str, value: float, cap: float | None, most: str) -> Part:
@@ -278,7 +278,7 @@ def _compared(entry: Entry, screen: Screen) -> str:
     if entry.score is None or entry.delta is None or not entry.measured:
         return own
     sign = ">" if entry.delta > 0 else screen.glyphs.at_most
-    return f"{own} {sign} {words.score(entry.score.value - entry.delta)}"
+    return f"{own} {sign} {numbers.score(entry.score.value - entry.delta)}"
 
 
 STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")

@@ -18,7 +18,7 @@ from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from skillgit.tui.widgets.shown_text import broken, on_one_line
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.text_diff import Span
     from skillgit.tui.app import SkillgitApp
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 
 class AbstractNode(_MessagePumpMeta, ABCMeta):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar, cast
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines
 from skillgit.tui.widgets.shown_text import shown
-from skillgit.view.screen import Screen, Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, width, wrap
 
 if TYPE_CHECKING:

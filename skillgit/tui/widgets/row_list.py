@@ -8,9 +8,9 @@ from textual.message import Message
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, app_of
-from skillgit.view import words
+from skillgit.view import numbers
 from skillgit.view.runs import steps
-from skillgit.view.screen import Style
+from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
@@ -147,12 +147,12 @@ class RunList(RowList):
     def painted(self, line: int) -> Painted:
         app, ink, run = app_of(self), self.ink, self.all[line]
         running = run.running_pid is not None
-        back = f" {steps(run):>6}  {words.score(run.best_score)} "
+        back = f" {steps(run):>6}  {numbers.score(run.best_score)} "
         if ink.width >= _TEST_FROM and any(row.best_test is not None for row in self.all):
-            back += f" {'' if run.best_test is None else f'test {words.score(run.best_test)}':<10} "
+            back += f" {'' if run.best_test is None else f'test {numbers.score(run.best_test)}':<10} "
         if ink.width >= _OUTCOME_FROM:
             status = "running" if running else run.outcome or "unfinished"
-            back += f" {status:<14}{words.age(run.updated, app.now):>4} "
+            back += f" {status:<14}{numbers.age(run.updated, app.now):>4} "
         room = max(_LEAST, ink.width - width(back) - 2)
         name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)
         return (

@@ -8,16 +8,16 @@ from rich.style import Style as Paint
 from rich.text import Text
 from textual.widget import Widget
 
-from skillgit.index.browsing import Point
-from skillgit.view import words
-from skillgit.view.event import look_of
-from skillgit.view.screen import Style
+from skillgit.index.event_pages import Point
+from skillgit.view import numbers
+from skillgit.view.event_marks import look_of
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.index.rows import LogRow
-    from skillgit.view.screen import Glyphs
+    from skillgit.view.surface import Glyphs
 
 _AXIS = 7
 """Columns of the numbers and the line at the left."""
@@ -117,7 +117,7 @@ class ScorePlot(Widget, can_focus=True):
         app: Any = self.app
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
         for y in range(scale.rows):
-            label = words.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
+            label = numbers.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
             text.append(f"{label:>5} {app.facts.glyphs.line}", faint)
             at = 0
             for x in sorted(column for column, row in grid if row == y):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillgit.domain.text_diff import Span
-    from skillgit.view.screen import Screen
+    from skillgit.view.surface import Screen
 
 _TAB = "    "
 _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})

@@ -21,10 +21,10 @@ from pygit2.enums import FileMode
 from skillgit.app.deliver.checkout import checkout
 from skillgit.app.deliver.export.folder import FolderRequest, export_skill
 from skillgit.app.deliver.install import InstallRequest, Scope, install
-from skillgit.app.format.seed import read_seed
-from skillgit.app.place.context import Context
+from skillgit.app.skill_format.seed import read_seed
 from skillgit.app.sources.skillopt.outputs import import_outputs
-from skillgit.domain.untrusted.names import entry_name, path_fault
+from skillgit.app.workspace.context import Context
+from skillgit.domain.untrusted.file_names import entry_name, path_fault
 from skillgit.errors import DataError, SkillgitError, UsageError
 from skillgit.store.repo import Repo
 

@@ -18,11 +18,11 @@ from soaking import soak
 
 from skillgit.app.deliver.install import Agent, InstallRequest, InstallResult, Scope, install, skills_folder
 from skillgit.app.deliver.installed import UninstallRequest, list_installed, uninstall
-from skillgit.app.format import placing
-from skillgit.app.format.folders import entries_of, fingerprint, read_entries
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format import atomic_write
+from skillgit.app.skill_format.folder_contents import entries_of, fingerprint, read_entries
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.store.reader import skill_at
+from skillgit.store.history_reader import skill_at
 from skillgit.store.repo import Repo
 
 TOUCHING = frozenset({"os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.symlink"})
@@ -103,13 +103,13 @@ class Stage:
     def keep(self) -> None:
         for number, folder in enumerate(self.watched):
             if folder.exists():
-                placing.copy(folder, self.folder / f"kept-{number}")
+                atomic_write.copy(folder, self.folder / f"kept-{number}")
 
     def set_back(self) -> None:
         for number, folder in enumerate(self.watched):
             shutil.rmtree(folder, ignore_errors=True)
             if (self.folder / f"kept-{number}").exists():
-                placing.copy(self.folder / f"kept-{number}", folder)
+                atomic_write.copy(self.folder / f"kept-{number}", folder)
 
     def beside(self) -> set[str]:
         return {path.name for path in self.skills.iterdir()} - {"demo"} if self.skills.exists() else set()
@@ -123,7 +123,7 @@ def stage(context, repo, tmp_path) -> Stage:
 def swapping(monkeypatch: pytest.MonkeyPatch, there: str) -> bool:
     """Say whether two names can swap at once here, and see to it that they cannot if that is asked for."""
     if there.endswith(NO_SWAP):
-        monkeypatch.setattr(placing, "exchange", lambda *_: False)
+        monkeypatch.setattr(atomic_write, "exchange", lambda *_: False)
     return not there.endswith(NO_SWAP)
 
 
@@ -193,15 +193,15 @@ def test_an_undo_killed_at_any_moment_leaves_old_or_new_and_can_be_done_again(st
 def test_what_is_edited_while_it_is_replaced_is_kept_too(context, tmp_path, monkeypatch):
     stage = Stage(context, Repo.discover(context.directory), tmp_path)
     old_skill(stage.place)
-    swap = placing.exchange
+    swap = atomic_write.exchange
 
     def edited(beside: Path, place: Path) -> bool:
         (place / "SKILL.md").write_text("# Saved by an editor just now\n")
         return swap(beside, place)
 
-    monkeypatch.setattr(placing, "exchange", edited)
+    monkeypatch.setattr(atomic_write, "exchange", edited)
     stage.install("v1")
-    monkeypatch.setattr(placing, "exchange", swap)
+    monkeypatch.setattr(atomic_write, "exchange", swap)
     stage.undo()
     assert (stage.place / "SKILL.md").read_text() == "# Saved by an editor just now\n"
     assert (stage.place / "run.sh").read_text() == "#!/bin/sh\n"

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import PATH
 
-from skillgit.app.exchange import publication
-from skillgit.app.exchange.publication import Severity, check, scan, scan_commits
-from skillgit.app.exchange.scanning import secret_scanner
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.exchange import push_check
+from skillgit.app.exchange.push_check import Severity, check, scan, scan_commits
+from skillgit.app.exchange.secret_scan import secret_scanner
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
 
@@ -149,8 +149,8 @@ def test_a_baseline_of_detect_secrets_is_understood(context, home):
 
 
 def test_sizes_are_those_that_a_host_warns_of_and_refuses(context, home, monkeypatch):
-    monkeypatch.setattr(publication, "HUGE", 2000)
-    monkeypatch.setattr(publication, "LARGE", 1000)
+    monkeypatch.setattr(push_check, "HUGE", 2000)
+    monkeypatch.setattr(push_check, "LARGE", 1000)
     commit(home, "x", **{"a.bin": b"\0" * 1001, "b.bin": b"\0" * 2001, "c.bin": b"\0" * 1000})
     assert kinds(scan(context)) == [("large-file", "a.bin", 0), ("huge-file", "b.bin", 0)]
     assert [found.path for found in scan(context).stops] == ["b.bin"]

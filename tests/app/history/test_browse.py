@@ -9,10 +9,10 @@ from skillgit.app.history import browse
 from skillgit.app.history.browse import standing
 from skillgit.app.history.log import log
 from skillgit.app.history.show import event_detail
-from skillgit.app.place.context import Context
-from skillgit.app.place.workspace import git_settings
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import git_settings
 from skillgit.domain.score import Score
-from skillgit.index.browsing import Narrowing, NumberComparison
+from skillgit.index.event_pages import Narrowing, NumberComparison
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo

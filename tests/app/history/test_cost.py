@@ -10,7 +10,7 @@ from skillgit.app.history.cost import CostRow, Unpriced, cost
 from skillgit.domain.cost import Cost, CostPart, Grouping
 from skillgit.domain.event import Reverted, SlowMerged
 from skillgit.errors import RevisionNotFoundError
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 ROLLOUT = CostPart(
     role="target",

@@ -14,8 +14,8 @@ from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.domain.event import RunFinished
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import notes
-from skillgit.store.writer import RunWriter
-from skillgit.view.documents import plain_value
+from skillgit.store.event_writer import RunWriter
+from skillgit.view.json_values import plain_value
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TARGET, ENVIRONMENT = sample_run.MODELS.target, "e4f"

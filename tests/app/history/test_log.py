@@ -9,12 +9,12 @@ from sample_run import RUN, START, write_run
 
 from skillgit.app.history.log import LogRequest, changes, log
 from skillgit.domain.event import KIND_OF
-from skillgit.domain.kinds import EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 
 HEAVY = (
     *("sqlite_utils", "pydantic", "yaml", "rich", "textual", "numpy", "tenacity", "rapidfuzz", "skillgit.engine"),
-    *("skillgit.domain.event", "skillgit.domain.evaluation", "skillgit.store.event_commit"),
+    *("skillgit.domain.event", "skillgit.domain.evaluation", "skillgit.store.commit_message"),
 )
 OTHER = "other"
 
@@ -173,7 +173,7 @@ def test_a_log_of_an_index_that_is_there_imports_nothing_heavy(context, records)
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from skillgit.app.place.context import Context\n"
+        "from skillgit.app.workspace.context import Context\n"
         "from skillgit.app.history.log import log\n"
         "import skillgit.cli.commands.history\n"
         f"assert len(log(Context.from_process(Path({str(context.directory)!r}))).rows) == {len(records)}\n"

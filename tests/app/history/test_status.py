@@ -7,7 +7,7 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.history.status import runs, status
-from skillgit.app.place.span import best
+from skillgit.app.workspace.revision_range import best
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store.lock import RunLock
 

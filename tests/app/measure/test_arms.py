@@ -4,7 +4,7 @@ import pytest
 from sample_run import RUN, seed_skill, write_run
 
 from skillgit.app.measure.variants import NONE, read_arms, resolve_all
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 
 

@@ -16,7 +16,7 @@ from trained_runs import small_run
 
 from skillgit.app.history.show import show
 from skillgit.app.measure.eval import EvalRequest, evaluate
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.calls.client import Calls
 from skillgit.domain.cost import Caps
 from skillgit.domain.ids import text_digest

@@ -8,15 +8,15 @@ import pytest
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.measure.gate import GateRequest, gate
-from skillgit.app.measure.gate_report import compare, conclusion
+from skillgit.app.measure.pull_request_gate import GateRequest, gate
+from skillgit.app.measure.pull_request_verdicts import compare, conclusion
 from skillgit.app.setup.plan import Bound
 from skillgit.calls.client import Calls
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
-from skillgit.domain.gate import GateRule
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.gate_policies import PAIRED, STRICT
 from skillgit.domain.ids import text_digest
-from skillgit.domain.policies import PAIRED, STRICT
 from skillgit.errors import (
     BudgetError,
     ExitCode,

@@ -14,7 +14,7 @@ from trained_runs import Quiet, user
 
 from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.measure.retest import RetestRequest, retest
-from skillgit.app.place.revision import resolve
+from skillgit.app.workspace.revision import resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,13 +16,13 @@ from trained_runs import RUN, Quiet, small_run, user
 from skillgit.app.history.show import show
 from skillgit.app.measure.verification import ALPHA, Claim, claim_of, judge
 from skillgit.app.measure.verify import VerifyRequest, verify
-from skillgit.app.place.revision import event_in
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.revision import event_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
-from skillgit.domain.gate import GateRule
+from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.statistics import binomial_test
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 from skillgit_backends import offline
 
 if TYPE_CHECKING:

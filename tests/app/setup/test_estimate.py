@@ -25,15 +25,15 @@ from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Bound
 from skillgit.app.setup.planner import AGAIN, Asks, Planner
 from skillgit.app.train import train
-from skillgit.calls.budget import Charge
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest
 from skillgit.domain.trajectory import Rollout, Trajectory
-from skillgit.engine.batches import Cutter
-from skillgit.engine.settings import MethodSettings
+from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.minibatches import Cutter
 from skillgit.plugin.backend import flatten, system, user
 from skillgit.plugin.environment import CallBounds
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.plan import Plan
     from skillgit.domain.trajectory import Item
-    from skillgit.engine.loop import Trainer
+    from skillgit.engine.run_loop import Trainer
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
 

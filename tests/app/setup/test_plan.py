@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, joined, total_of
 from skillgit.domain.cost import Caps
 from skillgit.view.plan import planned
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 amounts = st.none() | st.floats(0, 1e6)
 rows = st.builds(

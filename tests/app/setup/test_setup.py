@@ -14,12 +14,12 @@ from contexts import context_in
 from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
 
-from skillgit.app.known import recorded
-from skillgit.app.measure.gate_report import KnownOutcomes
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.setup.conditions import environment_change
+from skillgit.app.measure.pull_request_verdicts import KnownOutcomes
+from skillgit.app.recorded import run_record
+from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.setup import set_up
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
@@ -27,9 +27,9 @@ from skillgit.engine.progress import Monitor
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session
 from skillgit.index import queries
-from skillgit.plugin.source import PluginSource
+from skillgit.plugin.plugin_identity import PluginSource
+from skillgit.store.history_reader import read_run
 from skillgit.store.main_branch import skill_tree
-from skillgit.store.reader import read_run
 
 
 async def instantly(_):
@@ -209,7 +209,7 @@ def test_another_version_of_a_package_keeps_runs_comparable_and_measures_anew(re
         )
         start = read_run(workspace.repo, "one")[0]
         start = replace(start, event=replace(start.event, environment=older.task.digest))
-        monkeypatch.setattr(recorded, "read_evidence", lambda *_: older.evidence())
+        monkeypatch.setattr(run_record, "read_evidence", lambda *_: older.evidence())
         assert older.digest != newer.digest
         assert environment_change(workspace.repo, start, newer) == ""
         assert "source of environment sums has changed" in environment_change(workspace.repo, start, setup)

@@ -13,8 +13,8 @@ from skillgit.errors import ConfigError, ExitCode
 from skillgit.plugin.registry import installed
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
     from skillgit.app.sources.data_check import DataCheck
+    from skillgit.app.workspace.context import Context
 
 QUESTIONS = {
     "train": ["Which river runs through Lisbon?", "Who painted the Garden of Earthly Delights?"],

@@ -12,7 +12,7 @@ from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.reindex import reindex
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.index.refresh import open_index
-from skillgit.store.writer import RunWriter
+from skillgit.store.event_writer import RunWriter
 
 
 def git(folder, *arguments):

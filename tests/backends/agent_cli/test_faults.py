@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
-from skillgit_backends.agent_cli.faults import failure
+from skillgit_backends.agent_cli.error_mapping import failure
 
 FATAL = [
     ("Not logged in · Please run /login", "not logged in"),

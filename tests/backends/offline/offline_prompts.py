@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.skill import Skill
+from skillgit.engine.prompt_sections import conversation, tagged
 from skillgit.engine.prompts import prompt
-from skillgit.engine.rendering import conversation, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
 from skillgit_envs.answer_tag import extract

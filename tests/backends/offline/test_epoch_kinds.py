@@ -6,13 +6,13 @@ import pytest
 from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
 
 from skillgit.domain.edit import Edit, Op, apply
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
+from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill, with_appendix
-from skillgit.domain.state import StepMemory
-from skillgit.engine.appendix import extended
-from skillgit.engine.memory import record_section
-from skillgit.engine.rendering import budget_section, conversation, skill_section
+from skillgit.engine.optimizer_memory import record_section
+from skillgit.engine.prompt_sections import budget_section, conversation, skill_section
+from skillgit.engine.reminder_appendix import extended
 from skillgit_backends.offline.epochs import PROBES
 from skillgit_backends.offline.rules import RULES, Habit
 from skillgit_backends.offline.skills import rules_in

@@ -3,7 +3,7 @@ from __future__ import annotations
 from offline_prompts import ask_analyst, attempt, skill, tagged
 from reader_cases import PASSAGES, Passage
 
-from skillgit.engine.rendering import skill_section
+from skillgit.engine.prompt_sections import skill_section
 from skillgit_backends.offline.rules import HARMFUL, RULES, Habit
 from skillgit_backends.offline.skills import rules_in
 

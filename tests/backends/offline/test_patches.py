@@ -3,8 +3,8 @@ from __future__ import annotations
 from offline_prompts import ask_analyst, skill, tagged
 
 from skillgit.domain.edit import Edit, EditSource, Op
-from skillgit.engine.drafts import Draft
-from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
+from skillgit.engine.prompt_sections import budget_section, drafts_section, proposals_section, skill_section
+from skillgit.engine.proposals import Draft
 from skillgit_backends.offline.rules import RULES, Habit
 
 

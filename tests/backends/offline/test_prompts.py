@@ -4,12 +4,12 @@ from offline_prompts import attempt, read, skill, tagged
 from reader_cases import PASSAGES
 
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
-from skillgit.domain.state import StepMemory
-from skillgit.engine.drafts import Draft
-from skillgit.engine.memory import history_section
-from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
+from skillgit.domain.run_state import StepMemory
+from skillgit.engine.optimizer_memory import history_section
+from skillgit.engine.prompt_sections import budget_section, drafts_section, proposals_section, skill_section
+from skillgit.engine.proposals import Draft
 from skillgit_backends.offline.prompts import Briefing
 
 OAK = PASSAGES[-1]

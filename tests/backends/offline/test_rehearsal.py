@@ -17,11 +17,11 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished
-from skillgit.domain.state import advance, begin
-from skillgit.engine.loop import Start, Trainer
+from skillgit.domain.run_state import advance, begin
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.progress import Monitor
+from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Session, Task
-from skillgit.engine.settings import MethodSettings
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer

@@ -6,11 +6,10 @@ import pytest
 from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
 from reader_cases import PASSAGES
 
+from skillgit.domain.document_rewrite import Rewrite, Suggestion, SuggestionType, Template
 from skillgit.domain.edit import EditSource
-from skillgit.domain.rewrite import Rewrite, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import Skill
-from skillgit.engine.drafts import Draft
-from skillgit.engine.rendering import (
+from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
     drafts_section,
@@ -18,7 +17,8 @@ from skillgit.engine.rendering import (
     skill_section,
     template_section,
 )
-from skillgit.engine.replies import RewriteAnalysis, RewriteReply, SuggestionAnalysis, SuggestionsReply, parse
+from skillgit.engine.proposals import Draft
+from skillgit.engine.reply_schemas import RewriteAnalysis, RewriteReply, SuggestionAnalysis, SuggestionsReply, parse
 from skillgit_backends.offline.rules import RULES, Habit
 
 KEEP = "<!-- skillgit:keep -->\n- Stay polite.\n<!-- /skillgit:keep -->"

@@ -10,8 +10,8 @@ from skillgit.errors import (
     RetryableBackendError,
 )
 from skillgit_backends.openai_wire.endpoint import NO_KEY, Endpoint
-from skillgit_backends.openai_wire.failing import ServerFault, clean, embedded, judged
-from skillgit_backends.provider_words import asked_pause
+from skillgit_backends.openai_wire.error_mapping import ServerFault, clean, embedded, judged
+from skillgit_backends.provider_messages import asked_pause
 
 KEY = "sk-PLANTED-0123456789"
 HERE = Endpoint(url="https://h.example/v1", key=KEY, key_name="MY_KEY")

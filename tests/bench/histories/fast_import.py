@@ -17,11 +17,11 @@ from typing import IO, TYPE_CHECKING
 from bench.histories.story import PATH, finished_story, gain_of, run_story, seed_skill
 
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged, SlowProposed
-from skillgit.domain.gate import Decision
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
-from skillgit.store import event_commit, refs
+from skillgit.store import commit_message, refs
+from skillgit.store.history_reader import MEMORY
 from skillgit.store.main_branch import ATTRIBUTES
-from skillgit.store.reader import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +174,7 @@ class _Line:
         parents = self._parents(event)
         tree = self._tree(chapter, parents[0])
         proof = _flat_tree(chapter.evidence) if chapter.evidence else ""
-        message = event_commit.encode(event, proof)
+        message = commit_message.encode(event, proof)
         oid = self.stream.commit(tree.oid, message, parents, time, tree.changed(self._tree_of(parents[0])))
         branch = refs.branch_of(event)
         known[branch] = oid

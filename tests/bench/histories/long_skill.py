@@ -11,8 +11,8 @@ from bench.histories.fast_import import START
 from bench.histories.story import run_story
 
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Identity, Repo
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

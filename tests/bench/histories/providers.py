@@ -12,12 +12,12 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost, CostPart
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Models
-from skillgit.domain.gate import GateRule, NoRegression
-from skillgit.domain.policies import MARGIN, PAIRED
+from skillgit.domain.gate_decision import GateRule, NoRegression
+from skillgit.domain.gate_policies import MARGIN, PAIRED
 from skillgit.domain.proposal import BudgetSource, PatchCounts
-from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import AppendixCounts
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.histories.providers import conduct_of
 
+from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Evaluation, Scored, Split, item_set_digest
 from skillgit.domain.event import (
@@ -29,18 +30,17 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, decide
+from skillgit.domain.gate_decision import Decision, decide
 from skillgit.domain.ids import short_digest
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin
-from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillgit.domain.event import Event
-    from skillgit.domain.gate import GateRule, Verdict
+    from skillgit.domain.gate_decision import GateRule, Verdict
 
 PATH = "skills/demo"
 EPOCH = 10

@@ -11,10 +11,10 @@ from bench.histories.story import run_story
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.state import fold
-from skillgit.index.known import note_lines
+from skillgit.domain.run_state import fold
 from skillgit.index.refresh import open_index
-from skillgit.store import reader
+from skillgit.index.version_notes import note_lines
+from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 
 AMOUNTS = "calls in out usd seconds cached cache-written reasoning unpriced"
@@ -47,7 +47,7 @@ def test_skillgit_finds_nothing_wrong_with_a_generated_history(history):
 
 def test_a_generated_history_has_the_events_that_were_asked_for(history):
     repo = Repo.discover(history.path)
-    events = {run: [record.event for record in reader.read_run(repo, run)] for run in history.events}
+    events = {run: [record.event for record in history_reader.read_run(repo, run)] for run in history.events}
     assert {run: len(found) for run, found in events.items()} == {f"demo-{place:03d}": 120 for place in range(5)}
     assert [fold(found).outcome is None for found in events.values()] == [False, False, False, False, True]
     assert any(isinstance(event, Rejected) for event in events["demo-000"])

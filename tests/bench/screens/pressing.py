@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bench.screens.accounting import Account
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.screens.history import HistoryScreen
 

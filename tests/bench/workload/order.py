@@ -14,9 +14,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.early_stop import order
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.gate import GateRule
+from skillgit.domain.evaluation_early_stop import order
+from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE
 from skillgit_envs import searchqa
 from skillgit_envs.searchqa import scoring

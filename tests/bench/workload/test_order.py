@@ -9,9 +9,9 @@ from bench.workload.trainings import Call, Recording
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.early_stop import EarlyStop, order
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.domain.gate import GateRule
+from skillgit.domain.evaluation_early_stop import EarlyStop, order
+from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE
 from skillgit_envs.searchqa import user_prompt
 

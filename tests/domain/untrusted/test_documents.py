@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.untrusted.documents import MOST_BYTES, MOST_DEPTH, MOST_VALUES, DocumentError, read_document
+from skillgit.domain.untrusted.json_limits import MOST_BYTES, MOST_DEPTH, MOST_VALUES, DocumentError, read_document
 from skillgit.plugin.backend import token_count
 
 numbers = st.integers(-(10**290), 10**290) | st.floats(allow_nan=False)

@@ -10,7 +10,7 @@ from program import surroundings
 from pygit2.enums import FileMode
 
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.domain.untrusted.names import (
+from skillgit.domain.untrusted.file_names import (
     TreePath,
     clashes,
     entry_name,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skillgit.app.setup.config.resolved import is_local
 from skillgit.app.setup.config.schema import env_settings, keys
-from skillgit.domain.untrusted.settings import BACKENDS, TAKEN, of_own_run, of_stranger
+from skillgit.domain.untrusted.allowed_settings import BACKENDS, TAKEN, of_own_run, of_stranger
 from skillgit.plugin import registry
 
 REFUSED = {

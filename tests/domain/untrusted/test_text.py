@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.ids import digest, text_digest
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
-from skillgit.domain.untrusted.text import (
+from skillgit.domain.untrusted.model_text import (
     SkillText,
     aligned,
     clean,
@@ -119,14 +119,14 @@ def test_only_what_people_wrote_or_history_holds_enters_unchanged() -> None:
         if any(isinstance(function, ast.Name) and function.id == "verbatim" for function in calls):
             callers.add(path.relative_to(ROOT).as_posix())
     assert callers == {
-        "skillgit/app/sources/skillopt/steps.py",  # of a candidate that was cleaned when it was read
+        "skillgit/app/sources/skillopt/step_events.py",  # of a candidate that was cleaned when it was read
         "skillgit/domain/placebo.py",  # a sentence of ours
-        "skillgit/domain/rewrite.py",  # lines of two versions
+        "skillgit/domain/document_rewrite.py",  # lines of two versions
         "skillgit/domain/skill.py",  # regions of a document
-        "skillgit/domain/untrusted/text.py",
-        "skillgit/store/event_commit.py",  # trees of commits
+        "skillgit/domain/untrusted/model_text.py",
+        "skillgit/store/commit_message.py",  # trees of commits
         "skillgit/app/upkeep/commit_checks.py",  # evidence, which is checked as it stands
-        "skillgit/store/writer.py",  # an event's guidance, which is clean
+        "skillgit/store/event_writer.py",  # an event's guidance, which is clean
     }
 
 

@@ -101,12 +101,12 @@ def test_a_game_file_is_not_a_program(simulator, expert, tmp_path):
 
 def test_a_game_ends_with_its_block_however_it_is_left(simulator):
     asyncio.run(played(simulator))
-    zygote = simulator._zygote.pid
+    server = simulator._server.pid
 
     async def left(error: BaseException | None) -> None:
         async with simulator.game() as game:
             await game.start(POTATO, 50)
-            assert children(zygote)
+            assert children(server)
             if error is not None:
                 raise error
 
@@ -118,44 +118,44 @@ def test_a_game_ends_with_its_block_however_it_is_left(simulator):
             await task
 
     asyncio.run(left(None))
-    assert soon(lambda: not children(zygote))
+    assert soon(lambda: not children(server))
     with pytest.raises(RuntimeError, match="stop"):
         asyncio.run(left(RuntimeError("stop")))
-    assert soon(lambda: not children(zygote))
+    assert soon(lambda: not children(server))
     asyncio.run(cancelled())
-    assert soon(lambda: not children(zygote))
+    assert soon(lambda: not children(server))
 
 
 def test_a_game_that_hangs_is_given_up_and_killed(simulator, monkeypatch):
     async def play() -> None:
         async with simulator.game() as game:
             await game.start(POTATO, 50)
-            (process,) = children(simulator._zygote.pid)
+            (process,) = children(simulator._server.pid)
             os.kill(process, signal.SIGSTOP)
             monkeypatch.setattr(client, "STEP_SECONDS", 0.1)
             await game.step("look")
 
     with pytest.raises(EnvironmentFaultError, match="has not answered"):
         asyncio.run(play())
-    assert soon(lambda: not children(simulator._zygote.pid))
+    assert soon(lambda: not children(simulator._server.pid))
 
 
 def test_a_game_that_dies_is_told(simulator):
     async def play() -> None:
         async with simulator.game() as game:
             await game.start(POTATO, 50)
-            os.kill(children(simulator._zygote.pid)[0], signal.SIGKILL)
+            os.kill(children(simulator._server.pid)[0], signal.SIGKILL)
             await game.step("look")
 
     with pytest.raises(EnvironmentFaultError, match="ended before its time"):
         asyncio.run(play())
 
 
-def test_after_the_zygote_has_died_another_one_is_started():
+def test_after_the_server_has_died_another_one_is_started():
     simulator = Simulator()
     asyncio.run(played(simulator))
-    simulator._zygote.kill()
-    simulator._zygote.wait()
+    simulator._server.kill()
+    simulator._server.wait()
     assert asyncio.run(played(simulator))[-1].won
     simulator.close()
 
@@ -167,7 +167,7 @@ simulator = Simulator()
 async def main():
     async with simulator.game() as game:
         await game.start({opening}, 50)
-        print(simulator._zygote.pid, flush=True)
+        print(simulator._server.pid, flush=True)
         {end}
 asyncio.run(main())
 """
@@ -178,8 +178,8 @@ def test_when_the_program_ends_its_games_and_their_folder_end_too(end, tmp_path)
     program = PROGRAM.format(opening=json.dumps(POTATO), end=end)
     environ = {**os.environ, "TMPDIR": str(tmp_path), "SECRET_API_KEY": "hidden"}
     done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
-    zygote = int(done.stdout)
-    assert soon(lambda: not Path(f"/proc/{zygote}").exists() or "Z" in Path(f"/proc/{zygote}/stat").read_text())
+    server = int(done.stdout)
+    assert soon(lambda: not Path(f"/proc/{server}").exists() or "Z" in Path(f"/proc/{server}/stat").read_text())
     assert soon(lambda: not list(tmp_path.iterdir()))
 
 
@@ -188,7 +188,7 @@ def test_no_game_knows_the_variables_of_the_program(monkeypatch):
     fresh = Simulator()
 
     asyncio.run(played(fresh))
-    seen = Path(f"/proc/{fresh._zygote.pid}/environ").read_bytes()
+    seen = Path(f"/proc/{fresh._server.pid}/environ").read_bytes()
     fresh.close()
     assert b"hidden" not in seen
     assert b"PATH=" in seen

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.spreadsheetbench.positions import (
+from skillgit_envs.spreadsheetbench.answer_positions import (
     LAST_ROW,
     READINGS,
     UnreadablePositionError,

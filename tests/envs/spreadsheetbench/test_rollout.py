@@ -14,7 +14,7 @@ from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.sandbox import Sandbox
-from skillgit.sandbox.office import office_program
+from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.spreadsheetbench import SpreadsheetBench
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from spreadsheet_solutions import workbook
 
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
-from skillgit.sandbox.office import office_program
+from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.spreadsheetbench import find_cases
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 

@@ -50,11 +50,11 @@ def test_comparing_is_symmetric_and_what_is_normalised_stays(one, other):
 
 @given(VALUES.filter(lambda value: value is not None))
 def test_a_value_survives_being_written_down(value):
-    looking = pytest.importorskip("skillgit_envs.spreadsheetbench.looking")
+    looking = pytest.importorskip("skillgit_envs.spreadsheetbench.workbook_viewer")
     read = read_value(*looking.written(value))
     assert same(read, value) or str(value).strip().lower().lstrip("+-") == "nan"
 
 
 def test_truth_values_count_as_numbers():
-    looking = pytest.importorskip("skillgit_envs.spreadsheetbench.looking")
+    looking = pytest.importorskip("skillgit_envs.spreadsheetbench.workbook_viewer")
     assert looking.written(value=True) == ["number", "1.0"]

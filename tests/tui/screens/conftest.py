@@ -9,10 +9,10 @@ import diff_sample
 import pytest
 
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, TrajectoryTurn
-from skillgit.app.known.item_history import Cell
-from skillgit.app.place.context import Context
+from skillgit.app.recorded.item_history import Cell
+from skillgit.app.workspace.context import Context
 from skillgit.domain.text_diff import detailed
-from skillgit.domain.unified import read
+from skillgit.domain.unified_diff import read
 from skillgit.errors import NotFoundError
 from skillgit.tui import theme
 from skillgit.tui.app import SkillgitApp

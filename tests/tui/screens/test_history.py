@@ -390,7 +390,7 @@ def grow(repo) -> None:
 
     from sample_run import clock_from, transitions  # noqa: PLC0415 - likewise
 
-    from skillgit.store.writer import RunWriter  # noqa: PLC0415 - likewise
+    from skillgit.store.event_writer import RunWriter  # noqa: PLC0415 - likewise
 
     one = transitions("live", "skills/live")[3]
     RunWriter(repo, "live", clock_from(count(3))).append(one.event, one.skill, one.evidence)

@@ -11,10 +11,10 @@ from skillgit.app.history.browse import Page
 from skillgit.app.history.live import End, LiveLook, PaceOrigin, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
-from skillgit.domain.failing import Failing
+from skillgit.domain.failure_patterns import Failing
 from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
-from skillgit.index.browsing import Point
+from skillgit.index.event_pages import Point
 from skillgit.tui import keymap
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.event import EventScreen
@@ -403,6 +403,6 @@ def test_the_time_left_follows_the_pace_of_this_process():
 )
 def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):
     look = replace(RUNNING, snapshot=replace(SNAPSHOT, spent=spent, limits=limits))
-    from skillgit.view.screen import Screen  # noqa: PLC0415 - only this test draws without an app
+    from skillgit.view.surface import Screen  # noqa: PLC0415 - only this test draws without an app
 
     assert "".join(part.text for part in live_text.cost(look, Screen())).strip() == told

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import cli_sample
 import pytest
 
-from skillgit.app.place.context import Context
+from skillgit.app.workspace.context import Context
 from skillgit.tui import theme
 from skillgit.tui.app import SkillgitApp
 

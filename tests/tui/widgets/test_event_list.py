@@ -4,11 +4,11 @@ import cli_sample
 
 from skillgit.app.history.browse import Page
 from skillgit.domain.score import Score
-from skillgit.index.browsing import Point
+from skillgit.index.event_pages import Point
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.score_plot import Scale, marks
-from skillgit.view.screen import UNICODE
+from skillgit.view.surface import UNICODE
 
 EVERY = 100_000
 

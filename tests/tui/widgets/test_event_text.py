@@ -5,11 +5,11 @@ from dataclasses import replace
 import cli_sample
 
 from skillgit.app.history.show import EventDetail
-from skillgit.app.known.step_evidence import AppliedEdit, TrainAttempt, TrajectoryPattern
+from skillgit.app.recorded.step_evidence import AppliedEdit, TrainAttempt, TrajectoryPattern
 from skillgit.tui.widgets import detail
 from skillgit.tui.widgets.detail import EventItems, EventMessage
 from skillgit.tui.widgets.paragraphs import Paragraphs
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 HARMFUL = "\x1b[2J[red]x[/red]\x07"
 INK = Screen(terminal=True)

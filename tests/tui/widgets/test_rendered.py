@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skillgit.tui.widgets.painted_lines import Part, emphasised
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
-from skillgit.view.screen import Screen, Style
+from skillgit.view.surface import Screen, Style
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from skillgit.tui.widgets.shown_text import broken, cut, on_one_line, shown
-from skillgit.view.screen import Screen
+from skillgit.view.surface import Screen
 
 UNICODE, ASCII = Screen(), Screen(unicode=False)
 

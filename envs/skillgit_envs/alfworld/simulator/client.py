@@ -17,7 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.alfworld.simulator.frames import FRAME, KILL, START
+from skillgit_envs.alfworld.simulator.protocol import FRAME, KILL, START
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -96,11 +96,11 @@ class Game:
 
 
 class Simulator:
-    """Starts games; the first one starts the zygote, which ends with this object or with the program."""
+    """Starts games; the first one starts the fork server, which ends with this object or with the program."""
 
     def __init__(self) -> None:
         self._tokens = count()
-        self._zygote: subprocess.Popen[bytes] | None = None
+        self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._finalizer: weakref.finalize[..., Simulator] | None = None
 
@@ -123,7 +123,7 @@ class Simulator:
             try:
                 yield Game(ours)
             finally:
-                with suppress(OSError):  # without a zygote there are no games
+                with suppress(OSError):  # without a fork server there are no games
                     control.send(FRAME.pack(KILL, token))
 
     def close(self) -> None:
@@ -131,20 +131,20 @@ class Simulator:
             self._finalizer()
 
     def _running(self) -> socket.socket:
-        if self._control is None or self._zygote is None or self._zygote.poll() is not None:
+        if self._control is None or self._server is None or self._server.poll() is not None:
             self.close()
             self._control, theirs = socket.socketpair()
             folder = tempfile.mkdtemp(prefix="skillgit-alfworld-")
             with theirs:
-                self._zygote = _start(theirs.fileno(), folder)
-            self._finalizer = weakref.finalize(self, _end, self._control, self._zygote, folder)
+                self._server = _start(theirs.fileno(), folder)
+            self._finalizer = weakref.finalize(self, _end, self._control, self._server, folder)
         return self._control
 
 
 def _start(descriptor: int, folder: str) -> subprocess.Popen[bytes]:
     environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-m", "skillgit_envs.alfworld.simulator.zygote", str(descriptor), folder],
+        [sys.executable, "-P", "-m", "skillgit_envs.alfworld.simulator.fork_server", str(descriptor), folder],
         # Libraries for numbers start a thread for each core, which forks do not survive.
         env={**environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         pass_fds=(descriptor,),
@@ -155,11 +155,11 @@ def _start(descriptor: int, folder: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _end(control: socket.socket, zygote: subprocess.Popen[bytes], folder: str) -> None:
+def _end(control: socket.socket, server: subprocess.Popen[bytes], folder: str) -> None:
     control.close()
     try:
-        zygote.wait(_END_SECONDS)
+        server.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
-        zygote.kill()
-        zygote.wait()
+        server.kill()
+        server.wait()
     shutil.rmtree(folder, ignore_errors=True)

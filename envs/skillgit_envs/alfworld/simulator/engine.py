@@ -2,7 +2,7 @@
 
 Three things are replaced in it, in this process only. Expressions of a grammar are not given to ``eval``. What is
 parsed again and again is parsed once: grammar symbols and queries in this process, whole games in all forks of the
-zygote, by way of a folder that is private to them. Symbols are copied as far as they are changed and no further.
+server, by way of a folder that is private to them. Symbols are copied as far as they are changed and no further.
 Transcripts stay the same byte by byte; a test compares them.
 """
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skillgit.domain.ids import short_digest
-from skillgit.domain.untrusted.documents import DocumentError, object_in
-from skillgit.domain.untrusted.text import storable_json
+from skillgit.domain.untrusted.json_limits import DocumentError, object_in
+from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit_envs.prompt_files import prompt_file

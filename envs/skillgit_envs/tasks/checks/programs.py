@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.documents import DocumentError, read_document
-from skillgit.domain.untrusted.text import storable
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
+from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT

@@ -6,7 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.text import storable_json
+from skillgit.domain.untrusted.model_text import storable_json
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:

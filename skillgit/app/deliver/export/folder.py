@@ -9,15 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.format.folders import DiffersError, FileChange, changes, entries_of, fingerprint, read_entries
-from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file, write_skill
-from skillgit.app.place.named import skill_named
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file, write_skill
+from skillgit.app.skill_format.folder_contents import (
+    DiffersError,
+    FileChange,
+    changes,
+    entries_of,
+    fingerprint,
+    read_entries,
+)
+from skillgit.app.workspace.named_revision import skill_named
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.skill import DOCUMENT, MARKER, Skill, frontmatter
 from skillgit.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import yaml
 
 from skillgit.app.deliver.export.tables import run_data
-from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError
-from skillgit.plugin.skill_folder import write_files
-from skillgit.store import reader
+from skillgit.plugin.seed_folder import write_files
+from skillgit.store import history_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.deliver.export.table_rows import EventTableRow, VersionRow
     from skillgit.app.deliver.export.tables import RunData
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}")
@@ -62,7 +62,7 @@ def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore
     data = run_data(context, revision)
     with open_workspace(context) as workspace:
         best = next(row for row in data.versions if row.best)
-        skill = reader.skill_at(workspace.repo, best.commit, data.skill)
+        skill = history_reader.skill_at(workspace.repo, best.commit, data.skill)
     store = refuse_way_out(typed_path(context.directory, target))
     name = _experiment(data)
     number, run_id = _number(name), _digest(f"{data.run} {data.events[0].commit}")[:32]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.export.skillopt_layout import Layout, document, run_files, summary_files, text_hash
-from skillgit.app.format.placing import put, refuse_way_out, typed_path
-from skillgit.app.place.revision import resolve_in
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
+from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -26,27 +27,26 @@ from skillgit.domain.event import (
     SlowProposed,
     event_step,
 )
-from skillgit.domain.gate import Decision, NoRegression
-from skillgit.domain.policies import STRICT
+from skillgit.domain.gate_decision import Decision, NoRegression
+from skillgit.domain.gate_policies import STRICT
 from skillgit.domain.proposal import Origin
-from skillgit.domain.rewrite import ProposalKind
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
-from skillgit.plugin.skill_folder import write_files
-from skillgit.store import reader
+from skillgit.plugin.seed_folder import write_files
+from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.app.deliver.export.skillopt_layout import Row
-    from skillgit.app.place.context import Context
+    from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Metric
     from skillgit.domain.event import Measurement
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.skill import Skill
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 _PREVIEW = 200
@@ -365,7 +365,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
         row = resolve_in(workspace, revision).row
         if row is None:
             raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
-        records = reader.read_run(workspace.repo, row.run)
+        records = history_reader.read_run(workspace.repo, row.run)
         gauge = queries.gauge(workspace.index, row.run)
         layout = _laid_out(workspace.repo, records, gauge.metric, gauge.soft_weight)
     files = {name: text.encode("utf-8", "replace") for name, text in layout.files().items()}
@@ -387,7 +387,7 @@ def _laid_out(repo: Repo, records: Sequence[Recorded], metric: Metric, soft_weig
     for record in records:
         event = record.event
         makes = getattr(event, "version", None) is not None or hasattr(event, "verdict")
-        skill = reader.skill_at(repo, record.commit, event.skill) if makes else None
+        skill = history_reader.skill_at(repo, record.commit, event.skill) if makes else None
         event_files(layout, event, skill, _evidence(repo, record))
     run_files(layout)
     return layout

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from skillgit import __version__
 from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
-from skillgit.app.sources.skillopt.texts import with_their_markers
+from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric, Scored, Split
-from skillgit.domain.untrusted.documents import loads
-from skillgit.domain.untrusted.names import name_key, path_fault
+from skillgit.domain.untrusted.file_names import name_key, path_fault
+from skillgit.domain.untrusted.json_limits import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

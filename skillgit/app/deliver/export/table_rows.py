@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from skillgit.store.event_commit import Recorded
+    from skillgit.store.commit_message import Recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

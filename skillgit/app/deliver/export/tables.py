@@ -16,9 +16,9 @@ from skillgit.app.deliver.export.table_rows import (
     event_row,
     version_row,
 )
-from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file
-from skillgit.app.place.revision import resolve_in
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
+from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import (
     Accepted,
@@ -31,11 +31,11 @@ from skillgit.domain.event import (
     SlowProposed,
     version_of,
 )
-from skillgit.domain.state import fold
-from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.run_state import fold
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError, UsageError
-from skillgit.plugin.skill_folder import write_files
-from skillgit.store import reader
+from skillgit.plugin.seed_folder import write_files
+from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
 from skillgit.store.tree import read_folder
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
-    from skillgit.store.event_commit import Recorded
+    from skillgit.app.workspace.context import Context
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -148,7 +148,7 @@ def run_data(context: Context, revision: str) -> RunData:
         row = resolve_in(workspace, revision).row
         if row is None:
             raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
-        records = reader.read_run(workspace.repo, row.run)
+        records = history_reader.read_run(workspace.repo, row.run)
         if not isinstance(records[0].event, RunStarted):
             raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
         return _data(workspace.repo, records)

@@ -8,10 +8,10 @@ from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.history.diff.text import Sides, sides
-from skillgit.app.known.item_history import absences
-from skillgit.app.known.recorded import item_rows, recorded_outcomes
-from skillgit.app.place.workspace import Workspace, measure, open_workspace
-from skillgit.app.setup.conditions import differences, matter, of_event
+from skillgit.app.recorded.item_history import absences
+from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
+from skillgit.app.setup.comparable_conditions import differences, matter, of_event
+from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.skill import DOCUMENT, frontmatter
@@ -24,9 +24,9 @@ from skillgit.store import tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.revision import Resolved
-    from skillgit.app.setup.conditions import Difference
+    from skillgit.app.setup.comparable_conditions import Difference
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.revision import Resolved
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.app.attribution.provenance import Credits
+from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.history.diff.text import Sides, sides
-from skillgit.app.place.workspace import Workspace, open_workspace
-from skillgit.app.rules.lineage import RuleHistory
-from skillgit.app.rules.provenance import Credits
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import normalised
-from skillgit.domain.kinds import EventKind
-from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill_rules import Region, Rule, RuleDiff, match, rules
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import rule_queries, version_queries
 from skillgit.store import tree
@@ -20,10 +20,10 @@ from skillgit.store import tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.known.step_evidence import AppliedEdit
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.revision import Resolved
-    from skillgit.app.rules.lineage import RuleText
+    from skillgit.app.attribution.rule_lineage import RuleText
+    from skillgit.app.recorded.step_evidence import AppliedEdit
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.revision import Resolved
     from skillgit.domain.address import Address
     from skillgit.index.rows import LogRow
     from skillgit.index.rule_queries import OriginRow
@@ -40,7 +40,7 @@ class Deed:
     Attributes:
         by: The event that did it; absent for the seed, for people and where it cannot be told.
         commit: The commit that did it; empty where it cannot be told.
-        source: What it rests on, see :class:`skillgit.app.rules.provenance.Credit`.
+        source: What it rests on, see :class:`skillgit.app.attribution.provenance.Credit`.
         support: How many trajectories it rests on; absent where that is not known.
     """
 

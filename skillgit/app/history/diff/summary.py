@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.diff.items import Change, Length, differing, item_changes, length, noted_rows, unmeasured
 from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import sides
-from skillgit.app.known.recorded import item_rows
-from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.recorded.run_record import item_rows
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.index import queries
 from skillgit.store import diff as store_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.setup.conditions import Difference
+    from skillgit.app.setup.comparable_conditions import Difference
+    from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
 
 

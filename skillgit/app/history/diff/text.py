@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.revision import Resolved, resolve_in
-from skillgit.app.place.workspace import open_workspace
+from skillgit.app.workspace.revision import Resolved, resolve_in
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store import diff as store_diff
@@ -15,8 +15,8 @@ from skillgit.store import tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.text_diff import FileDiff
     from skillgit.index.rows import LogRow
 
@@ -164,7 +164,7 @@ def diff(
 
 def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDiff, ...]:
     from skillgit.domain.text_diff import CONTEXT, detailed  # noqa: PLC0415 - a pipe does not need it
-    from skillgit.domain.unified import read  # noqa: PLC0415 - as above
+    from skillgit.domain.unified_diff import read  # noqa: PLC0415 - as above
 
     for side, folder in zip((both.a, both.b), both.skills, strict=True):
         if folder:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, cast
 import yaml
 
 import skillgit
+from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.schema import SECTIONS
-from skillgit.app.setup.config.wording import nearest
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.config import files, recorded
+from skillgit.app.setup.config import files, run_configuration
 from skillgit.app.setup.config.aliases import canonical
+from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.files import (
     DEFAULT,
     NESTED,
@@ -19,10 +20,9 @@ from skillgit.app.setup.config.files import (
 )
 from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
-from skillgit.app.setup.config.typing import ROLES, typed
-from skillgit.app.setup.config.wording import nearest
-from skillgit.domain.untrusted.names import shown
-from skillgit.domain.untrusted.text import unstorable_place
+from skillgit.app.setup.config.typed_values import ROLES, typed
+from skillgit.domain.untrusted.file_names import shown
+from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, NotFoundError, UsageError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.schema import Config
-    from skillgit.domain.untrusted.settings import RecordedSettings
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.untrusted.allowed_settings import RecordedSettings
     from skillgit.plugin.environment import EnvironmentInfo
 
 _INERT = {
@@ -77,7 +77,7 @@ def load_recorded(
         NotFoundError: There is no such environment.
     """
     directory = context.directory
-    layers = [recorded.layer(settings, name, directory), *read_overrides(overrides, directory)]
+    layers = [run_configuration.layer(settings, name, directory), *read_overrides(overrides, directory)]
     try:
         config = _resolved(context, name, layers, path=directory / name, root=directory)
     except (ConfigError, NotFoundError) as error:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from skillgit.app.setup.config.files import DEFAULT, PATHS, PLUGINS, key_today, nested
-from skillgit.app.setup.config.typing import settings_of, written_as
+from skillgit.app.setup.config.typed_values import settings_of, written_as
 from skillgit.domain.ids import short_digest
 from skillgit.plugin.registry import BACKENDS, installed
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, create_model
 
-from skillgit.engine.settings import (
+from skillgit.engine.method_settings import (
     EvaluationSettings,
     GateSettings,
     GradientSettings,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Scored, item_set_digest
 from skillgit.domain.ids import text_digest
-from skillgit.engine.artifacts import json_file
+from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:

@@ -7,32 +7,32 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.place.workspace import open_workspace
-from skillgit.app.sources.skillopt import epochs, history, steps
-from skillgit.app.sources.skillopt import epochs as ends
+from skillgit.app.sources.skillopt import epoch_events, step_events, step_order
+from skillgit.app.sources.skillopt import epoch_events as ends
 from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, ReferenceSettings
 from skillgit.app.sources.skillopt.outcomes import RecordedScore, measured, read_outcomes
-from skillgit.app.sources.skillopt.story import Chapter, ImportStory
-from skillgit.app.sources.skillopt.texts import Texts
+from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory
+from skillgit.app.sources.skillopt.skill_texts import Texts
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
 from skillgit.domain.ids import check_run_name, new_run_name, text_digest
-from skillgit.engine.artifacts import json_file
+from skillgit.engine.evidence_files import json_file
 from skillgit.errors import ConflictError, DataError, RevisionNotFoundError, SkillError
-from skillgit.store import reader, refs
+from skillgit.store import history_reader, refs
+from skillgit.store.event_writer import RunWriter
 from skillgit.store.lock import RunLock
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from skillgit.app.place.context import Context
-    from skillgit.app.place.workspace import Workspace
     from skillgit.app.sources.skillopt.directory import Row
     from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.domain.untrusted.text import SkillText
-    from skillgit.store.event_commit import Recorded
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.untrusted.model_text import SkillText
+    from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -50,7 +50,7 @@ def read_source(directory: Directory, run: str) -> Import:
             f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
             hint="copy the directory again, or resume the run where it was made",
         )
-    step_records, remarks = history.read_steps(directory)
+    step_records, remarks = step_order.read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
     source = Import(
         directory=directory,
@@ -61,7 +61,7 @@ def read_source(directory: Directory, run: str) -> Import:
         summary=directory.mapping("summary.json") or {},
         items=tuple(baseline.scored) if baseline is not None else (),
         story=ImportStory(remarks=remarks),
-        by_hash={} if baseline is None else {steps.text_hash(first): baseline},
+        by_hash={} if baseline is None else {step_events.text_hash(first): baseline},
     )
     _tell_start(source, config, first, baseline)
     return source
@@ -74,11 +74,11 @@ def tell(source: Import) -> ImportStory:
         SkillError: A text is no skill.
     """
     for index, step in enumerate(source.steps):
-        steps.tell_step(source, step)
+        step_events.tell_step(source, step)
         following = source.steps[index + 1 : index + 2]
         if not following or following[0].epoch > step.epoch:
-            epochs.tell_epoch(source, step, last=not following)
-        steps.check_text(source, step)
+            epoch_events.tell_epoch(source, step, last=not following)
+        step_events.check_text(source, step)
     ends.tell_end(source)
     ends.check_end(source)
     for sentence in source.directory.remarks:
@@ -216,13 +216,13 @@ def _known(repo: Repo, story: ImportStory) -> str:
     """
     first = story.chapters[0].event
     commits: list[tuple[int, str]] = []
-    for name in reader.runs(repo):
+    for name in history_reader.runs(repo):
         try:
-            start = reader.read_commit(repo, _beginning(repo, name)).event
+            start = history_reader.read_commit(repo, _beginning(repo, name)).event
         except RevisionNotFoundError:
             continue
         if isinstance(start, RunStarted) and start == replace(first, run=name):
-            records = reader.read_run(repo, name)
+            records = history_reader.read_run(repo, name)
             same = _same(repo, records, _of_run(story.chapters, name))
             if same == min(len(records), len(story.chapters)):
                 commits.append((same, name))
@@ -251,16 +251,16 @@ def _equal(repo: Repo, record: Recorded, chapter: Chapter) -> bool:
     if record.event != chapter.event or chapter.skill is None:
         return record.event == chapter.event
     try:
-        return reader.skill_at(repo, record.commit, chapter.event.skill) == chapter.skill
+        return history_reader.skill_at(repo, record.commit, chapter.event.skill) == chapter.skill
     except (RevisionNotFoundError, SkillError):
         return False  # whatever is there, it is not this text
 
 
 def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
     """Return how many of the events are in the repository already."""
-    if name not in reader.runs(workspace.repo):
+    if name not in history_reader.runs(workspace.repo):
         return 0
-    records = reader.read_run(workspace.repo, name)
+    records = history_reader.read_run(workspace.repo, name)
     same = _same(workspace.repo, records, chapters)
     if same < min(len(records), len(chapters)):
         raise ConflictError(

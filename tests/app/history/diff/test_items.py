@@ -11,7 +11,7 @@ from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.rows import ItemRow
 from skillgit.view.items import STYLES, change_words, sign
-from skillgit.view.screen import Glyphs
+from skillgit.view.surface import Glyphs
 
 
 def git(folder, *arguments):

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.history.diff.rules import _Removal, removing_edit, rule_diff
 from skillgit.app.history.diff.summary import stat
-from skillgit.app.known.step_evidence import AppliedEdit
-from skillgit.app.rules.lineage import RuleHistory
-from skillgit.domain.rules import Region, Rule
+from skillgit.app.recorded.step_evidence import AppliedEdit
+from skillgit.domain.skill_rules import Region, Rule
 from skillgit.errors import RevisionNotFoundError
 
 METRES, UNIT = "Always answer in metres.", "Answer in the unit the question asks for, and say it."

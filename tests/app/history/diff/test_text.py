@@ -13,8 +13,8 @@ from skillgit.app.history.diff.summary import stat
 from skillgit.app.history.diff.text import diff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
-from skillgit.store import reader
-from skillgit.store.writer import RunWriter
+from skillgit.store import history_reader
+from skillgit.store.event_writer import RunWriter
 
 
 def git(folder, *arguments, stdin=b""):
@@ -92,7 +92,7 @@ def test_one_revision_is_compared_with_what_it_was_made_from(context, plain, rep
 
 
 def test_a_fork_is_compared_with_the_version_that_it_started_from_and_with_other_runs(context, repo, records):
-    skill = reader.skill_at(repo, records[1].commit, PATH)
+    skill = history_reader.skill_at(repo, records[1].commit, PATH)
     sample = started("fork", PATH, skill)
     event = replace(sample.event, fork_of=f"{RUN}/v1")
     RunWriter(repo, "fork", clock_from(count())).append(event, skill, sample.evidence, start=records[1].commit)

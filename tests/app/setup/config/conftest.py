@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.place.context import Context
 from skillgit.app.setup.config.load import load_config
+from skillgit.app.workspace.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable

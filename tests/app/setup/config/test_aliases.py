@@ -7,7 +7,7 @@ import pytest
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED, RETIRED
 from skillgit.app.setup.config.schema import EnvSettings, keys
-from skillgit.app.setup.config.typing import is_free
+from skillgit.app.setup.config.typed_values import is_free
 from skillgit.errors import ConfigError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
 

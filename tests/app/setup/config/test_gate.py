@@ -4,8 +4,8 @@ import pytest
 
 from skillgit.app.setup.setup import set_up
 from skillgit.domain.evaluation import Split
-from skillgit.domain.gate import GateRule, NoRegression
-from skillgit.domain.policies import PAIRED
+from skillgit.domain.gate_decision import GateRule, NoRegression
+from skillgit.domain.gate_policies import PAIRED
 from skillgit.errors import ConfigError
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.workspace.context import Context
 
     Load = Callable[..., ResolvedConfig]
     Write = Callable[..., Path]

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from skillgit.app.setup.config.load import load_config, load_recorded
-from skillgit.app.setup.config.recorded import read_document, settings_of
-from skillgit.domain.untrusted.settings import of_own_run, of_stranger
+from skillgit.app.setup.config.run_configuration import read_document, settings_of
+from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
 from skillgit.errors import ConfigError, UsageError
 
 

@@ -12,8 +12,8 @@ from skillgit.app.setup.config.schema import EnvSettings, keys
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.workspace.context import Context
 
     Load = Callable[..., ResolvedConfig]
 

@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config import recorded
-from skillgit.app.setup.config.typing import settings_of
-from skillgit.domain.untrusted.settings import of_stranger
+from skillgit.app.setup.config import run_configuration
+from skillgit.app.setup.config.typed_values import settings_of
+from skillgit.domain.untrusted.allowed_settings import of_stranger
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.place.context import Context
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.workspace.context import Context
 
     Load = Callable[..., ResolvedConfig]
 
@@ -85,7 +85,7 @@ def test_a_secret_of_a_role_is_refused(load: Load, key: str):
 
 def test_settings_of_a_role_in_a_recorded_configuration_are_not_trusted(load: Load):
     config = load("", *APART)
-    refused = of_stranger(recorded.settings_of(config.document)).refused
+    refused = of_stranger(run_configuration.settings_of(config.document)).refused
     assert sorted(refused) == ["model.openai_chat_base_url", "model.target_base_url"]
 
 

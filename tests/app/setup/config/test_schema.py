@@ -7,7 +7,7 @@ import yaml
 
 from skillgit.app.setup.config.files import shipped_folder
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
-from skillgit.engine.settings import MethodSettings
+from skillgit.engine.method_settings import MethodSettings
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.place.context import Context
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.resolved import LATER
 from skillgit.app.setup.setup import set_up
+from skillgit.app.workspace.context import Context
 from skillgit.errors import ConfigError
 
 

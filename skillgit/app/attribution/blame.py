@@ -1,0 +1,233 @@
+"""``skillgit blame``: each line of a skill with the step, the support and the gain that brought it."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from skillgit.app.attribution.provenance import Credit, Credits, TracedLine, Tracer
+from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.index import rule_queries
+from skillgit.store import tree
+from skillgit.store.repo import author_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.address import Address
+    from skillgit.index.rule_queries import OriginRow
+
+Stretch = tuple[int, int | None]
+"""The first and the last line of a part of a file; None for the file's end."""
+
+HEAD = "head"
+_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameRow:
+    """One line with what it rests on.
+
+    Attributes:
+        line: Its number in the file, from 1.
+        author: Who made that commit, where a person did.
+        address: What the event that brought it is called; absent if none did.
+        run: The run whose event brought it; empty if none did.
+        version: The version that brought it; absent for a rejected candidate and for what is no event.
+        kind: The event's name in trailers; empty for what is no event.
+        origin: Where the event's candidate comes from; empty for what is no event.
+        step: The step; absent for what is no event.
+        epoch: The epoch; absent for what is no event.
+        source: What it rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
+        support: How many trajectories its edit rests on; absent where that is not known.
+        fixed: Selection items that its version solves better than the version's base.
+        delta: How much its version scores above what it was compared with.
+        restored: The version that restored it; absent if it always stayed.
+    """
+
+    line: int
+    text: str
+    commit: str
+    author: str
+    address: Address | None
+    run: str
+    version: int | None
+    kind: str
+    origin: str
+    step: int | None
+    epoch: int | None
+    title: str
+    source: str
+    support: int | None
+    items: tuple[str, ...]
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    score: float | None
+    delta: float | None
+    restored: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """The lines of a file.
+
+    Attributes:
+        run: The run that the revision belongs to; for a commit that belongs to none, the default run, if there is one.
+        version: The version of the revision; absent if it is none.
+        absent: Whether evidence that some columns are made of is not here, as in a clone.
+    """
+
+    run: str
+    version: int | None
+    commit: str
+    path: str
+    lines: tuple[BlameRow, ...]
+    absent: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFile:
+    """A file of a skill at a revision.
+
+    Attributes:
+        run: The run that it belongs to; for a commit that belongs to none, the default run.
+    """
+
+    found: Resolved
+    run: str | None
+    skill: str
+    path: str
+
+
+def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
+    """Return where each line of a file of a skill comes from.
+
+    Args:
+        revision: The version; the newest of the default run if empty.
+        path: The file, inside the skill folder or as the repository calls it; ``SKILL.md`` if empty.
+        lines: The stretches to return, in the order of the file; none for all of it.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
+        NotFoundError: It holds no such file.
+    """
+    with open_workspace(context) as workspace:
+        spot = find_place(workspace, revision, path)
+        trace = _cut(Tracer(workspace).trace(spot.found.commit, spot.path), lines, spot.path)
+        creditor = credits_of(workspace, spot)
+        rows = tuple(_row(workspace, line, creditor.credit(line)) for line in trace)
+        behind = {line.origin.commit: line.origin for line in trace if line.origin and line.origin.evidence}
+        return Blame(
+            run=spot.run or "",
+            version=spot.found.row.version if spot.found.row else None,
+            commit=spot.found.commit,
+            path=spot.path,
+            lines=rows,
+            absent=not all(creditor.evidence(origin).present for origin in behind.values()),
+        )
+
+
+def credits_of(workspace: Workspace, spot: SkillFile) -> Credits:
+    """Return what credits the lines of the skill at ``spot``."""
+    start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
+    return Credits(workspace, spot.skill, start)
+
+
+def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
+    """Return the file ``path`` of the skill at ``revision``; a single word may be either.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
+        NotFoundError: It holds no such file.
+    """
+    try:
+        resolution = resolve_in(workspace, revision or HEAD)
+    except RevisionNotFoundError as error:
+        if path or not revision:
+            raise
+        # one word, and no revision: a file, as `blame SKILL.md` is written
+        return _place_of_file(workspace, revision, error)
+    return _place(workspace, resolution, path)
+
+
+def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundError) -> SkillFile:
+    try:
+        return _place(workspace, resolve_in(workspace, HEAD), word)
+    except NotFoundError as error:
+        if error.hint.startswith("did you mean"):
+            raise NotFoundError(f"there is neither a revision nor a file '{word}'", hint=error.hint) from error
+        raise unknown from error
+
+
+def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
+    run = resolution.run or default_run(workspace)
+    skill = workspace.index.skill_path(run) if run else ""
+    root = workspace.repo.commit(resolution.commit).tree
+    file = str(PurePosixPath(path or DOCUMENT))
+    for name in ([f"{skill}/{file}"] if skill else []) + [file]:
+        if tree.read_file(root, name) is not None:
+            return SkillFile(found=resolution, run=run, skill=skill, path=name)
+    raise NotFoundError(
+        f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
+    )
+
+
+def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
+    try:
+        names = list(tree.read_skill(workspace.repo.commit(commit).tree, skill).files)
+    except (NotFoundError, SkillError):
+        return "git ls-tree -r --name-only HEAD"
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return f"did you mean '{near[0]}'?" if near else f"the skill has {', '.join(names[:_NAMED])}"
+
+
+def _cut(lines: tuple[TracedLine, ...], stretches: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
+    for first, _ in stretches:
+        if first > max(1, len(lines)):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
+    return tuple(
+        line
+        for line in lines
+        if not stretches or any(first <= line.line and (last is None or line.line <= last) for first, last in stretches)
+    )
+
+
+def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
+    origin = line.origin
+    return BlameRow(
+        line=line.line,
+        text=line.text,
+        commit=line.commit,
+        author=author(workspace, line.commit) if credit.source == "human" else "",
+        address=origin.address if origin else None,
+        run=origin.run if origin else "",
+        version=origin.version if origin else None,
+        kind=origin.kind if origin else "",
+        origin=origin.origin if origin else "",
+        step=origin.step if origin else None,
+        epoch=origin.epoch if origin else None,
+        title=origin.title if origin else "",
+        source=credit.source,
+        support=credit.support,
+        items=credit.items,
+        fixed=credit.fixed,
+        broken=credit.broken,
+        score=origin.score if origin else None,
+        delta=_gain(origin),
+        restored=line.restored_by.version if line.restored_by else None,
+    )
+
+
+def author(workspace: Workspace, commit: str) -> str:
+    """Return who made ``commit``."""
+    return author_of(workspace.repo.commit(commit))
+
+
+def _gain(origin: OriginRow | None) -> float | None:
+    return None if origin is None else origin.delta

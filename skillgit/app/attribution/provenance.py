@@ -1,0 +1,260 @@
+"""Which event brought a line of a skill, and what that event did to the items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
+from skillgit.domain.edit import normalised
+from skillgit.domain.event_kinds import EventKind
+from skillgit.index import rule_queries
+from skillgit.store.blame import BlamedLine, Blamer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.index.rule_queries import OriginRow
+
+
+_BACK_AT_MOST = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedLine:
+    """One line of a file with the event that brought it.
+
+    Attributes:
+        line: Its number in the file, from 1.
+        origin: The event in that commit; absent if it is none of a run.
+        restored_by: The newest event that brought the line back after it had gone; absent if it always stayed.
+    """
+
+    line: int
+    text: str
+    commit: str
+    original_line: int
+    original_path: str
+    origin: OriginRow | None
+    restored_by: OriginRow | None = None
+
+
+class Tracer:
+    """Finds where lines come from; each file of each commit is blamed once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._blamer = Blamer(workspace.repo)
+        self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
+        self._origins: dict[str, OriginRow | None] = {}
+        self._targets: dict[str, str | None] = {}
+
+    def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
+        """Return where the lines ``first`` to ``last`` of the file ``path`` of ``commit`` come from.
+
+        Git attributes a restored line to the version that restored it. It has a longer story: it is looked for in the
+        version whose text that one took.
+
+        Raises:
+            RevisionNotFoundError: There is no such commit.
+            NotFoundError: It holds no such file.
+        """
+        return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
+
+    def _followed(self, line: BlamedLine) -> TracedLine:
+        source, restorer = line, None
+        for _ in range(_BACK_AT_MOST):
+            origin = self._origins[source.commit]
+            target = None if origin is None else self._restored_from(origin)
+            if target is None:
+                break
+            restorer = restorer or origin
+            source = self._lines(target, source.original_path)[source.original_line - 1]
+        return TracedLine(
+            line=line.line,
+            text=line.text,
+            commit=source.commit,
+            original_line=source.original_line,
+            original_path=source.original_path,
+            origin=self._origins[source.commit],
+            restored_by=restorer,
+        )
+
+    def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
+        key = (commit, path)
+        if key not in self._blamed:
+            self._blamed[key] = self._blamer.lines(commit, path)
+            new = {line.commit for line in self._blamed[key]} - self._origins.keys()
+            origins = rule_queries.origins(self._workspace.index, new)
+            self._origins |= {oid: origins.get(oid) for oid in new}
+        return self._blamed[key]
+
+    def _restored_from(self, origin: OriginRow) -> str | None:
+        """Return the commit whose text the event ``origin`` restored; None if it restored none."""
+        if origin.kind != EventKind.REVERTED:
+            return None
+        if origin.commit not in self._targets:
+            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for these only
+            from skillgit.store import history_reader  # noqa: PLC0415 - as above
+
+            event = history_reader.read_commit(self._workspace.repo, origin.commit).event
+            target = event.target if isinstance(event, Reverted) else None
+            self._targets[origin.commit] = (
+                None if target is None else rule_queries.commit_of_version(self._workspace.index, origin.run, target)
+            )
+        return self._targets[origin.commit]
+
+
+_STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
+_SOURCES = {
+    EventKind.RUN_STARTED: "seed",
+    EventKind.SLOW_PROPOSED: "slow",
+    EventKind.SLOW_MERGED: "slow",
+    EventKind.EDITED: "human",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credit:
+    """What a line rests on.
+
+    Attributes:
+        source: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``; where the edit cannot be
+            told, what the event is; empty if nothing tells.
+        support: How many trajectories its edit rests on; absent where that is not known.
+        edit: The place of its edit among those of its event, from 0; absent where that is not known.
+        fixed: Selection items that its version solves better than the version's base.
+    """
+
+    source: str
+    support: int | None = None
+    edit: int | None = None
+    op: str = ""
+    items: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+class Credits:
+    """Credits the lines of one skill; every event is looked up once.
+
+    Args:
+        start: The commit that the run started from; what lies before it is the seed.
+    """
+
+    def __init__(self, workspace: Workspace, skill: str, start: str | None) -> None:
+        self._workspace = workspace
+        self._skill = skill
+        self._start = start
+        self._evidence: dict[str, StepEvidence] = {}
+        self._edits: dict[str, tuple[AppliedEdit, ...]] = {}
+        self._brought: dict[tuple[str, str], BroughtLines] = {}
+        self._flips: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._seeds: dict[str, bool] = {}
+
+    def credit(self, line: TracedLine) -> Credit:
+        """Return what ``line`` rests on."""
+        origin = line.origin
+        if origin is None:
+            return Credit(source="seed" if self._is_seed(line.commit) else "human")
+        fixes, breaks = self.flips(origin)
+        if origin.kind not in _STEPS:
+            items = tuple(attempt.item for attempt in self.evidence(origin).compared())
+            return Credit(source=_SOURCES.get(origin.kind, ""), items=items, fixed=fixes, broken=breaks)
+        file = line.original_path.removeprefix(f"{self._skill}/")
+        edit = self._brought_lines(origin, file).edit_of(line.text)
+        if edit is None:
+            return Credit(source=self._shared_source(origin), fixed=fixes, broken=breaks)
+        return Credit(
+            source=edit.source,
+            support=edit.support,
+            edit=edit.position,
+            op=edit.op,
+            items=edit.items,
+            fixed=fixes,
+            broken=breaks,
+        )
+
+    def evidence(self, origin: OriginRow) -> StepEvidence:
+        if origin.commit not in self._evidence:
+            self._evidence[origin.commit] = StepEvidence(self._workspace.repo, origin.evidence)
+        return self._evidence[origin.commit]
+
+    def edits(self, origin: OriginRow) -> tuple[AppliedEdit, ...]:
+        """Return the edits of an event; without its evidence they have neither text nor items."""
+        if origin.commit not in self._edits:
+            rows = rule_queries.edits(self._workspace.index, origin.commit)
+            self._edits[origin.commit] = self.evidence(origin).edits() or tuple(
+                AppliedEdit(
+                    position=index,
+                    op=row.op,
+                    file=row.file,
+                    anchor="",
+                    content="",
+                    support=row.support,
+                    source=row.source,
+                    items=(),
+                )
+                for index, row in enumerate(rows)
+            )
+        return self._edits[origin.commit]
+
+    def flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the items that an event's text fixed, and those that it broke, as far as that is known."""
+        if origin.commit not in self._flips:
+            rows = rule_queries.flipped(self._workspace.index, origin.commit)
+            self._flips[origin.commit] = rows if any(rows) else self._told_flips(origin)
+        return self._flips[origin.commit]
+
+    def _brought_lines(self, origin: OriginRow, file: str) -> BroughtLines:
+        if (origin.commit, file) not in self._brought:
+            edits = [edit for edit in self.edits(origin) if edit.file == file]
+            self._brought[origin.commit, file] = BroughtLines(edits)
+        return self._brought[origin.commit, file]
+
+    def _told_flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the items that the commit message names: in a clone nothing else tells them."""
+        from skillgit.store import history_reader  # noqa: PLC0415 - decoding is for clones without evidence
+
+        event = history_reader.read_commit(self._workspace.repo, origin.commit).event
+        return tuple(getattr(event, "fixed", ())), tuple(getattr(event, "broken", ()))
+
+    def _shared_source(self, origin: OriginRow) -> str:
+        """Return the source that all edits of an event have; where they differ, where the event came from."""
+        sources = {edit.source for edit in self.edits(origin)}
+        if len(sources) == 1:
+            return sources.pop()
+        return "mixed" if sources else (origin.origin if origin.origin != "step" else "")
+
+    def _is_seed(self, commit: str) -> bool:
+        if commit not in self._seeds:
+            self._seeds[commit] = self._start is not None and self._workspace.repo.reaches(self._start, commit)
+        return self._seeds[commit]
+
+
+class BroughtLines:
+    """The lines that the edits of one event brought to one file.
+
+    Args:
+        edits: The edits, in the order of their application.
+    """
+
+    def __init__(self, edits: Sequence[AppliedEdit]) -> None:
+        self._only = edits[0] if len(edits) == 1 else None
+        self._last: dict[str, AppliedEdit] = {}
+        for edit in reversed(edits):
+            for line in map(normalised, edit.content.splitlines()):
+                if line:
+                    self._last.setdefault(line, edit)
+
+    def edit_of(self, text: str) -> AppliedEdit | None:
+        """Return the last edit that brought a line with ``text``; None if several may have and none holds it.
+
+        An edit may change a part of a line: where none has the whole line, one line has to hold the other.
+        """
+        text_key = normalised(text)
+        if not text_key:
+            return self._only
+        part = (edit for line, edit in self._last.items() if line in text_key or text_key in line)
+        return self._last.get(text_key) or next(part, self._only)

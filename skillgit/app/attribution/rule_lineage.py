@@ -1,0 +1,222 @@
+"""The life of a rule: the wordings that it had before, and what happened to it in later versions."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.attribution.provenance import TracedLine, Tracer
+from skillgit.domain.skill import DOCUMENT, excess
+from skillgit.domain.skill_rules import Rule, RuleDiff, match, rules
+from skillgit.errors import SkillError
+from skillgit.index import rule_queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.index.rule_queries import OriginRow
+
+Fate = Literal["stands", "reworded", "removed"]
+
+_MOST = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """A rule as one event put it.
+
+    Attributes:
+        origin: The event; absent if the commit is none of a run.
+    """
+
+    rule: Rule
+    commit: str
+    path: str
+    line: TracedLine
+    origin: OriginRow | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterChange:
+    """What happened to a rule.
+
+    Attributes:
+        fate: Whether it is in the newest version, or was reworded or removed.
+        origin: The event that made that version; absent if it cannot be told.
+        path: The file that it is in; empty if it was removed.
+        rule: The rule in that version; absent if it was removed.
+    """
+
+    fate: Fate
+    version: int
+    origin: OriginRow | None
+    path: str
+    rule: Rule | None
+
+
+class RuleText:
+    """The rules of one text, to be found by line and by words.
+
+    Attributes:
+        by_words: What a rule says to the first rule that says so.
+    """
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self.by_words: dict[str, Rule] = {}
+        for rule in rules:
+            self.by_words.setdefault(rule.text, rule)
+
+    def at(self, line: int) -> Rule | None:
+        """Return the rule that a line belongs to."""
+        index = bisect_right(self.rules, line, key=lambda rule: rule.first) - 1
+        return self.rules[index] if index >= 0 and line <= self.rules[index].last else None
+
+
+class RuleChanges:
+    """The rules that have other words in a newer text.
+
+    Attributes:
+        before: A rule of the newer text to what it was.
+        after: The words of a rule of the older text to what the first such rule became.
+    """
+
+    def __init__(self, diff: RuleDiff) -> None:
+        self.before = {pair.new: pair.old for pair in diff.changed}
+        self.after: dict[str, Rule] = {}
+        for pair in diff.changed:
+            self.after.setdefault(pair.old.text, pair.new)
+
+
+_EMPTY = RuleText(())
+
+
+class RuleHistory:
+    """Follows rules through a repository; every text is read, blamed and compared once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.tracer = Tracer(workspace)
+        self._texts: dict[tuple[str, bool], RuleText] = {}
+        self._files: dict[tuple[str, str, bool], RuleText] = {}
+        self._skills: dict[tuple[str, str], dict[str, RuleText]] = {}
+        self._changes: dict[tuple[RuleText, RuleText], RuleChanges] = {}
+
+    def wordings(self, commit: str, path: str, rule: Rule) -> Iterator[Wording]:
+        """Yield the wordings of a rule in the file ``path`` of ``commit``, the present one first.
+
+        Raises:
+            NotFoundError: There is no such file.
+        """
+        for _ in range(_MOST):
+            line = _newest(self.tracer.trace(commit, path, rule.first, rule.last))
+            if line is None:
+                return
+            new = self.text(line.commit, line.original_path)
+            stood = new.at(line.original_line)
+            yield Wording(
+                rule=stood or rule, commit=line.commit, path=line.original_path, line=line, origin=line.origin
+            )
+            parents = self._workspace.repo.commit(line.commit).parent_ids
+            if stood is None or not parents:
+                return
+            commit, path = str(parents[0]), line.original_path
+            before = self.changes(self.text(commit, path), new).before.get(stood)
+            if before is None:
+                return
+            rule = before
+
+    def later_changes(self, run: str, skill: str, version: int, rule: Rule) -> Iterator[LaterChange]:
+        """Yield what happened to a rule of ``version`` of ``run`` until the newest version, oldest first.
+
+        Whether a version has the rule is asked of a few versions only, halving the distance: where a rule went, came
+        back and went again, one of its ends is told.
+        """
+        index = self._workspace.index
+        newest = rule_queries.newest_version(index, run)
+        for _ in range(_MOST):
+            stands = self._find(run, skill, newest, rule)
+            if stands is not None:
+                origin = rule_queries.origin_of_version(index, run, newest)
+                yield LaterChange(fate="stands", version=newest, origin=origin, path=stands[0], rule=stands[1])
+                return
+            present, absent = version, newest
+            while absent - present > 1:
+                middle = (present + absent) // 2
+                has = self._find(run, skill, middle, rule) is not None
+                present, absent = (middle, absent) if has else (present, middle)
+            change = self._change(run, skill, present, absent, rule)
+            yield change
+            if change.rule is None:
+                return
+            version, rule = absent, change.rule
+
+    def text(self, commit: str, path: str, *, is_document: bool | None = None) -> RuleText:
+        """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
+
+        Args:
+            is_document: Whether it is a skill's ``SKILL.md``; its name tells if this is not said.
+        """
+        key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
+        if key not in self._files:
+            content = tree.read_file(self._workspace.repo.commit(commit).tree, path) or b""
+            if too_long := excess({DOCUMENT if key[2] else path: content}):
+                raise SkillError(too_long, hint=f"git show {commit[:12]}:{path}")
+            self._files[key] = self._read(content.decode(errors="replace"), is_document=key[2])
+        return self._files[key]
+
+    def skill(self, commit: str, skill: str) -> dict[str, RuleText]:
+        """Return path to rules of every Markdown file of the skill in ``commit``, ``SKILL.md`` first."""
+        if (commit, skill) not in self._skills:
+            self._skills[commit, skill] = dict(self._skill(commit, skill))
+        return self._skills[commit, skill]
+
+    def changes(self, old: RuleText, new: RuleText) -> RuleChanges:
+        """Return which rules of ``old`` have other words in ``new``."""
+        if (old, new) not in self._changes:
+            self._changes[old, new] = RuleChanges(match(old.rules, new.rules))
+        return self._changes[old, new]
+
+    def _skill(self, commit: str, skill: str) -> Iterator[tuple[str, RuleText]]:
+        contents = tree.read_texts(self._workspace.repo.commit(commit).tree, skill)
+        texts = {path: text for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text}
+        for path in sorted(texts, key=lambda name: (name != DOCUMENT, name)):
+            yield f"{skill}/{path}", self._read(texts[path], is_document=path == DOCUMENT)
+
+    def _read(self, text: str, *, is_document: bool) -> RuleText:
+        if (text, is_document) not in self._texts:
+            self._texts[text, is_document] = RuleText(rules(text, is_document=is_document))
+        return self._texts[text, is_document]
+
+    def _version(self, run: str, skill: str, version: int) -> dict[str, RuleText]:
+        commit = rule_queries.commit_of_version(self._workspace.index, run, version)
+        return self.skill(commit, skill) if commit else {}
+
+    def _find(self, run: str, skill: str, version: int, rule: Rule) -> tuple[str, Rule] | None:
+        """Return where ``version`` has the words of ``rule``."""
+        texts = self._version(run, skill, version).items()
+        return next(((path, text.by_words[rule.text]) for path, text in texts if rule.text in text.by_words), None)
+
+    def _change(self, run: str, skill: str, before: int, after: int, rule: Rule) -> LaterChange:
+        """Return what the version ``after`` made of a rule that ``before`` has and ``after`` has not."""
+        origin = rule_queries.origin_of_version(self._workspace.index, run, after)
+        new = self._version(run, skill, after)
+        for path, old in self._version(run, skill, before).items():
+            if rule.text in old.by_words:
+                now = self.changes(old, new.get(path, _EMPTY)).after.get(rule.text)
+                if now is not None:
+                    return LaterChange(fate="reworded", version=after, origin=origin, path=path, rule=now)
+        return LaterChange(fate="removed", version=after, origin=origin, path="", rule=None)
+
+
+def _newest(lines: Sequence[TracedLine]) -> TracedLine | None:
+    """Return the line that came last: it gave the rule the words that it has."""
+    return max(lines, key=_age, default=None)
+
+
+def _age(line: TracedLine) -> tuple[bool, int, int]:
+    origin = line.origin
+    return (origin is not None, int(origin.time.timestamp()) if origin else 0, origin.step if origin else 0)

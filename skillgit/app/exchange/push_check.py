@@ -1,0 +1,294 @@
+"""``skillgit scan``, and the check before a push that refuses to publish secrets and leaked items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.exchange.findings import FindingKind, ScanFinding, finding, read_allowed
+from skillgit.app.exchange.findings import ScanSeverity as Severity
+from skillgit.app.exchange.secret_scan import BY_SHAPE, LeakFinder, is_allowed_inline, masked, secret_scanner
+from skillgit.app.skill_format.frontmatter import read_head
+from skillgit.app.skill_format.links import licence_files, unlicensed
+from skillgit.app.workspace.revision import event_in, resolve_in
+from skillgit.app.workspace.revision_range import split_range
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import SkillgitError
+from skillgit.plugin.redaction import credentials
+from skillgit.store import push_contents
+from skillgit.store.push_contents import content
+from skillgit.store.tree import skill_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillgit.app.exchange.findings import Allowed
+    from skillgit.app.exchange.secret_scan import Secret, SecretScanner
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.store.push_contents import NewCommit, NewFile
+    from skillgit.store.repo import Repo
+
+
+_SHORT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """What was looked at and what was found.
+
+    Attributes:
+        findings: What was found, that of older commits first; what is allowed is left out.
+    """
+
+    commits: int
+    files: int
+    findings: tuple[ScanFinding, ...]
+    allowed: int = 0
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def stops(self) -> tuple[ScanFinding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity is Severity.STOP)
+
+    @property
+    def warnings(self) -> tuple[ScanFinding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity is Severity.WARN)
+
+
+def scan(context: Context, word: str | None = None, *, evidence: bool = False) -> Scan:
+    """Look at commits of a repository.
+
+    Args:
+        word: A revision, for everything that it leads to, or a range; None for what no remote has.
+        evidence: Whether evidence and folded candidates are looked at too; only without a word.
+
+    Raises:
+        HistoryError: A commit or a file is missing or damaged.
+        RevisionNotFoundError: The word names nothing.
+    """
+    with open_workspace(context) as workspace:
+        if word is None:
+            tips, bases = push_contents.publishable(workspace.repo, evidence=evidence)
+        else:
+            tips, bases = _ends(workspace, word)
+        return scan_commits(context, workspace, tips, bases)
+
+
+def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:
+    """Look at the commits that ``tips`` lead to and ``bases`` do not.
+
+    Args:
+        tips: Ids of the commits or annotated tags that are to be published, of whatever kind of ref.
+        bases: Ids of what the other side has; those that are not in this repository are passed over.
+
+    Raises:
+        HistoryError: A commit or a file is missing or damaged.
+    """
+    tips = list(dict.fromkeys(tips))
+    exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
+    with secret_scanner() as scanner:
+        look = ScanCollector(workspace.repo, scanner, leaks, exceptions)
+        for commit in push_contents.new_commits(workspace.repo, tips, bases):
+            look.at(commit)
+        look.at_tips(tips)
+    return Scan(
+        commits=len(look.commits),
+        files=len(look.blobs),
+        findings=tuple(look.findings.values()),
+        allowed=len(look.allowed_findings),
+        unchecked=tuple(leaks.unchecked),
+    )
+
+
+def check(result: Scan) -> None:
+    """Refuse to publish what must not leave."""
+    if not result.stops:
+        return
+    first, more = result.stops[0], len(result.stops) - 1
+    where = f"{first.path}:{first.line}" if first.line else first.path or "its message"
+    more_text = f" and {more} more" if more else ""
+    raise SkillgitError(
+        f"commit {first.commit[:_SHORT]} holds what must not leave, in {where}: {first.what}{more_text}",
+        hint="skillgit scan shows everything, with fingerprints for .skillgit-allow",
+    )
+
+
+def _ends(workspace: Workspace, word: str) -> tuple[list[str], list[str]]:
+    ends = split_range(word)
+    if ends is None:
+        return [resolve_in(workspace, word).commit], []
+    begin, end = ends
+    run = (begin or end).rpartition("/")[0]
+    last = resolve_in(workspace, end).commit if end else event_in(workspace, f"{run}/head" if run else "head").commit
+    return [last], [resolve_in(workspace, begin).commit] if begin else []
+
+
+MEBIBYTE = 1024 * 1024
+HUGE, LARGE = 100 * MEBIBYTE, 50 * MEBIBYTE
+"""Bytes of a file that GitHub refuses, and of one that it warns of."""
+_SEARCHED = 5 * MEBIBYTE
+"""Bytes of a text from which on it is searched for shapes of credentials only; detectors read a mebibyte a second."""
+_BINARY = 8000
+"""Bytes at the beginning of a file in which git looks for NUL to tell that it is no text."""
+
+_TELLING = 8
+"""Characters of a secret that is not met twice by chance."""
+
+Lines = list[tuple[int, str]]
+
+
+class ScanCollector:
+    """Collects what is found.
+
+    Attributes:
+        blobs: The contents of files that were looked at.
+    """
+
+    def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, exceptions: Allowed) -> None:
+        self._repo = repo
+        self._scanner = scanner
+        self._leaks = leaks
+        self._allowed = exceptions
+        self._skills: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
+        self.findings: dict[str, ScanFinding] = {}
+        self.allowed_findings: set[str] = set()
+        self.commits: set[str] = set()
+        self.blobs: set[str] = set()
+
+    def at(self, commit: NewCommit) -> None:
+        """Look at what ``commit`` brings, and at its message."""
+        self.commits.add(commit.commit)
+        self._secrets(commit, None, list(enumerate(commit.message.split("\n"), start=1)))
+        for file in commit.files:
+            if file.skill:
+                self._skills.add(file.skill)
+            if (file.path, file.blob) not in self._seen:
+                self._seen.add((file.path, file.blob))
+                self.blobs.add(file.blob)
+                self._file(commit, file)
+
+    def at_tips(self, tips: Iterable[str]) -> None:
+        """Look at the licences of the skills that changed, as the commits ``tips`` have them."""
+        for tip in tips:
+            for skill in sorted(self._skills) if tip in self.commits else ():
+                for files in skill_folders(self._repo, tip, skill).values():
+                    self._add(_licences(tip, skill, files))
+
+    def _add(self, findings: Iterable[ScanFinding]) -> None:
+        for row in findings:
+            if row.fingerprint in self._allowed.fingerprints:
+                self.allowed_findings.add(row.fingerprint)
+            else:
+                self.findings.setdefault(row.fingerprint, row)
+
+    def _file(self, commit: NewCommit, file: NewFile) -> None:
+        data = content(self._repo, file.blob)
+        self._add(_sizes(commit.commit, file.path, len(data)))
+        if b"\0" in data[:_BINARY] or len(data) > _SEARCHED:
+            self._add(_shapes(commit.commit, file.path, data))
+            return
+        before = [content(self._repo, blob).decode(errors="replace") for blob in file.before]
+        old_lines = {line for text in before for line in text.split("\n")}
+        lines = list(enumerate(data.decode(errors="replace").split("\n"), start=1))
+        self._secrets(commit, file, lines, old_lines)
+        if file.skill:
+            new_lines = [(number, line) for number, line in lines if line not in old_lines]
+            self._add(self._leaked(commit.commit, file, new_lines, "\n".join(before)))
+
+    def _secrets(
+        self, commit: NewCommit, file: NewFile | None, lines: Lines, old_lines: Iterable[str] = frozenset()
+    ) -> None:
+        path, above = file.path if file is not None else "", ""
+        for number, line in lines:
+            secrets = self._scanner.secrets(line) if line not in old_lines else ()
+            kind = _kind(secrets, commit, file) if secrets else None
+            if kind is not None:
+                finding_of_line = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
+                if self._allowed.holds(path, secrets) or is_allowed_inline(path, line, above):
+                    self.allowed_findings.add(finding_of_line.fingerprint)
+                else:
+                    self._add([finding_of_line])
+            above = line
+
+    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[ScanFinding]:
+        for line, leak in self._leaks.leaks(file.skill, new_lines, before):
+            # The words themselves stay out of what is shown: a report may travel further than the data.
+            identity = f"{file.path}\0{leak.kind}\0{leak.item}"
+            sentence = str(leak).removeprefix("leak: ")
+            yield finding(FindingKind.LEAK, commit, file.path, line=line, sentence=sentence, identity=identity)
+
+
+def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
+    """Return what secrets of a line amount to; None where such a guess means nothing.
+
+    In evidence and messages, where models and data sets speak, a word such as ``password`` says little.
+    """
+    if all(secret.random for secret in secrets):
+        return FindingKind.SECRET_LIKE if file is not None and file.skill else None
+    is_text = file is None or commit.hidden
+    return (
+        FindingKind.SECRET_LIKE
+        if is_text and all(secret.named or secret.random for secret in secrets)
+        else FindingKind.SECRET
+    )
+
+
+def _secret(
+    kind: FindingKind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]
+) -> ScanFinding:
+    names = list(dict.fromkeys(secret.kind for secret in secrets))
+    detectors = [name for name in names if name != BY_SHAPE] or names
+    return finding(
+        kind,
+        commit,
+        path,
+        line=line,
+        sentence=", ".join(detectors),
+        excerpt=masked(text, secrets),
+        identity=_identity(path, text, secrets),
+    )
+
+
+def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
+    """Return what tells these secrets from others: themselves, or the line where a detector says no more than a kind.
+
+    The head of a private key is the same for all of them.
+    """
+    values = sorted({secret.value for secret in secrets})
+    telling = any(len(value) >= _TELLING and "PRIVATE KEY" not in value for value in values)
+    return "\0".join(values if telling else (path, text.strip()))
+
+
+def _shapes(commit: str, path: str, data: bytes) -> Iterator[ScanFinding]:
+    """Yield the credentials in a file that is no text, or too long for more."""
+    for value in credentials(data.decode("latin-1")):
+        yield finding(FindingKind.SECRET, commit, path, sentence=BY_SHAPE, identity=value)
+
+
+def _sizes(commit: str, path: str, size: int) -> Iterator[ScanFinding]:
+    kind = FindingKind.HUGE_FILE if size > HUGE else FindingKind.LARGE_FILE if size > LARGE else None
+    if kind is not None:
+        limit = "refuses files over 100 MiB" if kind is FindingKind.HUGE_FILE else "warns of files over 50 MiB"
+        sentence = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
+        yield finding(kind, commit, path, sentence=sentence, identity=path)
+
+
+def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[ScanFinding]:
+    head = read_head(files.get(DOCUMENT, b"").decode(errors="replace"))
+    licence = head.fields.get("license")
+    for name in licence_files(licence) if isinstance(licence, str) else ():
+        if name not in files:
+            sentence = f"the license names {name}, which is not in the skill"
+            line = head.lines["license"]
+            path = f"{skill}/{DOCUMENT}"
+            yield finding(
+                FindingKind.LICENCE_FILE, commit, path, line=line, sentence=sentence, identity=f"{skill}\0{name}"
+            )
+    for path, reason in unlicensed(files):
+        sentence = f"it {reason}, and there is no licence file beside or above it"
+        yield finding(
+            FindingKind.LICENCE_BUNDLED, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}"
+        )

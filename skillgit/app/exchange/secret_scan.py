@@ -1,0 +1,195 @@
+"""Secrets and leaked items in text, as a scan looks for them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.sources.data_check import told
+from skillgit.domain.evaluation import Split
+from skillgit.domain.leaks import build_index, find_leak, find_leaks
+from skillgit.errors import SkillgitError
+from skillgit.index import queries
+from skillgit.plugin.redaction import MASK, credentials, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from detect_secrets.core.potential_secret import PotentialSecret
+    from detect_secrets.plugins.base import BasePlugin
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.leaks import Leak, SecretIndex
+
+
+class LeakFinder:
+    """Knows the items of the runs that train a skill; they are loaded when the skill is met first.
+
+    Attributes:
+        unchecked: Sentences that say for which runs nobody looked, and why.
+    """
+
+    def __init__(self, context: Context, workspace: Workspace) -> None:
+        self._context = context
+        self._workspace = workspace
+        self._indexes: dict[str, list[tuple[SecretIndex, str]]] = {}
+        self.unchecked: list[str] = []
+
+    def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
+        """Yield what ``lines`` quotes, with the number of the line; 0 if it is in no single one.
+
+        Args:
+            lines: Numbers and texts of the lines that a commit adds to a file.
+            before: What may be repeated: the file as it was.
+        """
+        text = "\n".join(line for _, line in lines)
+        for index, taxonomy in self._of(skill) if text.strip() else ():
+            known_text = f"{before}\n{taxonomy}"
+            for leak in find_leaks(index, text, known_text):
+                alone = (number for number, line in lines if find_leak(index, line, known_text) == leak)
+                yield next(alone, 0), leak
+
+    def _of(self, skill: str) -> list[tuple[SecretIndex, str]]:
+        if skill not in self._indexes:
+            self._indexes[skill] = list(self._loaded(skill))
+        return self._indexes[skill]
+
+    def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:
+        sources: set[tuple[object, ...]] = set()
+        for row in queries.run_rows(self._workspace.index, {}):
+            if row.skill != skill:
+                continue
+            try:
+                yield from self._of_run(row.name, sources)
+            except (SkillgitError, OSError, ImportError) as error:
+                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {_reason(error)}")
+
+    def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
+        from skillgit.app.setup.setup import find_config  # noqa: PLC0415 - it loads pydantic
+        from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - only a run's skill needs it
+
+        config = find_config(self._context, self._workspace, [run], config=None, overrides=())
+        identity = (config.values.env.name, config.root, repr(config.options))
+        if identity in sources:
+            return
+        sources.add(identity)
+        environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
+        rows = told(environment, {split: environment.items(split) for split in Split})
+        if not rows:
+            self.unchecked.append(
+                f"nobody looked for leaked items of run {run}: its environment does not say what is secret about them"
+            )
+            return
+        yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, SkillgitError) else str(error)
+
+
+BY_SHAPE = "a credential by its shape"
+_KEYWORD = "Secret Keyword"
+_OFF = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
+_LONGEST_LINE = 100_000
+"""A longer line is searched for shapes of credentials only: some detectors take very long."""
+_EXCERPT = 160
+_SHORTEST_MASKED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What a detector found in a line.
+
+    Attributes:
+        hashed: Its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it.
+    """
+
+    kind: str
+    value: str
+    hashed: str = ""
+    random: bool = False
+
+    @property
+    def named(self) -> bool:
+        """Whether only a word such as ``password`` says that it is one."""
+        return self.kind == _KEYWORD
+
+
+class SecretScanner:
+    """Finds secrets in lines; a line that was seen before costs nothing."""
+
+    def __init__(self, random: tuple[BasePlugin, ...]) -> None:
+        self._random = random
+        self._seen: dict[str, tuple[Secret, ...]] = {}
+
+    def secrets(self, line: str) -> tuple[Secret, ...]:
+        """Return the secrets in ``line``; a value is named once."""
+        if line not in self._seen:
+            self._seen[line] = tuple(self._found(line))
+        return self._seen[line]
+
+    def _found(self, line: str) -> Iterator[Secret]:
+        secrets = [Secret(_kind(match), *_value(match)) for match in _detected(line)]
+        random = [
+            Secret(_kind(match), *_value(match), random=True)
+            for plugin in (self._random if len(line) <= _LONGEST_LINE else ())
+            for match in plugin.analyze_line(filename="", line=line, line_number=1)
+        ]
+        shapes = [Secret(BY_SHAPE, value) for value in credentials(line)]
+        yield from (secret for secret in (*secrets, *shapes) if MASK not in secret.value)
+        if not secrets and not shapes:
+            yield from random
+
+
+def _detected(line: str) -> list[PotentialSecret]:
+    from detect_secrets.core.scan import scan_line  # noqa: PLC0415 - it takes a fifth of a second
+
+    return list(scan_line(line)) if line.strip() and len(line) <= _LONGEST_LINE else []
+
+
+def _kind(match: PotentialSecret) -> str:
+    return str(match.type)
+
+
+def _value(match: PotentialSecret) -> tuple[str, str]:
+    return str(match.secret_value or ""), str(match.secret_hash)
+
+
+@contextmanager
+def secret_scanner() -> Iterator[SecretScanner]:
+    """Set the detectors up for as long as the scanner is used, and put back how they were."""
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415 - as above
+    from detect_secrets.plugins.high_entropy_strings import (  # noqa: PLC0415 - as above
+        Base64HighEntropyString,
+        HexHighEntropyString,
+    )
+    from detect_secrets.settings import get_settings, transient_settings  # noqa: PLC0415 - as above
+
+    detectors: Mapping[str, type[BasePlugin]] = get_mapping_from_secret_type_to_class()
+    names = sorted({detector.__name__ for detector in detectors.values()} - _OFF)
+    with transient_settings({"plugins_used": [{"name": name} for name in names]}):
+        # Whether a line is allowed depends on the one above it, and is asked where a secret was found.
+        get_settings().disable_filters("detect_secrets.filters.allowlist.is_line_allowlisted")
+        yield SecretScanner((Base64HighEntropyString(limit=4.5), HexHighEntropyString(limit=3.0)))
+
+
+def is_allowed_inline(path: str, line: str, above: str) -> bool:
+    """Say whether a comment such as ``pragma: allowlist secret`` allows what is in ``line``."""
+    from detect_secrets.filters.allowlist import is_line_allowlisted  # noqa: PLC0415 - as above
+    from detect_secrets.util.code_snippet import get_code_snippet  # noqa: PLC0415 - as above
+
+    return bool(is_line_allowlisted(path, line, get_code_snippet(lines=[above, line], line_number=2)))
+
+
+def masked(line: str, secrets: tuple[Secret, ...]) -> str:
+    """Return ``line`` without its secrets, cut to one line; empty if a secret cannot be told from the rest of it."""
+    text = redact(line)
+    for secret in secrets:
+        if len(secret.value) >= _SHORTEST_MASKED:
+            text = text.replace(secret.value, MASK)
+    if MASK not in text or any(secret.value in text for secret in secrets):
+        return ""
+    start = max(0, text.find(MASK) - _EXCERPT // 2) if len(text) > _EXCERPT else 0
+    return text[start : start + _EXCERPT].strip()

@@ -1,0 +1,215 @@
+"""``skillgit promote``: a version becomes what ``main`` holds, and, if it is asked for, a release."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.recorded.evaluation_notes import known_evaluations
+from skillgit.app.skill_format import frontmatter
+from skillgit.app.workspace.named_revision import version_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.index import queries
+from skillgit.store import promotion, refs
+from skillgit.store.lock import RunLock
+
+if TYPE_CHECKING:
+    from skillgit.app.workspace.context import Context
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.index.rows import LogRow
+
+_SHORT = 12
+_NUMBER, _PART = r"(?:0|[1-9]\d*)", r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_SEMANTIC = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PART}(?:\.{_PART})*)?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?", re.ASCII
+)
+"""A version as Semantic Versioning 2.0.0 writes it (semver.org)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """What ``main`` holds now.
+
+    Attributes:
+        score: Its score on the selection split under the run's metric; absent if nobody has measured it.
+        test: Its newest score on the test split under the same metric; absent if nobody has looked.
+        before: What ``main`` held until now, as ``<run>/v<N>``; empty if that was no promotion.
+        commit: The merge commit; empty if nothing was written.
+        held: Whether ``main`` held the version's text already.
+        release: The version that it was released as; empty for none.
+        tag: The tag of the release; empty for none.
+    """
+
+    run: str
+    version: int
+    skill: str
+    score: float | None
+    test: float | None
+    before: str = ""
+    commit: str = ""
+    held: bool = False
+    release: str = ""
+    tag: str = ""
+
+
+def promote(
+    context: Context, revision: str, *, force: bool = False, dry_run: bool = False, release: str = ""
+) -> Promoted:
+    """Bring a version to ``main`` with a merge commit.
+
+    Args:
+        force: Whether to replace a text that someone changed on ``main`` by hand.
+        dry_run: Whether only to say what would be done.
+        release: The semantic version to release it as, which is written to ``metadata.version`` and tagged; empty for
+            none.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing, or there is no ``main``.
+        SkillError: The version cannot be written into the frontmatter.
+    """
+    if release and not _SEMANTIC.fullmatch(release):
+        raise UsageError(f"'{release}' is no semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
+    with open_workspace(context) as workspace:
+        row = version_in(workspace, revision)
+        with RunLock(workspace.repo, row.run, context.clock):
+            return _promote(context, workspace, row, force=force, dry_run=dry_run, version=release)
+
+
+def _promote(
+    context: Context, workspace: Workspace, row: LogRow, *, force: bool, dry_run: bool, version: str
+) -> Promoted:
+    repo, path = workspace.repo, workspace.index.skill_path(row.run)
+    promotion.main_tip(repo)
+    last = promotion.last_change(repo, path)
+    release = _release(workspace, row, path, version) if version else None
+    release_state = _held(workspace, row, path, release)
+    is_tagged = release is None or release.is_tagged
+    if (
+        release is not None
+        and is_tagged
+        and not promotion.holds(repo, path, row.commit, release.document, at=release.tag)
+    ):
+        raise ConflictError(
+            f"{refs.short(release.tag)} is the release of another text", hint="release it under a higher version"
+        )
+    gauge = queries.gauge(workspace.index, row.run)
+    test = _test_score(workspace, row, gauge)
+    if not release_state and not force:
+        _check_not_by_hand(workspace, row, path, last)
+    commit = ""
+    if dry_run and not release_state:
+        promotion.check_work_trees(repo, path, row.commit, release)
+    elif not dry_run and not (release_state and is_tagged):
+        message = "" if release_state else _message(row, path, gauge, test, version)
+        commit = _write(context, workspace, row, path, message=message, release=release)
+    return Promoted(
+        run=row.run,
+        version=row.version or 0,
+        skill=path,
+        score=row.score,
+        test=test,
+        before=last.promoted if last is not None else "",
+        commit=commit,
+        held=release_state and is_tagged,
+        release=version,
+        tag=refs.short(release.tag) if release is not None else "",
+    )
+
+
+def _write(
+    context: Context,
+    workspace: Workspace,
+    row: LogRow,
+    path: str,
+    *,
+    message: str,
+    release: promotion.Release | None,
+) -> str:
+    """Write the merge commit with its tag, or the tag alone where there is no ``message``; return what ``main`` is."""
+    repo, name = workspace.repo, str(row.address)
+    if release is not None and not message:
+        promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
+        return promotion.main_tip(repo)
+    reason = f"skillgit: promote {name}"
+    commit = promotion.promote(repo, path, row.commit, message, time=context.clock(), reason=reason, release=release)
+    workspace.index.refresh()
+    return commit
+
+
+def _held(workspace: Workspace, row: LogRow, path: str, release: promotion.Release | None) -> bool:
+    """Say whether ``main`` has the version's text; without a release, also as one that it was released as."""
+    repo = workspace.repo
+    if release is not None:
+        return promotion.holds(repo, path, row.commit, release.document)
+    if promotion.holds(repo, path, row.commit):
+        return True
+    try:
+        ours = promotion.document_of(repo, promotion.main_tip(repo), path).decode()
+        theirs = promotion.document_of(repo, row.commit, path).decode()
+        number = frontmatter.version_of(ours)
+        if not number or repo.tip(refs.release_tag(path.rpartition("/")[2], number)) is None:
+            return False
+        return promotion.holds(repo, path, row.commit, frontmatter.with_version(theirs, number).encode())
+    except (RevisionNotFoundError, SkillError, UnicodeDecodeError):
+        return False
+
+
+def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> promotion.Release:
+    """Return the release of a version: its SKILL.md with the number in it, and its tag."""
+    skill = path.rpartition("/")[2]
+    try:
+        text = promotion.document_of(workspace.repo, row.commit, path).decode()
+    except UnicodeDecodeError as error:
+        raise SkillError(f"{path}/SKILL.md of {row.address} is not UTF-8", hint="skillgit lint") from error
+    tag = refs.release_tag(skill, version)
+    return promotion.Release(
+        tag=tag,
+        is_tagged=workspace.repo.tip(tag) is not None,
+        message=f"{skill} {version}\n\nVersion {row.version} of run {row.run}.\n",
+        document=frontmatter.with_version(text, version).encode(),
+    )
+
+
+def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promotion.LastChange | None) -> None:
+    """Refuse to replace what someone wrote on ``main`` after the version's line left it."""
+    if last is None or last.promoted or workspace.repo.reaches(row.commit, last.commit):
+        return
+    seed = queries.row_of_version(workspace.index, row.run, 0)
+    if seed is not None and promotion.holds(workspace.repo, path, seed.commit):
+        return
+    raise ConflictError(
+        f"{path} was changed on main by hand since: {last.commit[:_SHORT]} {last.subject}",
+        hint=f"git diff {row.commit[:_SHORT]} main -- {path} shows the difference; --force replaces it",
+    )
+
+
+def _test_score(workspace: Workspace, row: LogRow, gauge: Gauge) -> float | None:
+    """Return the newest score of the version on the test split, from the end of its run or from a note."""
+    evaluations = [
+        evaluation
+        for evaluation in known_evaluations(workspace, row.commit, row)
+        if evaluation.split == Split.TEST.value
+    ]
+    if not evaluations:
+        return None
+    return Scored(evaluations[-1].hard, evaluations[-1].soft).value(gauge.metric, gauge.soft_weight)
+
+
+def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: str) -> str:
+    name = str(row.address)
+    metric = gauge.metric.value if gauge.metric is not Metric.MIXED else f"mixed ({gauge.soft_weight:g} soft)"
+    scores = [
+        f"{split}: {metric} {score:.4f}"
+        for split, score in (("selection", row.score), ("test", test))
+        if score is not None
+    ]
+    scores_text = "\n".join(scores) or "Nobody has measured it."
+    release_text = f"It is released as {release}, and its metadata say so.\n\n" if release else ""
+    return (
+        f"promote {name}: {row.title}\n\n{path} is that of version {row.version} of run {row.run}.\n\n"
+        f"{release_text}{scores_text}\n\n"
+        f"Skillgit-{promotion.TRAILER}: {name}\n"
+    )

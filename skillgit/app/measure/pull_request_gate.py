@@ -1,0 +1,377 @@
+"""``skillgit gate``: two revisions compared by recorded outcomes; only the rest is measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.measure.pull_request_verdicts import (
+    NOT_RECORDED,
+    GateReport,
+    GateSide,
+    KnownOutcomes,
+    SkillReport,
+    compare,
+    conclusion,
+    exit_code,
+)
+from skillgit.app.measure.variants import NONE, changed_skills, emptied
+from skillgit.app.recorded.evaluation_notes import record, with_outcomes
+from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
+from skillgit.app.setup.models import STAGE as PREFLIGHT
+from skillgit.app.setup.plan import Plan, cap_notes, total_of
+from skillgit.app.setup.setup import can_be_found, find_config, set_up
+from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.event_kinds import EventKind
+from skillgit.errors import ExitCode, UsageError
+from skillgit.index import queries
+from skillgit.plugin.registry import load_policy
+from skillgit.store.history_reader import skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.measure.variants import ChangedSkill
+    from skillgit.app.recorded.evaluation_notes import Note
+    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.revision import Resolved
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.evaluation import Outcome, Scored
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
+
+SPLITS = (Split.SELECTION.value, Split.TEST.value)
+_NAMED = re.compile(r"(?P<skill>[a-z0-9][a-z0-9-]*)=(?P<config>.+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequest:
+    """What the user asks for.
+
+    Attributes:
+        base: What is there, as a pull request's target branch.
+        configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
+        overrides: ``section.key=value`` for all of them; later ones win.
+        rule: The name of the policy that the gate compares by; None as the configuration says.
+    """
+
+    base: str
+    head: str = "HEAD"
+    configs: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    split: str = Split.SELECTION.value
+    rule: str | None = None
+    recorded_only: bool = False
+    note: bool = True
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
+
+
+def gate(
+    context: Context,
+    request: GateRequest,
+    watcher: EvalWatcher,
+) -> GateReport | Plan:
+    """Judge every skill that the head changes against the base.
+
+    Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
+    noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
+
+    Returns:
+        The verdicts; for a dry run the plan.
+
+    Raises:
+        RevisionNotFoundError: A revision names nothing.
+        SkillError: The head holds a skill that is not valid.
+    """
+    with open_workspace(context) as workspace:
+        base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
+        changes = changed_skills(workspace, base.commit, head.commit)
+        configs = _by_skill(request.configs, changes)
+        judgements = [
+            _Judging(
+                context, workspace, request, ends=(base, head), change=judgement, config=configs.get(judgement.path)
+            )
+            for judgement in changes
+        ]
+        plan = _plan(request, [judgement.cost() for judgement in judgements])
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        reports: list[SkillReport] = []
+        for judgement in judgements:
+            total = sum((report.cost for report in reports), Cost())
+            reports.append(judgement.report(request.caps.without(total), watcher))
+        return GateReport(
+            base=request.base,
+            base_commit=base.commit,
+            head=request.head,
+            head_commit=head.commit,
+            split=request.split,
+            recorded_only=request.recorded_only,
+            skills=tuple(reports),
+            cost=sum((report.cost for report in reports), Cost()),
+            exit_code=exit_code(tuple(reports)),
+        )
+
+
+def _plan(request: GateRequest, plans: Sequence[Plan]) -> Plan:
+    """Return the plans of all skills as one; models that several of them ask are reached once."""
+    rows, pairs = [], set[tuple[str, str]]()
+    for row in (row for plan in plans for row in plan.stages):
+        if row.stage != PREFLIGHT or (row.role, row.model) not in pairs:
+            rows.append(row)
+        if row.stage == PREFLIGHT:
+            pairs.add((row.role, row.model))
+    total = total_of(rows)
+    facts = {label: text for plan in plans for label, text in plan.facts.items()}
+    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
+    return Plan(
+        command="gate",
+        facts={"base": request.base, "head": request.head} | facts,
+        stages=tuple(rows),
+        rollouts=sum(plan.rollouts for plan in plans),
+        known=sum(plan.known for plan in plans),
+        total=total,
+        notes=(*notes, *cap_notes(request.caps, total)),
+    )
+
+
+def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
+    """Return skill folder to the configuration that is named for it."""
+    configs_by_skill = {
+        f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))
+    }
+    for config in (text for text in configs if not _NAMED.fullmatch(text)):
+        open_ = [change.path for change in changes if change.path not in configs_by_skill and change.after]
+        if len(open_) > 1:
+            skills = ", ".join(path.removeprefix("skills/") for path in open_)
+            raise UsageError(
+                f"it is not clear which skill --config {config} is for: {skills}",
+                hint=f"name it: --config {open_[0].removeprefix('skills/')}={config}",
+            )
+        configs_by_skill |= dict.fromkeys(open_, config)
+    return configs_by_skill
+
+
+@dataclass(slots=True, kw_only=True)
+class _Side:
+    """One side: its text, what is known of it, and what was measured now."""
+
+    name: str
+    commit: str
+    version: str
+    skill: Skill
+    known: Mapping[str, Scored]
+    measured: Evaluation | None = None
+
+
+class _Judging:
+    """One process's work on one skill that the head changes."""
+
+    def __init__(
+        self,
+        context: Context,
+        workspace: Workspace,
+        request: GateRequest,
+        *,
+        ends: tuple[Resolved, Resolved],
+        change: ChangedSkill,
+        config: str | None,
+    ) -> None:
+        self._context = context
+        self._workspace = workspace
+        self._request = request
+        self._change = change
+        self._ends = ends
+        self._split = Split(request.split)
+        self._cost, self._noted = Cost(), 0
+        self._sides: tuple[_Side, ...] = ()
+        self._setup = None if change.change == "removed" else self._find_setup(config)
+        if self._setup is not None:
+            self._outcomes = KnownOutcomes(workspace, self._setup, self._split)
+            self._sides = self._read()
+
+    def _find_setup(self, config: str | None) -> Setup | None:
+        """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
+        path, index = self._change.path, self._workspace.index
+        own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
+        candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]
+        runs = [*own, *candidates]
+        if config is None and not runs:
+            return None
+        overrides = self._request.overrides
+        if config is None:
+            # a newer run may be someone else's, pulled without the evidence that holds its configuration
+            usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
+            runs = [next(usable, runs[0])]
+        config_source = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)
+        return set_up(config_source)
+
+    def _read(self) -> tuple[_Side, _Side]:
+        head = self._side(1, self._change.after)
+        if self._change.before:
+            return self._side(0, self._change.before), head
+        return _Side(name=NONE, commit="", version="", skill=emptied(head.skill), known={}), head
+
+    def _side(self, index: int, tree: str) -> _Side:
+        end, path = self._ends[index], self._change.path
+        return _Side(
+            name=(self._request.base, self._request.head)[index],
+            commit=end.commit,
+            version=_version(self._workspace, end, path),
+            skill=skill_at(self._workspace.repo, end.commit, path),
+            known=self._outcomes.of(path, tree),
+        )
+
+    def _unmeasured(self) -> SkillReport:
+        is_removal = self._change.change == "removed"
+        names = (self._request.base, self._request.head)
+        base, head = (
+            GateSide(name=name, commit=end.commit, version="") for name, end in zip(names, self._ends, strict=True)
+        )
+        return SkillReport(
+            skill=self._change.path,
+            change=self._change.change,
+            word="removed" if is_removal else "not measured",
+            reason="" if is_removal else "no run tells by which configuration to measure, and none is named",
+            base=base,
+            head=head,
+            exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
+        )
+
+    def _rule(self, setup: Setup) -> GateRule:
+        rule = replace(setup.config.values.method.rule(setup.pinned), enabled=True)
+        return rule if self._request.rule is None else replace(rule, policy=load_policy(self._request.rule))
+
+    def _warnings(self) -> tuple[str, ...]:
+        if not self._change.moved or self._change.change == "added":
+            return ()
+        return (f"{self._request.base} changed this skill too since the two parted; it is compared as it stands there",)
+
+    def cost(self) -> Plan:
+        """Return what it asks; where nothing can be measured, the reason is its only fact."""
+        if self._setup is None:
+            missing = self._unmeasured()
+            facts = {missing.skill.removeprefix("skills/"): missing.reason or missing.word}
+            return Plan(command="gate", facts=facts, total=total_of(()))
+        return planned(self._context, self._workspace, self._setup, self._planned)
+
+    def _planned(self, planner: Planner) -> Plan:
+        missing, path = self._missing(), self._change.path
+        if missing:
+            planner.preflight()
+            planner.roll_out(path.removeprefix("skills/"), [(side.skill, items, 0) for side, items in missing])
+        count = sum(len(side.known) for side in self._sides)
+        planner.recorded(count)
+        total = 2 * len(planner.session.task.items[self._split])
+        facts = {path.removeprefix("skills/"): f"{count} of {total} outcomes recorded"}
+        return planner.plan("gate", facts, caps=Caps(), notes=self._warnings())
+
+    def _missing(self) -> list[tuple[_Side, list[Item]]]:
+        """Return the sides of which outcomes are to be measured, with their items."""
+        if self._setup is None or self._request.recorded_only:
+            return []
+        items = self._setup.task.items[self._split]
+        pairs = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
+        return [(side, open_items) for side, open_items in pairs if open_items]
+
+    def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
+        setup = self._setup
+        if setup is None:
+            return self._unmeasured()
+        if self._missing():
+            try:
+                work = self._measure
+                self._cost = measuring(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
+            finally:
+                self._note(setup)
+        rule, items = self._rule(setup), setup.task.items[self._split]
+        base, head = (self._evaluation(setup, side) for side in self._sides)
+        comparison = compare(rule, base, head, {item.id: item.task_type for item in items})
+        word, reason, code = conclusion(rule, comparison, recorded_only=self._request.recorded_only)
+        return SkillReport(
+            skill=self._change.path,
+            change=self._change.change,
+            word=word,
+            reason=reason,
+            base=self._told(self._sides[0], base, rule),
+            head=self._told(self._sides[1], head, rule),
+            config=setup.config.name,
+            environment=setup.task.environment.info.name,
+            target=setup.routes["target"].name,
+            metric=rule.metric.value,
+            policy=rule.policy.name,
+            items=len(items),
+            compared=comparison,
+            warnings=self._warnings(),
+            noted=self._noted,
+            cost=self._cost,
+            exit_code=code,
+        )
+
+    async def _measure(self, door: SampleMeasuring) -> Cost:
+        """Measure what is not known of either side and return what that cost."""
+        missing = self._missing()
+        door.every = sum(len(items) for _, items in missing)
+        for side, items in missing:
+            name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
+            side.measured = await door.measure(Sample(name=name, skill=side.skill, items=items, split=self._split))
+        return door.cost()
+
+    def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
+        """Return everything that is known of a side now."""
+        fresh: Mapping[str, Outcome] = side.measured.outcomes if side.measured is not None else {}
+        items = setup.task.items[self._split]
+        outcomes = {**fresh, **side.known}
+        return Evaluation(
+            split=self._split,
+            item_set=setup.task.item_set(self._split),
+            outcomes={item.id: outcomes.get(item.id, NOT_RECORDED) for item in items},
+            seed=setup.config.values.train.seed,
+        )
+
+    def _note(self, setup: Setup) -> None:
+        if not self._request.note:
+            return
+        lines: dict[str, list[Note]] = {}
+        items, judge = setup.task.items[self._split], self._outcomes.judge
+        for side in self._sides:
+            if side.commit and side.measured is not None and side.measured.scored:
+                line = evaluation_note(setup, items, self._evaluation(setup, side), self._context.clock())
+                line = with_outcomes(line, side.measured, sample=0) | {"skill": self._change.path}
+                lines[side.commit] = [line | ({"judge": judge} if judge else {})]
+        self._noted = record(self._workspace, lines, self._context.clock())
+
+    def _told(self, side: _Side, evaluation: Evaluation, rule: GateRule) -> GateSide:
+        count = len(evaluation.scored)
+        score = evaluation.summary().score(rule.metric, rule.soft_weight)
+        return GateSide(
+            name=side.name,
+            commit=side.commit,
+            version=side.version,
+            recorded=len(side.known),
+            missing=len(evaluation.outcomes) - len(side.known),
+            scored=count,
+            score=score if count else None,
+        )
+
+
+def _version(workspace: Workspace, end: Resolved, path: str) -> str:
+    """Return the name of the version or candidate that ``end`` is; empty if it is none of the skill's."""
+    row = end.row
+    if (
+        row is None
+        or workspace.index.skill_path(row.run) != path
+        or (row.version is None and row.kind != EventKind.REJECTED)
+    ):
+        return ""
+    return str(row.address)

@@ -1,0 +1,309 @@
+"""The verdict on each skill that a revision changes, and the recorded outcomes that it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.recorded.evaluation_notes import noted_outcomes
+from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
+from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailedToEvaluate, Scored, item_set_digest
+from skillgit.domain.gate_decision import Decision, decide, flips_of
+from skillgit.domain.gate_policies import PAIRED, shortfall
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
+from skillgit.errors import ExitCode
+from skillgit.index import queries
+from skillgit.plugin.environment import asks_judge
+from skillgit.store import notes
+from skillgit.store.main_branch import skill_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.measure.variants import Change
+    from skillgit.app.recorded.evaluation_notes import NotedOutcomes
+    from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.evaluation import Evaluation, Split
+    from skillgit.domain.gate_decision import GateRule, Verdict
+
+
+class KnownOutcomes:
+    """Finds outcomes that may stand for a measurement by ``setup`` on ``split``."""
+
+    def __init__(self, workspace: Workspace, setup: Setup, split: Split) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._split = split
+        self._items = {item.id: item.digest for item in setup.task.items[split]}
+        self._target = setup.routes["target"].name
+        task = setup.task
+        # The form that was recorded before sources counted says nothing of code that changes under one name.
+        own = {task.environment.digest} if task.source is not None and not task.source.code else set()
+        self._environments = {task.digest} | own
+
+    @property
+    def judge(self) -> str:
+        """The model that scores; empty where none is asked."""
+        return self._setup.routes["judge"].name if asks_judge(self._setup.task.environment) else ""
+
+    def of(self, path: str, tree: str) -> dict[str, Scored]:
+        """Return item to outcome of the skill ``path`` with the text ``tree``; events go before notes."""
+        by_item: dict[str, Scored] = {}
+        for outcomes in (*self._told(path, tree), *self._noted(path, tree)):
+            by_item = {**outcomes, **by_item}
+        return by_item
+
+    def _told(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
+        for run in queries.run_names(self._workspace.index):
+            if self._workspace.index.skill_path(run) != path or not self._is_alike(run):
+                continue
+            items = self._common_items(run)
+            for row in queries.log_rows(self._workspace.index, run):
+                if skill_tree(self._workspace.repo, row.commit, path) == tree:
+                    outcomes = event_outcomes(self._workspace, row, self._split)
+                    yield {
+                        item: outcome
+                        for item, outcome in outcomes.items()
+                        if item in items and isinstance(outcome, Scored)
+                    }
+
+    def _is_alike(self, run: str) -> bool:
+        """Say whether ``run`` measured under the conditions of the setup; items are looked at one by one."""
+        start = started(self._workspace, run)
+        if start is None or start.environment not in self._environments:
+            return False
+        if recorded_setup(self._workspace, run) not in {"", self._setup.digest}:
+            return False
+        first = queries.row_of_version(self._workspace.index, run, 0)
+        then = of_event(self._workspace, first, self._split) if first is not None else None
+        if then is None:
+            return False
+        differing = differences(then, of_setup(self._setup, self._split))
+        return not any(difference.matters and difference.aspect is not Aspect.ITEMS for difference in differing)
+
+    def _common_items(self, run: str) -> set[str]:
+        """Return the items that ``run`` had with the same content; where its list is not here, all or none."""
+        run_items = recorded_items(self._workspace, run, self._split)
+        if run_items is None:
+            start = started(self._workspace, run)
+            return set(self._items) if start is not None and start.splits == self._setup.splits_digest else set()
+        return {item for item, digest in self._items.items() if run_items.get(item) == digest}
+
+    def _noted(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
+        for commit, lines in notes.read_all(self._workspace.repo).items():
+            matching = [note for note in map(noted_outcomes, lines) if note is not None and self._counts(note)]
+            if matching and skill_tree(self._workspace.repo, commit, path) == tree:
+                for note in matching:
+                    if path == (note.skill or self._only_skill(commit)):
+                        yield dict(note.outcomes)
+
+    def _counts(self, note: NotedOutcomes) -> bool:
+        """Say whether ``note`` tells of items as they are here, under the same conditions."""
+        if (note.split, note.target, note.judge) != (self._split.value, self._target, self.judge):
+            return False
+        if note.environment not in self._environments or note.setup not in {"", self._setup.digest}:
+            return False
+        if not note.outcomes.keys() <= self._items.keys():
+            return False
+        items = {item: self._items[item] for item in note.outcomes}
+        return note.item_set in {item_set_digest(self._items), item_set_digest(items)}
+
+    def _only_skill(self, commit: str) -> str:
+        """Return the skill that a note on ``commit`` means if it names none: that of its run."""
+        row = queries.row_of_commit(self._workspace.index, commit)
+        return self._workspace.index.skill_path(row.run) if row is not None else ""
+
+
+Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed"]
+"""What happened to a skill."""
+
+NOT_RECORDED = FailedToEvaluate("not recorded")
+"""The outcome of an item that was neither recorded nor to be measured."""
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSide:
+    """One side of a comparison.
+
+    Attributes:
+        name: What the user called it; ``none`` for no skill.
+        commit: Its commit; empty for no skill.
+        version: The version that the commit is, ``<run>/v7``; empty if it is none.
+        recorded: How many items have a recorded outcome.
+        missing: How many have none, so that they are measured.
+        scored: How many have a score in the end.
+        score: The mean of these under the metric; absent without any.
+    """
+
+    name: str
+    commit: str
+    version: str
+    recorded: int = 0
+    missing: int = 0
+    scored: int = 0
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPair:
+    """An item that scores differently."""
+
+    item: str
+    task_type: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Two evaluations of the same items side by side.
+
+    Attributes:
+        n: Items that have a score on both sides.
+        delta: Mean difference of their scores; absent without such items.
+        interval: Its 95 % paired bootstrap interval.
+        stable_fail: Items with the same score that are not solved.
+        missing: Items without a score on one side.
+    """
+
+    verdict: Verdict
+    n: int
+    delta: float | None
+    interval: tuple[float, float] | None
+    fixed: tuple[ItemPair, ...]
+    broken: tuple[ItemPair, ...]
+    stable_pass: tuple[str, ...]
+    stable_fail: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillReport:
+    """One skill that the head changes.
+
+    Attributes:
+        reason: Why, in one sentence; empty where the numbers say it.
+        config: The configuration that it was measured by; empty if there is none.
+        compared: The comparison; absent where there is none.
+        warnings: What else to know of the numbers, one sentence each.
+        exit_code: What the process would exit with if it were the only one.
+    """
+
+    skill: str
+    change: Change
+    word: Word
+    reason: str = ""
+    base: GateSide
+    head: GateSide
+    config: str = ""
+    environment: str = ""
+    target: str = ""
+    metric: str = ""
+    policy: str = ""
+    items: int = 0
+    compared: Compared | None = None
+    noted: int = 0
+    cost: Cost = field(default_factory=Cost)
+    warnings: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """Everything that a head changes, judged.
+
+    Attributes:
+        recorded_only: Whether only recorded outcomes were to be used.
+    """
+
+    base: str
+    base_commit: str
+    head: str
+    head_commit: str
+    split: str
+    recorded_only: bool
+    skills: tuple[SkillReport, ...]
+    cost: Cost
+    exit_code: ExitCode
+
+
+def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
+    """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
+    codes = {skill.exit_code for skill in skills}
+    order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
+    return next((code for code in order if code in codes), ExitCode.OK)
+
+
+def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str, str]) -> Compared:
+    """Let the gate decide on ``head`` against ``base``, and say item by item what differs.
+
+    Args:
+        base: The outcomes of what is there.
+        head: The outcomes of what would replace it, on the same items.
+        types: Item to its task type.
+    """
+    pairs = Pairs(head, base, rule.metric, rule.soft_weight)
+    flips = flips_of(pairs, head)
+    before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
+    gains = [float(gain) for gain in pairs.gains.values()]
+
+    def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
+        return tuple(
+            ItemPair(item=item, task_type=types.get(item, ""), before=before[item], after=after[item]) for item in items
+        )
+
+    return Compared(
+        verdict=decide(rule, head, base),
+        n=len(gains),
+        delta=float(pairs.score - pairs.current) if gains else None,
+        interval=bootstrap_interval(gains) if gains else None,
+        fixed=told(flips.fixed),
+        broken=told(flips.broken),
+        stable_pass=flips.stable_pass,
+        stable_fail=flips.stable_fail,
+        missing=tuple(item for item in base.outcomes if item not in pairs.gains),
+    )
+
+
+def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> tuple[Word, str, ExitCode]:
+    """Return what happened to a skill, why, and the exit code."""
+    verdict = comparison.verdict
+    if verdict.decision is Decision.INDECISIVE:
+        lacking = (
+            f"{len(comparison.missing)} of {len(comparison.missing) + comparison.n} items have no score on both sides"
+        )
+        if verdict.lost > verdict.regained and not recorded_only:
+            lacking = f"{verdict.lost} items that have a score at the base could not be evaluated at the head"
+            return "incomplete", lacking, ExitCode.SERVICE
+        if recorded_only:
+            return "incomplete", f"{lacking}, and only recorded outcomes were wanted", ExitCode.UNDERPOWERED
+        return "incomplete", f"{lacking}, for they could not be evaluated", ExitCode.SERVICE
+    if verdict.decision.accepted:
+        return "passes", "", ExitCode.OK
+    if verdict.blocked:
+        return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
+    if verdict.policy == PAIRED.name and verdict.current <= verdict.score < 1.0 and _is_blind(rule, comparison):
+        reason = f"{comparison.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
+        return "underpowered", reason, ExitCode.UNDERPOWERED
+    return "fails", _shortfall(verdict), ExitCode.NO
+
+
+def _is_blind(rule: GateRule, comparison: Compared) -> bool:
+    """Say whether the paired test finds no gain that is possible on so many items four times out of five."""
+    room = max(0.0, 1.0 - comparison.verdict.current)
+    return minimum_detectable_effect(comparison.n, alpha=rule.alpha, power=_POWER, fixable=room) is None
+
+
+def _shortfall(verdict: Verdict) -> str:
+    if verdict.score < verdict.current:
+        return "the head scores lower"
+    if verdict.score == verdict.current == 1.0:
+        return "the base has the full score, so that nothing scores higher; the rule not-worse asks for no more"
+    if verdict.score == verdict.current:
+        return "the head scores the same, and the rule wants more"
+    return f"the head scores higher, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"

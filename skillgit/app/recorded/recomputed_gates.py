@@ -1,0 +1,144 @@
+"""Gate decisions made again from the outcomes of items in the evidence; only the rule is taken from the trailers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import version_label
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
+from skillgit.domain.event import Gated, RunStarted, SlowMerged
+from skillgit.domain.gate_decision import decide_items, rule_behind
+from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
+from skillgit.domain.run_state import advance, begin
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.errors import DataError, InvariantError
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.domain.evaluation import Outcome
+    from skillgit.domain.gate_decision import Flips, GateRule, Verdict
+    from skillgit.domain.run_state import RunState
+    from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
+
+_PINNED = "pinned.json"
+_COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputed:
+    """A gate that was asked again.
+
+    Attributes:
+        commit: The commit of the event that it decided on.
+        differing: What comes out otherwise than the commit says, one sentence each.
+        lacking: What is not here to ask it; empty if it was asked.
+    """
+
+    commit: str
+    differing: tuple[str, ...] = ()
+    lacking: str = ""
+
+
+def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes:
+    """Return the outcomes of the versions of a run, of which ``records`` are all events so far."""
+    outcomes = VersionOutcomes()
+    for record in records:
+        outcomes.take(record.event, read_evidence(repo, record.evidence, FILES) or {})
+    return outcomes
+
+
+def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
+    """Yield every gate of a run, asked again, as far as the events agree with each other.
+
+    Args:
+        records: The events of the run, in order.
+        min_coverage: The share of scored items below which the run's gate is indecisive.
+    """
+    state: RunState | None = None
+    outcomes, pins = VersionOutcomes(), _pinned(repo, records)
+    for record in records:
+        event = record.event
+        outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
+        if isinstance(event, Gated) and state is not None and event.verdict is not None:
+            rule = rule_behind(event.verdict, min_coverage, pins)
+            lacking, differing = _again(state, event, rule, outcomes)
+            yield Recomputed(commit=record.commit, lacking=lacking, differing=tuple(differing))
+        try:
+            state = begin(event) if state is None and isinstance(event, RunStarted) else _advanced(state, record)
+        except InvariantError:
+            return  # fsck names the contradiction; nothing can be computed behind it
+
+
+def _advanced(state: RunState | None, record: Recorded) -> RunState:
+    if state is None:
+        raise InvariantError("the run has no beginning", hint="skillgit fsck")
+    return advance(state, record.event)
+
+
+def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
+    files = (read_evidence(repo, records[0].evidence, (_PINNED,)) if records else None) or {}
+    try:
+        return frozenset(map(str, loads(files.get(_PINNED, b"[]"))))
+    except (ValueError, TypeError, RecursionError):
+        return frozenset()
+
+
+def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
+    """Ask the gate of ``event``, the newest one, again; return what is lacking for that, and what differs."""
+    before, candidate, summary, verdict = outcomes.of_base, outcomes.candidate, event.evaluation, event.verdict
+    if verdict is None or candidate is None or not isinstance(summary, EvaluationSummary):
+        return "its items", []
+    if before is None:
+        return f"the items of {version_label(outcomes.base)}", []
+    if rule is None:  # nobody runs a plug-in for a look at history
+        return f"the policy {verdict.policy}", []
+    has_failures = any(
+        isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values()
+    )
+    if has_failures and verdict.compared is None:
+        return "what an older skillgit compared where items failed", []
+
+    def evaluation(items: Mapping[str, Outcome]) -> Evaluation:
+        return Evaluation(split=summary.split, item_set=summary.item_set, outcomes=dict(items), seed=summary.seed)
+
+    without_outcome = tuple(item for item in before if item not in candidate) if summary.unneeded else ()
+    after, current = replace(evaluation(candidate), unneeded=without_outcome), evaluation(before)
+    best: Evaluation | float | None = None
+    if state.best != outcomes.base:
+        best_outcomes = outcomes.of(state.best)
+        best_score = state.evaluation(state.best).score(rule.metric, rule.soft_weight)
+        best = best_score if best_outcomes is None else evaluation(best_outcomes)
+    try:
+        if verdict.repeats:
+            after = averaged(after, read_samples(outcomes.repeats, "candidate"))
+            current = averaged(current, read_samples(outcomes.repeats, "current"))
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        return "", [f"{REPEATS} in the evidence cannot be read"]
+    again, pairs = decide_items(rule, after, current, best, repeats=verdict.repeats)
+    return "", [*_differences(verdict, again), *_flip_differences(event, pairs)]
+
+
+def _differences(verdict: Verdict, again: Verdict) -> Iterator[str]:
+    # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
+    older = verdict.compared is None and verdict.metric is not Metric.HARD
+    for name in _COMPARED:
+        items_said, items = getattr(verdict, name), getattr(again, name)
+        same = (
+            isclose(items_said, items, rel_tol=1e-9, abs_tol=1e-12)
+            if isinstance(items_said, float)
+            else items_said == items
+        )
+        if not same and not (older and name == "p"):
+            yield f"the gate says {name}={items_said}, and its items give {name}={items}"
+
+
+def _flip_differences(event: Gated, pairs: Flips) -> Iterator[str]:
+    for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
+        items_said, items = ({*getattr(source, name)} for source in (event, pairs))
+        if items_said != items:
+            yield f"the message lists other items as {name}: {', '.join(sorted(items_said ^ items))}"

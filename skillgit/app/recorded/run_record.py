@@ -1,0 +1,230 @@
+"""What a run recorded: its configuration, its items, its gate, and the outcomes of its versions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.recorded.evaluation_notes import noted_outcomes
+from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.domain.address import version_label
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
+from skillgit.domain.event import RunStarted
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.engine.edit_budget import edit_budget
+from skillgit.errors import SkillgitError
+from skillgit.index import evidence_rows, item_queries, queries, version_notes, version_queries
+from skillgit.index.evidence_rows import CONFIG
+from skillgit.store import history_reader
+from skillgit.store.evidence import read_evidence
+from skillgit.store.history_reader import read_commit, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit.app.recorded.evaluation_notes import NotedOutcomes
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.evaluation import Outcome
+    from skillgit.index.rows import ItemRow, LogRow
+    from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
+
+
+_SPLITS, ENVIRONMENT = "splits.json", "environment.json"
+
+
+def started(workspace: Workspace, run: str) -> RunStarted | None:
+    """Return the event that started ``run``."""
+    record = start_record(workspace, run)
+    return record.event if record is not None and isinstance(record.event, RunStarted) else None
+
+
+def start_record(workspace: Workspace, run: str) -> Recorded | None:
+    """Return the first record of ``run``; None where it is not here."""
+    row = queries.row_of_version(workspace.index, run, 0)
+    return read_commit(workspace.repo, row.commit) if row is not None else None
+
+
+def recorded_items(workspace: Workspace, run: str, split: Split) -> dict[str, str] | None:
+    """Return item to the digest of its content as ``run`` recorded them at its start; None where that is not here."""
+    rows = start_document(workspace.repo, _evidence(workspace, run), _SPLITS).get(split.value)
+    if not isinstance(rows, list):
+        return None
+    return {str(row.get("id")): str(row.get("digest")) for row in rows if isinstance(row, dict)}
+
+
+def recorded_setup(workspace: Workspace, run: str) -> str:
+    """Return the digest of the setup of ``run``; empty where it is not here, or the run did not record it."""
+    return str(start_document(workspace.repo, _evidence(workspace, run), ENVIRONMENT).get("setup") or "")
+
+
+def _evidence(workspace: Workspace, run: str) -> str:
+    start = queries.row_of_version(workspace.index, run, 0)
+    return item_queries.evidence_of_commit(workspace.index, start.commit) if start is not None else ""
+
+
+def start_document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
+    """Return a file of a run's first event; empty where it is not here or cannot be read."""
+    try:
+        document = loads((read_evidence(repo, evidence, (name,)) or {}).get(name, b"null"))
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+class AsMeasured:
+    """Says which notes measured what ``run`` did: the same items, scored alike, under its target."""
+
+    def __init__(self, workspace: Workspace, run: str) -> None:
+        self._workspace = workspace
+        self._run = run
+        self._start = started(workspace, run)
+        self._setup = recorded_setup(workspace, run)
+        self._skill = workspace.index.skill_path(run)
+        self._items: dict[Split, dict[str, str] | None] = {}
+
+    def counts(self, note: NotedOutcomes) -> bool:
+        """Say whether ``note`` tells of items of the run as the run measured them."""
+        start = self._start
+        if start is None or (note.target, note.environment) != (start.models.target, start.environment):
+            return False
+        if self._setup and note.setup not in {"", self._setup}:
+            return False
+        if note.judge not in {"", start.models.judge.rpartition("@")[0]} or note.skill not in {"", self._skill}:
+            return False
+        # a line without scores stands on the commit because its items were found to be the run's
+        return note.item_set in {"", self._set_of(note)} or self.is_whole(note)
+
+    def is_whole(self, note: NotedOutcomes) -> bool:
+        """Say whether ``note`` tells of all items of its split, of which some may have failed to evaluate."""
+        outcomes = self._recorded(note.split)
+        if outcomes:
+            return note.item_set == item_set_digest(outcomes)
+        return note.item_set in item_queries.item_sets(self._workspace.index, self._run, note.split)
+
+    def _set_of(self, note: NotedOutcomes) -> str | None:
+        outcomes = self._recorded(note.split)
+        if outcomes is None or not note.outcomes.keys() <= outcomes.keys():
+            return None
+        return item_set_digest({item: outcomes[item] for item in note.outcomes})
+
+    def _recorded(self, name: str) -> dict[str, str] | None:
+        try:
+            split = Split(name)
+        except ValueError:
+            return None
+        if split not in self._items:
+            self._items[split] = recorded_items(self._workspace, self._run, split)
+        return self._items[split]
+
+
+def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None:
+    """Return the edit budget of each step as the run's configuration has it; None where that is not known."""
+    from pydantic import ValidationError  # noqa: PLC0415 - other verbs that read history do without
+
+    from skillgit.engine.method_settings import OptimizerSettings  # noqa: PLC0415 - same
+
+    row, first = queries.run_row(workspace.index, run, {}), queries.row_of_version(workspace.index, run, 0)
+    if row is None or first is None or not row.total_steps:
+        return None
+    steps, config = row.total_steps, _config(workspace.repo, first.commit)
+    try:
+        settings = OptimizerSettings.model_validate_json(json.dumps(config["optimizer"]))
+    except (KeyError, TypeError, ValueError, ValidationError):
+        return None
+    return lambda step: edit_budget(settings, step, steps)
+
+
+def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
+    """Return the share of scored items below which the run's gate is indecisive; the usual one if that is not known."""
+    section = _config(repo, records[0].commit).get("evaluation")
+    coverage = section.get("min_coverage") if isinstance(section, dict) else None
+    return float(coverage) if isinstance(coverage, int | float) else GateRule().min_coverage
+
+
+def _config(repo: Repo, commit: str) -> dict[str, object]:
+
+    try:
+        files = read_evidence(repo, history_reader.read_commit(repo, commit).evidence, [CONFIG]) or {}
+        config = loads(files.get(CONFIG, b"null"))
+    except ValueError:
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
+    """Return what the run's own target did on the items of ``split`` under the version or candidate in ``row``.
+
+    Selection outcomes are those of its event, test outcomes those of the run's end; where there are none, a note may
+    tell them. None is returned where they are not here, or were inherited and so are those of another text.
+    """
+    outcomes = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
+    return Evaluation(split=split, item_set="", outcomes=outcomes, seed=0) if outcomes else None
+
+
+def event_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Mapping[str, Outcome]:
+    """Return what events of the run tell of the very text in ``row``; nothing where they tell of another one's."""
+    if split is Split.SELECTION and is_own(row):
+        return _selection(workspace, row)
+    if split is Split.TEST and row.version is not None:
+        return _test(workspace, row.run, row.version)
+    return {}
+
+
+def is_own(row: LogRow) -> bool:
+    """Say whether the score of ``row`` is that of its very text: it was measured, or was taken over with the text."""
+    return row.measured or row.kind in item_queries.SAME_TEXT
+
+
+def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
+    """Return the outcomes of items behind an event's score, by name; of items that failed, what is known by now.
+
+    An item of a version that failed at first may have been measured again when a candidate was compared with it.
+    """
+    rows = queries.item_rows(workspace.index, row)
+    if row.version is None or not any(item_row.failed for item_row in rows):
+        return rows
+    try:
+        again = version_outcomes(workspace.repo, read_run(workspace.repo, row.run)).of(row.version) or {}
+    except SkillgitError:  # what cannot be read says nothing; fsck says why
+        return rows
+    return tuple(
+        replace(item_row, hard=outcome.hard, soft=outcome.soft, failed="")
+        if item_row.failed and isinstance(outcome := again.get(item_row.item), Scored)
+        else item_row
+        for item_row in rows
+    )
+
+
+def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
+    return {
+        item_row.item: FailedToEvaluate(item_row.failed or "failed")
+        if item_row.hard is None or item_row.soft is None
+        else Scored(item_row.hard, item_row.soft)
+        for item_row in item_rows(workspace, row)
+    }
+
+
+def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
+    name = f"test-{version_label(version)}.json"
+    for commit in version_queries.finished_commits(workspace.index, run):
+        tree = item_queries.evidence_of_commit(workspace.index, commit)
+        files = read_evidence(workspace.repo, tree, (name,)) or {}
+        if name in files:
+            rows = evidence_rows.outcomes({evidence_rows.SELECTION: files[name]})
+            return {
+                item: FailedToEvaluate(why or "failed") if hard is None or soft is None else Scored(hard, soft)
+                for item, _, hard, soft, why in rows
+            }
+    return {}
+
+
+def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
+    lines = version_notes.note_lines(workspace.index, row.commit)
+    run = AsMeasured(workspace, row.run) if lines else None
+    for outcomes in filter(None, map(noted_outcomes, lines)):
+        if run is not None and outcomes.split == split.value and run.counts(outcomes):
+            return dict(outcomes.outcomes)
+    return {}

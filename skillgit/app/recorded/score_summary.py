@@ -1,0 +1,191 @@
+"""What outcomes add up to: means with intervals, and the smallest gain that a split can detect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Evaluation, Scored, mean
+from skillgit.domain.event import Inherited
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect, wilson_interval
+from skillgit.domain.untrusted.json_limits import loads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillgit.domain.evaluation import EvaluationSummary, Outcome
+    from skillgit.domain.event import RunStarted
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.trajectory import Item
+
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """What a group of items scored; without any scored item there is no score.
+
+    Attributes:
+        task_type: The group; empty for all items.
+        hard_interval: Its 95 % Wilson interval.
+        soft_interval: Its 95 % bootstrap interval; Wilson's where all items score the same, for then resampling finds
+            no spread.
+    """
+
+    task_type: str
+    n: int
+    scored: int
+    coverage: float
+    hard: float | None
+    hard_interval: Interval | None
+    soft: float | None
+    soft_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillComparison:
+    """Two skills on the same items of a split, item by item.
+
+    Attributes:
+        delta: Mean difference of their scores; None without such items.
+        interval: Its 95 % paired bootstrap interval.
+        fixed: Items that score higher than under the other.
+        p: One-sided p-value of the gate's paired test: the chance of such a gain if every change of an item were a coin
+            flip; absent where the two were not measured alike.
+    """
+
+    split: str
+    name: str
+    against: str
+    metric: str
+    n: int
+    delta: float | None
+    interval: Interval | None
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    p: float | None
+
+
+def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
+    """Return what ``outcomes`` add up to."""
+    every = list(outcomes)
+    measured_outcomes = [outcome for outcome in every if isinstance(outcome, Scored)]
+    hard, soft = [outcome.hard for outcome in measured_outcomes], [outcome.soft for outcome in measured_outcomes]
+    return Scores(
+        task_type=task_type,
+        n=len(every),
+        scored=len(measured_outcomes),
+        coverage=len(measured_outcomes) / len(every) if every else 0.0,
+        hard=mean(hard) if hard else None,
+        hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
+        soft=mean(soft) if soft else None,
+        soft_interval=_soft_interval(soft) if soft else None,
+    )
+
+
+def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]:
+    """Return the scores of each task type, by name."""
+    groups: dict[str, list[Outcome]] = {}
+    for item in items:
+        groups.setdefault(item.task_type, []).append(evaluation.outcomes[item.id])
+    return tuple(scores(groups[name], name) for name in sorted(groups))
+
+
+def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> SkillComparison:
+    """Compare two skills on the items that have a score under both, under the metric of ``rule``."""
+    (name, evaluation), (other_name, base) = subject, against
+    pairs = Pairs(evaluation, base, rule.metric, rule.soft_weight)
+    gains = [float(gain) for gain in pairs.gains.values()]
+    return SkillComparison(
+        split=evaluation.split.value,
+        name=name,
+        against=other_name,
+        metric=rule.metric.value,
+        n=len(gains),
+        delta=float(pairs.score - pairs.current) if gains else None,
+        interval=bootstrap_interval(gains) if gains else None,
+        fixed=pairs.fixed,
+        broken=pairs.broken,
+        p=pairs.p,
+    )
+
+
+def _soft_interval(values: list[float]) -> Interval:
+    if len(set(values)) > 1:
+        return bootstrap_interval(values)
+    return wilson_interval(values[0], len(values))
+
+
+POWER = 0.8
+"""How often a gain of the size that is told would be found."""
+CHURN = 0.05
+"""Share of the solved items that a good candidate is taken to break all the same, once the baseline is known."""
+
+
+def before_baseline(items: int, rule: GateRule) -> str:
+    """Say which gains so many selection items can tell from chance; nothing is known of them yet."""
+    effect = minimum_detectable_effect(items, alpha=rule.alpha, power=POWER)
+    if effect is None:
+        return (
+            f"{_items(items)} are too few: any gain on them may be chance"
+            if items != 1
+            else ("1 selection item is too few: any gain on it may be chance")
+        )
+    return f"{_items(items)}: gains of less than {_points(effect)} look like chance; more items find smaller ones"
+
+
+def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateRule) -> list[str]:
+    """Return what the baseline says against the selection split: why its scores cannot show a gain."""
+    if isinstance(event.evaluation, Inherited):
+        return []
+    return [*_spread(evidence, rule), *_underpowered(event.evaluation, rule)]
+
+
+def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | None:
+    """Return the smallest true gain over ``evaluation`` that the paired test finds with a power of :data:`POWER`.
+
+    A share of the items is returned, taking it that a good candidate breaks :data:`CHURN` of what is solved; None if
+    no gain that is left would be found.
+    """
+    score = evaluation.score(rule.metric, rule.soft_weight)
+    return minimum_detectable_effect(
+        evaluation.scored, alpha=rule.alpha, power=POWER, breaks=CHURN * score, fixable=1.0 - score
+    )
+
+
+def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
+    """Yield a warning where all items have the same score."""
+    rows = loads(evidence.get("selection.json", b"[]"))
+    outcomes = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
+    values = {outcome.value(rule.metric, rule.soft_weight) for outcome in outcomes}
+    if len(values) != 1 or not outcomes:
+        return
+    value = values.pop()
+    if value >= 1.0:
+        yield "ceiling: the seed has the full score on every selection item, so that no candidate can score higher"
+    elif value <= 0.0:
+        yield (
+            "floor: the seed has no score on any selection item; if they are out of reach, every candidate ties."
+            " A softer metric (evaluation.gate_metric) or easier items tell more"
+        )
+    else:
+        yield f"all-tied: every selection item scores {value:.4f}, so that they tell nothing apart"
+
+
+def _underpowered(evaluation: EvaluationSummary, rule: GateRule) -> Iterator[str]:
+    score = evaluation.score(rule.metric, rule.soft_weight)
+    if 0.0 < score < 1.0 and detectable_gain(evaluation, rule) is None:
+        yield (
+            f"underpowered: the baseline is {score:.4f}, which leaves {_points(1.0 - score)} to gain, and on"
+            f" {_items(evaluation.scored)} even that may be chance"
+        )
+
+
+def _items(count: int) -> str:
+    return f"{count} selection item{'' if count == 1 else 's'}"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:.1f} points"

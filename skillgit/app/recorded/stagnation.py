@@ -1,0 +1,147 @@
+"""Why a run gets nowhere: what a row of refused candidates has in common, and what to try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import refused_label
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.event import Event, Rejected, Skipped
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import Decision
+from skillgit.domain.run_state import fold
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.index import queries
+from skillgit.store.evidence import read_evidence
+from skillgit.store.history_reader import read_commit, read_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.run_state import RunState, StepMemory
+
+DIAGNOSE_AFTER = 5
+"""Refused steps in a row before there is a diagnosis, where the configuration does not say."""
+_CONFIG = "config.json"
+_STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED})
+_LAST_ITEM = 1.5
+_COARSE_ITEMS = 10
+
+
+class Cause(StrEnum):
+    """What keeps candidates from being accepted."""
+
+    UNDECIDED = "undecided"
+    CEILING = "ceiling"
+    UNAPPLIED = "edits-unapplied"
+    NO_VARIANCE = "no-variance"
+    COARSE = "metric-too-coarse"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Why a run gets nowhere."""
+
+    cause: Cause
+    steps: int
+    sentence: str
+
+
+def diagnose(state: RunState, *, after: int, metric: Metric, soft_weight: float) -> Diagnosis | None:
+    """Return why ``state`` gets nowhere; None before ``after`` steps in a row brought nothing, and for 0 always."""
+    row, current = refused(state), state.known_evaluation(state.version)
+    if current is None or not 0 < after <= len(row):
+        return None
+    cause, reason = _cause(row, current, metric, soft_weight)
+    return Diagnosis(cause=cause, steps=len(row), sentence=f"{len(row)} steps in a row brought nothing: {reason}")
+
+
+def refused(state: RunState) -> tuple[StepMemory, ...]:
+    """Return the steps since the skill last changed, be it by a step or by a person, newest first."""
+    row = takewhile(lambda step: not _changed(step), reversed(state.memory))
+    return tuple(step for step in row if not step.by_hand)
+
+
+def _changed(step: StepMemory) -> bool:
+    return bool(step.author) or (step.decision is not None and step.decision.accepted)
+
+
+def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
+    """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
+    if not isinstance(event, Rejected | Skipped) or not after or len(refused(state)) % after:
+        return ""
+    diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
+    return diagnosis.sentence if diagnosis is not None else ""
+
+
+def of_run(workspace: Workspace, run: str) -> Diagnosis | None:
+    """Return why an unfinished run gets nowhere; what decides it is read from the index first, for it is quick."""
+    after = _recorded_after(workspace, run)
+    newest = queries.log_rows(workspace.index, run, kinds=_STEPS, limit=after)
+    if not newest or any(row.kind in {EventKind.ACCEPTED, EventKind.RUN_FINISHED} for row in newest):
+        return None
+    state = fold(record.event for record in read_run(workspace.repo, run))
+    gauge = queries.gauge(workspace.index, run)
+    return diagnose(state, after=after, metric=gauge.metric, soft_weight=gauge.soft_weight)
+
+
+def _recorded_after(workspace: Workspace, run: str) -> int:
+    """Return what the run's configuration says of diagnoses; its default where the configuration is not here."""
+    first = queries.row_of_version(workspace.index, run, 0)
+    tree = read_commit(workspace.repo, first.commit).evidence if first is not None else ""
+    content = (read_evidence(workspace.repo, tree, (_CONFIG,)) or {}).get(_CONFIG, b"")
+    try:
+        after = loads(content)["train"]["diagnose_after"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return DIAGNOSE_AFTER
+    return after if isinstance(after, int) and after >= 0 else DIAGNOSE_AFTER
+
+
+def _cause(
+    row: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, soft_weight: float
+) -> tuple[Cause, str]:
+    steps = [step for step in row if step.decision is not None]
+    score = current.score(metric, soft_weight)
+    indecisive = sum(step.decision is Decision.INDECISIVE for step in steps)
+    if 2 * indecisive > len(row):
+        return Cause.UNDECIDED, (
+            f"for {indecisive} too few items could be evaluated; look at the provider and the environment"
+        )
+    if (1.0 - score) * current.n < _LAST_ITEM:
+        return Cause.CEILING, (
+            f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
+        )
+    if 2 * (len(row) - len(steps)) >= len(row):
+        titles = Counter(step.title for step in row if step.decision is None)
+        (title, count), *_ = titles.most_common(1)
+        return Cause.UNAPPLIED, f"edits unapplied: {count} had no candidate ({title}); skillgit log shows them"
+    return _measured_cause(steps, current, metric, score)
+
+
+def _measured_cause(
+    steps: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, score: float
+) -> tuple[Cause, str]:
+    softer = "try evaluation.gate_metric=mixed, or more selection items"
+    if score <= 0.0 and metric is Metric.HARD and current.soft > 0.0:
+        return Cause.COARSE, f"metric too coarse: no item is solved, though soft is {current.soft:.4f}; {softer}"
+    if not any(step.fixed or step.broken for step in steps):
+        return Cause.NO_VARIANCE, (
+            "no variance in outcomes: no candidate changed the outcome of an item; see whether the skill reaches the"
+            " model, and whether items depend on it"
+        )
+    ties = sum(len(step.fixed) == len(step.broken) for step in steps)
+    if metric is Metric.HARD and (2 * ties >= len(steps) or current.n <= _COARSE_ITEMS):
+        return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
+    fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixed", "broken"))
+    return Cause.WORSE, (
+        f"the candidates fixed {fixes} items and broke {breaks};"
+        f" skillgit show {refused_label(steps[0].step)} shows the last one"
+    )

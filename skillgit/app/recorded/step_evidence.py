@@ -1,0 +1,237 @@
+"""What the evidence of a step tells about its edits: their text, the items that moved them, what analysts saw.
+
+Evidence may come from strangers and may be damaged: whatever is not as it should be is left out, never an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.store.repo import Repo
+
+_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
+_FAILING = ("regressed", "persistent_fail")
+_TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+_QUESTION_MOST = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedEdit:
+    """One edit that took effect, in full.
+
+    Attributes:
+        position: Its place among the edits of the patch, from 0.
+        file: The file inside the skill folder.
+        items: The train items that moved it, as far as they are known.
+    """
+
+    position: int
+    op: str
+    file: str
+    anchor: str
+    content: str
+    support: int
+    source: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrajectoryPattern:
+    """A pattern that analysts saw in the trajectories of a step."""
+
+    pattern: str
+    count: int
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainAttempt:
+    """What the target made of one train item.
+
+    Attributes:
+        question: The end of what the target was asked; empty if that was not kept.
+        feedback: What the scorer said about it, the accepted answers included where it names them.
+        hard: The strict score; absent if the item failed to evaluate.
+        soft: The score with partial credit.
+    """
+
+    item: str
+    task_type: str = ""
+    question: str = ""
+    answer: str = ""
+    feedback: str = ""
+    hard: float | None = None
+    soft: float | None = None
+
+
+class StepEvidence:
+    """The evidence of one event, read as far as it is asked for."""
+
+    def __init__(self, repo: Repo, tree: str) -> None:
+        self._repo = repo
+        self._tree = tree
+        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON))
+        self.present = files is not None
+        self._files: Mapping[str, bytes] = files or {}
+
+    def edits(self) -> tuple[AppliedEdit, ...]:
+        """Return the edits that took effect, in the order of their application."""
+        document = _json(self._files.get(_PATCH))
+        rows = document.get("edits") if isinstance(document, dict) else None
+        edits = [row for row in _objects(rows) if row.get("status") == "applied"]
+        return tuple(_edit(index, row) for index, row in enumerate(edits))
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Return the edits that were chosen and not applied, in their order."""
+        return _left_out(self._files.get(_PATCH))
+
+    def findings(self) -> tuple[TrajectoryPattern, ...]:
+        """Return what analysts saw, in their order."""
+        document = _json(self._files.get(_FINDINGS))
+        rows = _objects(document.get("findings") if isinstance(document, dict) else None)
+        return tuple(
+            TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
+            for row in rows
+        )
+
+    def rollouts(self) -> int:
+        """Return how many trajectories the step had."""
+        return len(_objects(_json(self._files.get(_ROLLOUT))))
+
+    def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
+        """Return what happened to ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
+        rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
+        attempts = [rows[item] for item in items if item in rows]
+        paths = [_text(row, "trajectory") for row in attempts if _text(row, "trajectory")]
+        turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
+        return tuple(_attempt(row, turns.get(_text(row, "trajectory"))) for row in attempts)
+
+    def compared(self) -> tuple[TrainAttempt, ...]:
+        """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
+        rows = [row for row in _objects(_json(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
+        ranking = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
+        return tuple(_compared(row) for row in ranking)
+
+
+def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
+    """Return the edits that the evidence in ``tree`` tells were chosen and not applied; none if it is not here."""
+    files = read_evidence(repo, tree, (_PATCH,)) if tree else None
+    return _left_out((files or {}).get(_PATCH))
+
+
+def with_questions(attempts: Sequence[TrainAttempt], steps: Iterable[StepEvidence]) -> tuple[TrainAttempt, ...]:
+    """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
+    by_item: dict[str, TrainAttempt] = {}
+    attempts_by_item = {attempt.item: attempt for attempt in attempts}
+    for step in steps:
+        for candidate in step.attempts(
+            item for item in attempts_by_item if item not in by_item or not by_item[item].feedback
+        ):
+            same = candidate.answer == attempts_by_item[candidate.item].answer
+            richest = by_item.get(candidate.item, attempts_by_item[candidate.item])
+            question = richest.question or candidate.question
+            by_item[candidate.item] = replace(
+                richest, question=question, feedback=candidate.feedback if same else richest.feedback
+            )
+        if all(item in by_item and by_item[item].feedback for item in attempts_by_item):
+            break
+    return tuple(by_item.get(attempt.item, attempt) for attempt in attempts)
+
+
+def _left_out(patch: bytes | None) -> tuple[LeftOut, ...]:
+    document = _json(patch)
+    rows = _objects(document.get("edits") if isinstance(document, dict) else None)
+    return tuple(_reason(row) for row in rows if row.get("status") != EditStatus.APPLIED)
+
+
+def _reason(row: Mapping[str, object]) -> LeftOut:
+    reason = _text(row, "detail")
+    # a quarantined edit quotes what no screen and no report shall quote
+    text = "" if reason.startswith(QUARANTINED) else _text(row, "content") or _text(row, "anchor")
+    op = _text(row, "op").replace("_", " ")
+    edit = words_of(op, text) if text else f"{op} {_text(row, 'file')}"
+    return LeftOut(edit=edit, status=_text(row, "status"), reason=reason)
+
+
+def _edit(index: int, row: Mapping[str, object]) -> AppliedEdit:
+    return AppliedEdit(
+        position=index,
+        op=_text(row, "op"),
+        file=_text(row, "file"),
+        anchor=_text(row, "anchor"),
+        content=_text(row, "content"),
+        support=_whole(row, "support"),
+        source=_text(row, "source"),
+        items=_names(row.get("items")),
+    )
+
+
+def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> TrainAttempt:
+    return TrainAttempt(
+        item=_text(row, "id"),
+        task_type=_text(row, "task_type"),
+        question=_question(trajectory),
+        answer=_text(row, "answer"),
+        feedback=_text(row, "feedback") or _text(row, "failed"),
+        hard=_number(row.get("hard")),
+        soft=_number(row.get("soft")),
+    )
+
+
+def _compared(row: Mapping[str, object]) -> TrainAttempt:
+    current = row.get("current")
+    fields: Mapping[str, object] = current if isinstance(current, dict) else {}
+    return TrainAttempt(
+        item=_text(row, "id"),
+        answer=_text(fields, "answer"),
+        hard=_number(fields.get("hard")),
+        soft=_number(fields.get("soft")),
+    )
+
+
+def _question(trajectory: bytes | None) -> str:
+    """Return the last paragraph of the first thing that was said to the target: tasks end with what is asked."""
+    document = _json(trajectory)
+    turns = _objects(document.get("turns") if isinstance(document, dict) else None)
+    prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
+    paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
+    texts = [paragraph for paragraph in paragraphs if paragraph]
+    return texts[-1][-_QUESTION_MOST:] if texts else ""
+
+
+def _json(content: bytes | None) -> object:
+    try:
+        return loads(content or b"null")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
+
+
+def _text(row: Mapping[str, object], key: str) -> str:
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(row: Mapping[str, object], key: str) -> int:
+    value = row.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

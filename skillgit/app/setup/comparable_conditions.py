@@ -1,0 +1,201 @@
+"""Under which conditions outcomes were measured, and what differs between two of them besides the text of the skill.
+
+Outcomes of two texts compare where everything else was the same: target model, judge, environment, items, and the
+parameters that decide what models answer. The seed only chooses among draws of one distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
+from skillgit.app.setup.config.run_configuration import measuring_settings, read_document
+from skillgit.domain.event import NOBODY, RunStarted
+from skillgit.errors import SkillgitError
+from skillgit.index import item_queries, queries
+from skillgit.plugin.environment import asks_judge
+from skillgit.store.evidence import read_evidence
+from skillgit.store.history_reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from skillgit.app.setup.setup import Setup
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.evaluation import Split
+    from skillgit.index.rows import LogRow
+    from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
+
+CONFIG = "config.json"
+
+
+class Aspect(StrEnum):
+    """What two measurements may differ in besides the text."""
+
+    TARGET = "target"
+    JUDGE = "judge"
+    ENVIRONMENT = "environment"
+    ITEMS = "items"
+    PARAMETERS = "parameters"
+    SEED = "seed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing that two measurements differ in besides the text."""
+
+    aspect: Aspect
+    a: str
+    b: str
+
+    @property
+    def matters(self) -> bool:
+        """Whether a change of scores may come from it, so that no test can say what the text did."""
+        return self.aspect is not Aspect.SEED
+
+    @property
+    def sentence(self) -> str:
+        verb = "differ" if self.aspect in {Aspect.ITEMS, Aspect.PARAMETERS} else "differs"
+        return f"{self.aspect.value} {verb}: {self.a} against {self.b}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What decides outcomes besides the text.
+
+    Attributes:
+        target: The model that works on the items, as ``backend/model``.
+        judge: The model that scores, perhaps with ``@`` and the digest of its parameters; empty where none is asked.
+        version: The digest of the environment.
+        items: Digests of the item sets that were measured; empty where that is not known.
+        seed: The seed; None where that is not known.
+        parameters: Settings that may change what is answered, by their keys; None where they are not known here.
+    """
+
+    target: str
+    judge: str
+    environment: str
+    version: str
+    items: frozenset[str]
+    seed: int | None
+    parameters: Mapping[str, object] | None
+
+
+def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | None:
+    """Return the conditions under which the event in ``row`` was measured; None where its run's start is not here."""
+    start = started(workspace, row.run)
+    first = queries.row_of_version(workspace.index, row.run, 0)
+    run = queries.run_row(workspace.index, row.run, {})
+    if start is None or first is None or run is None:
+        return None
+    models = getattr(read_commit(workspace.repo, row.commit).event, "models", NOBODY)
+    models = start.models if models == NOBODY else models
+    return Conditions(
+        target=models.target,
+        judge=models.judge,
+        environment=run.environment,
+        version=start.environment,
+        items=item_queries.item_sets(workspace.index, row.run, split.value),
+        seed=getattr(start.evaluation, "seed", None),
+        parameters=_recorded_parameters(workspace, first),
+    )
+
+
+def of_setup(setup: Setup, split: Split) -> Conditions:
+    """Return the conditions under which ``setup`` measures."""
+    environment = setup.task.environment
+    return Conditions(
+        target=setup.routes["target"].name,
+        judge=setup.routes["judge"].name if asks_judge(environment) else "",
+        environment=environment.info.name,
+        version=setup.task.digest,
+        items=frozenset({setup.task.item_set(split)}),
+        seed=setup.config.values.train.seed,
+        parameters=measuring_settings(setup.config.document),
+    )
+
+
+def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
+    """Return what differs between two measurements besides the text, what matters most first.
+
+    What is not known on one side is no difference.
+    """
+    return tuple(_differences(a, b))
+
+
+def matter(found_differences: Iterable[Difference]) -> bool:
+    """Say whether a change of scores may come from one of the differences, so that no test says what the text did."""
+    return any(difference.matters for difference in found_differences)
+
+
+def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
+    if a.target != b.target:
+        yield Difference(aspect=Aspect.TARGET, a=a.target, b=b.target)
+    if not _same_judge(a.judge, b.judge):
+        yield Difference(aspect=Aspect.JUDGE, a=a.judge or "none", b=b.judge or "none")
+    if (a.environment, a.version) != (b.environment, b.version):
+        same = a.environment == b.environment
+        names = (f"{side.environment} {side.version}" if same else side.environment for side in (a, b))
+        yield Difference(aspect=Aspect.ENVIRONMENT, a=next(names), b=next(names))
+    if a.items and b.items and a.items != b.items:
+        sets = (f"set {' '.join(sorted(side.items))}" for side in (a, b))
+        yield Difference(aspect=Aspect.ITEMS, a=next(sets), b=next(sets))
+    if a.parameters is not None and b.parameters is not None:
+        own = "" if a.environment == b.environment else "env."  # two environments have options of their own
+        first, second = (
+            {key: value for key, value in side.items() if not own or not key.startswith(own)}
+            for side in (a.parameters, b.parameters)
+        )
+        yield from _other_parameters(first, second)
+    if a.seed is not None and b.seed is not None and a.seed != b.seed:
+        yield Difference(aspect=Aspect.SEED, a=str(a.seed), b=str(b.seed))
+
+
+def _same_judge(a: str, b: str) -> bool:
+    """Say whether two judges are the same; one without the digest of its parameters is compared by its name."""
+    if "@" in a and "@" in b:
+        return a == b
+    return a.partition("@")[0] == b.partition("@")[0]
+
+
+def _other_parameters(a: Mapping[str, object], b: Mapping[str, object]) -> Iterator[Difference]:
+    for key in sorted(a.keys() | b.keys()):
+        if _said(a.get(key)) != _said(b.get(key)):
+            values = (f"{key}={_said(side.get(key))}" for side in (a, b))
+            yield Difference(aspect=Aspect.PARAMETERS, a=next(values), b=next(values))
+
+
+def _said(value: object) -> str:
+    return "none" if value is None or value == "" else str(value)
+
+
+def _recorded_parameters(workspace: Workspace, first: LogRow) -> Mapping[str, object] | None:
+    tree = read_commit(workspace.repo, first.commit).evidence
+    files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
+    try:
+        return measuring_settings(read_document(files[CONFIG], first.run))
+    except (KeyError, SkillgitError):
+        return None
+
+
+def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
+    """Return what keeps outcomes of ``setup`` from being compared with those of a run, in a sentence; empty if nothing.
+
+    Another version of an installed package is no change where the environment's own digest is the same: that is its
+    author's word for it.
+    """
+    event, task = start.event, setup.task
+    # Runs from before sources counted have recorded the environment's own digest alone.
+    if not isinstance(event, RunStarted) or event.environment in {task.digest, task.environment.digest}:
+        return ""
+    document = start_document(repo, start.evidence, ENVIRONMENT)
+    plugin, now = document.get("plugin"), task.source
+    if isinstance(plugin, dict) and now is not None:
+        if plugin.get("code") != now.code:
+            return f"the source of environment {task.environment.info.name} has changed since run {event.run} began"
+        if not now.code and plugin.get("name") == now.name and document.get("own") == task.environment.digest:
+            return ""
+    return f"the environment is not the one that run {event.run} was trained with"

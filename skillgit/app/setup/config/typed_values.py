@@ -1,0 +1,200 @@
+"""Turn written values into the typed configuration, the free keys of models included, and report what is wrong."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+from pydantic import ValidationError
+
+from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest, nearest_key, shown
+from skillgit.app.setup.config.files import nested
+from skillgit.app.setup.config.schema import SECTIONS, Config
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+    from skillgit.app.setup.config.files import Layer, Leaf
+    from skillgit.app.setup.config.schema import EnvSettings
+
+
+ROLES = ("target", "optimizer", "judge")
+_FIXED = ("backend", "model", "reasoning_effort")
+"""What keys of a role say that no backend reads; a misspelt one is no setting."""
+
+
+def belongs(name: str, backends: Iterable[str]) -> str:
+    """Return the backend whose free key ``name`` is, or an empty string."""
+    prefixes = [backend for backend in backends if name.startswith(f"model.{backend}_")]
+    return max(prefixes, key=len, default="")
+
+
+def role_of(name: str) -> str:
+    """Return the role whose free key ``name`` is, or an empty string."""
+    role, _, setting = name.removeprefix("model.").partition("_")
+    return role if name.startswith("model.") and role in ROLES and setting and not nearest(setting, _FIXED) else ""
+
+
+def is_free(name: str, backends: Iterable[str]) -> bool:
+    """Say whether ``name`` is a setting that a backend has to check."""
+    return bool(belongs(name, backends) or role_of(name))
+
+
+def settings_of(
+    settings: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
+) -> dict[str, object]:
+    """Return the settings of ``backend`` in a role, under the names that the backend knows.
+
+    Args:
+        settings: All free keys without their section.
+        roles: The roles whose keys count; later ones win.
+    """
+    result = _after(f"{backend}_", settings)
+    for role in roles:
+        own = _after(f"{role}_", settings)
+        plain = {name: value for name, value in own.items() if not belongs(f"model.{name}", backends)}
+        result |= plain | _after(f"{backend}_", own)
+    return result
+
+
+def _after(prefix: str, settings: Mapping[str, object]) -> dict[str, object]:
+    return {name[len(prefix) :]: value for name, value in settings.items() if name.startswith(prefix)}
+
+
+def written_as(keys: Collection[str], roles: Sequence[str], backend: str, setting: str) -> str:
+    """Return the key that sets ``setting`` of ``backend`` in a role; the arguments are as for ``settings_of``."""
+    of_roles = (name for role in reversed(roles) for name in (f"{role}_{backend}_{setting}", f"{role}_{setting}"))
+    return next((f"model.{name}" for name in of_roles if name in keys), f"model.{backend}_{setting}")
+
+
+PRICES = "model.prices"
+_LIST = "skillgit config CONFIG lists every key with its value"
+_PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a cache, written to it"
+
+
+def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], backends: Sequence[str]) -> Config:
+    """Return the configuration that ``layer`` describes; what it does not say has its default."""
+    values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for key, leaf in layer.items():
+        section, _, name = key.partition(".")
+        if key in keys:
+            values[section][name] = _plain(leaf, keys[key])
+        elif outer := nested(key):
+            _mapping(values["model"], outer.partition(".")[2])[key[len(outer) + 1 :]] = _tuple(leaf.value)
+        elif section == "model" and is_free(key, backends):
+            _mapping(values["model"], "backend_settings")[name] = leaf.value
+        else:
+            raise _unknown(key, leaf, keys, backends)
+    sections: dict[str, BaseModel] = {}
+    problems: list[ConfigError] = []
+    for section, shape in SECTIONS.items():
+        try:
+            sections[section] = (env if section == "env" else shape).model_validate(values[section])
+        except ValidationError as error:
+            problems.extend(_problem(section, detail, layer) for detail in error.errors(include_url=False))
+    if problems:
+        hint = next((problem.hint for problem in problems if problem.hint), "")
+        raise ConfigError("; ".join(problem.message for problem in problems), hint=hint)
+    return Config.model_construct(**cast("dict[str, Any]", sections))
+
+
+def _mapping(values: dict[str, object], name: str) -> dict[str, object]:
+    mapping = values.setdefault(name, {})
+    return mapping if isinstance(mapping, dict) else {}
+
+
+def _tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(leaf: Leaf, annotation: object) -> object:
+    """Undo what YAML guesses of a plain scalar where the key's type says better."""
+    if _takes(annotation, str):
+        return leaf.value if leaf.text is None else leaf.text
+    if not leaf.plain or leaf.text is None:
+        return leaf.value
+    if _takes(annotation, int) and isinstance(leaf.value, int) and ":" in leaf.text:
+        return leaf.text  # YAML 1.1 reads 1:30 as a number to the base of 60
+    if _takes(annotation, float) and isinstance(leaf.value, str):
+        try:
+            return float(leaf.text)  # YAML 1.1 reads 1e-3 as text
+        except ValueError:
+            return leaf.value
+    return leaf.value
+
+
+def _takes(annotation: object, kind: type) -> bool:
+    """Say whether values of ``annotation`` are of ``kind``."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _takes(get_args(annotation)[0], kind)
+    if origin is Literal:
+        return all(type(choice) is kind for choice in get_args(annotation))
+    if origin in {Union, UnionType}:
+        return any(_takes(choice, kind) for choice in get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return issubclass(annotation, kind)
+    return annotation is kind
+
+
+def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
+    section, dot, name = key.partition(".")
+    if not dot and key in SECTIONS:
+        return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
+    if not dot:
+        near = nearest(key, list(SECTIONS)) or nearest_key(key, list(keys))
+        return ConfigError(
+            f"{leaf.origin}: there is no key '{key}'",
+            hint=f"did you mean '{near}'?" if near else f"sections are {', '.join(SECTIONS)}",
+        )
+    if section not in SECTIONS:
+        near = nearest(section, list(SECTIONS))
+        return ConfigError(
+            f"{leaf.origin}: there is no section '{section}'",
+            hint=f"did you mean '{near}.{name}'?" if near else f"sections are {', '.join(SECTIONS)}",
+        )
+    near = nearest_key(key, list(keys))
+    if near:
+        hint = f"did you mean '{near}'?"
+    elif section == "model":
+        hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+    else:
+        hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
+    return ConfigError(f"{leaf.origin}: there is no key '{key}'", hint=hint)
+
+
+def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
+    if not error["loc"]:
+        message = str(error["msg"]).removeprefix("Value error, ")
+        names = {
+            key.partition(".")[2]: str(leaf.origin) for key, leaf in layer.items() if key.startswith(f"{section}.")
+        }
+        mentions = mentioned(message, names)
+        return ConfigError(f"{section}: {message}{f' ({mentions})' if mentions else ''}", hint=_LIST)
+    key = ".".join([section, *(str(part) for part in error["loc"] if not isinstance(part, int))])
+    spelling = _written(key, layer)
+    if spelling is None:
+        return ConfigError(f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
+    name, leaf = spelling
+    if error["type"] == "value_error":  # a validator of ours says it in a sentence, and may know what helps
+        reason = error["ctx"]["error"]
+        return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
+    near = nearest(str(leaf.value), choices(error))
+    expectation = _PRICE if name.startswith(PRICES) else allowed(error)
+    value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
+    return ConfigError(
+        f"{leaf.origin}: {name} is {value}; it must be {expectation}",
+        hint=f"did you mean '{near}'?" if near else _LIST,
+    )
+
+
+def _written(key: str, layer: Layer) -> tuple[str, Leaf] | None:
+    """Return the longest part of ``key`` that was written, for an error may lie inside a value."""
+    while key and key not in layer:
+        key = key.rpartition(".")[0]
+    return (key, layer[key]) if key else None

@@ -1,0 +1,348 @@
+"""The ends of epochs and of the run: slow updates, memory of the optimizer, test scores, and whether they agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.sources.skillopt import step_order
+from skillgit.app.sources.skillopt.directory import ORIGIN
+from skillgit.app.sources.skillopt.outcomes import ROUNDING, RecordedScore, measured, number, read_outcomes
+from skillgit.app.sources.skillopt.run_events import Chapter
+from skillgit.app.sources.skillopt.skill_texts import alike, without_their_markers
+from skillgit.app.sources.skillopt.step_events import rule_of
+from skillgit.app.sources.skillopt.step_order import ACCEPTED
+from skillgit.domain.address import version_label
+from skillgit.domain.confirmation import contradicted
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import EvaluationSummary, Split
+from skillgit.domain.event import (
+    NOBODY,
+    Accepted,
+    Inherited,
+    Rejected,
+    RunFinished,
+    RunOutcome,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.domain.skill import DOCUMENT, has_marker, with_slow_guidance
+from skillgit.domain.untrusted.model_text import EMPTY, clean
+from skillgit.engine.evidence_files import json_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.sources.skillopt.directory import Import, Row
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
+    from skillgit.app.sources.skillopt.run_events import ImportedJudgement
+    from skillgit.app.sources.skillopt.step_order import Step
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.model_text import SkillText
+
+
+_PLACEHOLDER = "inject_placeholder"
+_GATED = frozenset({"accept_new_best", "accept", "reject"})
+"""What a gate decides on guidance; by default the reference asks none."""
+_FINAL = "final_selection_eval"
+
+
+def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
+    """Tell the slow update after the last step of an epoch, if the directory has one with something to say."""
+    folder = f"slow_update/epoch_{step.epoch:02d}"
+    slow = source.directory.mapping(f"{folder}/slow_result.json") or {}
+    meta_place = f"meta_skill/epoch_{step.epoch:02d}/meta_skill_result.json"
+    meta = source.directory.mapping(meta_place) or {}
+    guidance, memory = _text(slow.get("slow_update_content")), _text(meta.get("meta_skill_content"))
+    action = str(slow.get("action") or "")
+    if action in {"", _PLACEHOLDER} and not memory:
+        return
+    if guidance.removed:
+        source.story.remark(f"{folder}/slow_result.json is imported without {guidance.removed} hidden characters")
+    outcomes = read_outcomes(source.directory, [f"{folder}/selection_eval"], "selection") if guidance else None
+    proposal = SlowProposed(
+        **source.common(step.epoch),
+        title=_title(slow, guidance),
+        why=str(_own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
+        step=step.number,
+        base=source.story.state.version,
+        guidance=EMPTY if action in {"", _PLACEHOLDER} else guidance,
+        memory=memory,
+        models=source.settings.models,
+        cost=Cost(seconds=number(slow.get("time_s")) or 0.0),
+    )
+    evidence = _evidence(source, folder, slow, meta)
+    if not proposal.guidance:
+        time = source.time(f"{folder}/slow_result.json", meta_place)
+        source.story.tell(Chapter(event=proposal, evidence=evidence, time=time))
+        return
+    _tell_guidance(source, proposal, slow, outcomes, evidence, last=last)
+
+
+def measured_at_the_end(source: Import) -> bool:
+    """Say whether the measurement at the end of the run is that of the last guidance, and was told with it."""
+    last = next((chapter.event for chapter in reversed(source.story.chapters) if chapter.skill is not None), None)
+    return isinstance(last, SlowMerged) and not last.verdict.gated and not isinstance(last.evaluation, Inherited)
+
+
+def _tell_guidance(
+    source: Import,
+    proposal: SlowProposed,
+    slow: Row,
+    outcomes: Outcomes | None,
+    evidence: dict[str, bytes],
+    *,
+    last: bool,
+) -> None:
+    story, rule = source.story, source.settings.rule
+    action = str(slow.get("action") or "")
+    score = _gated_score(source, slow, outcomes, proposal.epoch)
+    rule = rule_of(rule, _own(slow))
+    if action not in _GATED or score is None:
+        rule = replace(rule, enabled=False)
+    is_accepted = action in ACCEPTED
+    if score is None and last and is_accepted:
+        outcomes = read_outcomes(source.directory, [_FINAL], "selection")
+        score = _final_score(source, outcomes)
+    judgement: ImportedJudgement | None = None
+    if score is not None:
+        where = f"the slow update of epoch {proposal.epoch}"
+        judgement = story.judge(rule, score, is_accepted=is_accepted, where=where)
+        story.remark(score.remark)
+        story.remark(judgement.remark)
+        if outcomes is not None:
+            is_shown = score.evaluation is not None and judgement.shown
+            evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+    proposal = replace(
+        proposal,
+        evaluation=None if score is None else score.summary,
+        verdict=story.taken_over(rule, is_accepted=is_accepted) if judgement is None else judgement.verdict,
+        fixed=() if judgement is None else judgement.pairs.fixed,
+        broken=() if judgement is None else judgement.pairs.broken,
+    )
+    time = source.time(f"slow_update/epoch_{proposal.epoch:02d}/slow_result.json")
+    story.tell(Chapter(event=proposal, evidence=evidence, time=time))
+    if proposal.verdict is not None and proposal.verdict.decision.accepted:
+        _tell_merge(source, proposal, score)
+
+
+def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | None) -> None:
+    story = source.story
+    base = story.state.version
+    if proposal.verdict is None:
+        raise AssertionError("guidance that is merged was accepted")
+    event = SlowMerged(
+        **source.common(proposal.epoch),
+        title=proposal.title,
+        why=proposal.why,
+        step=proposal.step,
+        version=base + 1,
+        base=base,
+        evaluation=Inherited(version=base) if score is None else score.summary,
+        verdict=proposal.verdict,
+    )
+    skill = _with_guidance(story.skill, proposal.guidance)
+    outcomes = story.outcomes[-1] if score is None else score.evaluation
+    story.tell(Chapter(event=event, skill=skill, evidence={}, time=story.chapters[-1].time), outcomes)
+
+
+def _with_guidance(skill: Skill, guidance: SkillText) -> Skill:
+    return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
+
+
+def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> ImportedScore | None:
+    own = _own(slow)
+    claim = RecordedScore(
+        place=f"the slow update of epoch {epoch}",
+        split=Split.SELECTION,
+        hard=number(slow.get("selection_hard")),
+        soft=number(slow.get("selection_soft")),
+        unneeded=bool(own.get("unneeded")),
+        spare=int(str(own.get("spare") or 0)),
+    )
+    return measured(claim, outcomes, source.items, source.settings.seed)
+
+
+def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | None:
+    """Return the score of the last text, which the reference measures at the end of a run."""
+    if outcomes is None:
+        return None
+    claim = RecordedScore(
+        place="final_selection_hard in summary.json",
+        split=Split.SELECTION,
+        hard=number(source.summary.get("final_selection_hard")),
+        soft=number(source.summary.get("final_selection_soft")),
+    )
+    return measured(claim, outcomes, source.items, source.settings.seed)
+
+
+def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, bytes]:
+    files = {
+        f"{ORIGIN}/{name}": json_file(content)
+        for name, content in (("slow_result.json", slow), ("meta_skill_result.json", meta))
+        if content
+    }
+    pairs = source.directory.listing(f"{folder}/comparison_pairs.json")
+    if pairs is not None:
+        files["comparison.json"] = json_file([_pair(pair) for pair in pairs])
+    return files
+
+
+def _pair(pair: Row) -> Row:
+    sides = {"current": pair.get("curr"), "previous": pair.get("prev")}
+    return {
+        "category": str(pair.get("category") or ""),
+        "id": str(pair.get("id") or ""),
+        "shown": True,
+        **{name: _side(side) for name, side in sides.items() if isinstance(side, dict)},
+    }
+
+
+def _side(side: Row) -> Row:
+    return {
+        "answer": str(side.get("predicted_answer") or ""),
+        "hard": number(side.get("hard")) or 0.0,
+        "soft": number(side.get("soft")) or 0.0,
+    }
+
+
+def _title(slow: Row, guidance: str) -> str:
+    lines = [line.strip(" -*#") for line in guidance.splitlines()]
+    return str(_own(slow).get("title") or next((line for line in lines if line), "nothing to add"))
+
+
+def _own(record: Row) -> Row:
+    fields = record.get("skillgit")
+    return fields if isinstance(fields, dict) else {}
+
+
+def _text(value: object) -> SkillText:
+    text = clean(without_their_markers(str(value or "")).strip())
+    return EMPTY if has_marker(text) else text
+
+
+_TESTS = (
+    ("test_eval_baseline", "baseline_test"),
+    ("test_eval", "test"),
+    ("test_eval_final", "final_test"),
+)
+_KEPT = ("config.json", "runtime_state.json")
+
+
+def tell_end(source: Import) -> None:
+    """Tell the end of the run, if it has one."""
+    story, summary = source.story, source.summary
+    if not summary:
+        last = source.steps[-1].number if source.steps else 0
+        story.remark(f"there is no summary.json: the run was interrupted after step {last}, and has no end here either")
+        return
+    evaluations, evidence = _tests(source)
+    final = read_outcomes(source.directory, ["final_selection_eval"], "final")
+    if final is not None and not measured_at_the_end(source):
+        evidence |= final.evidence(f"{ORIGIN}/final_selection.json")
+    for name in (*_KEPT, "summary.json", "history.json"):
+        content = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
+        if content is not None:
+            evidence[f"{ORIGIN}/{name}"] = json_file(content)
+    outcome = _outcome(source, evaluations)
+    state = story.state
+    event = RunFinished(
+        **source.common(state.epoch),
+        step=state.step,
+        title=f"{outcome.value} after {state.step} steps",
+        outcome=outcome,
+        evaluations=tuple(evaluations),
+        models=source.settings.models if evaluations else NOBODY,
+        cost=Cost(),
+    )
+    time = source.time("summary.json")
+    story.tell(Chapter(event=event, evidence=evidence, time=time))
+
+
+def _outcome(source: Import, tests: Sequence[EvaluationSummary]) -> RunOutcome:
+    story, rule = source.story, source.settings.rule
+    if story.state.best:
+        by_version = {summary.version: summary for summary in tests}
+        seed, best = by_version.get(0), by_version.get(story.state.best)
+        fell = seed and best and contradicted(seed, best, rule.metric, rule.soft_weight)
+        return RunOutcome.NOT_CONFIRMED if fell else RunOutcome.IMPROVED
+    candidates = any(isinstance(chapter.event, Accepted | Rejected) for chapter in story.chapters)
+    return RunOutcome.NULL_RESULT if candidates else RunOutcome.NO_CANDIDATES
+
+
+def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
+    """Return the scores on the test split, of each version once, and the outcomes behind them."""
+    story, summaries, evidence = source.story, list[EvaluationSummary](), dict[str, bytes]()
+    versions = (0, _best_version(source), story.state.version)
+    for (folder, key), version in zip(_TESTS, versions, strict=True):
+        if version in {summary.version for summary in summaries}:
+            continue
+        outcomes = read_outcomes(source.directory, [folder], f"test-{version_label(version)}")
+        claim = RecordedScore(
+            place=f"{key}_hard in summary.json",
+            split=Split.TEST,
+            hard=score_of(source.summary, f"{key}_hard"),
+            soft=score_of(source.summary, f"{key}_soft"),
+        )
+        items = tuple(outcomes.scored) if outcomes is not None else ()
+        score = measured(claim, outcomes, items, source.settings.seed)
+        if score is None:
+            continue
+        story.remark(score.remark)
+        summaries.append(replace(score.summary, version=version))
+        if outcomes is not None:
+            path = f"test-{version_label(version)}.json"
+            evidence |= outcomes.evidence(path if score.evaluation is not None else f"{ORIGIN}/{path}")
+    return summaries, evidence
+
+
+def _best_version(source: Import) -> int:
+    """Return the newest version whose text is that of ``best_skill.md``; the best one if there is none."""
+    best, story = source.directory.text("best_skill.md"), source.story
+    if best is None:
+        return story.state.best
+    text = source.texts.skill(best).document
+    same = [number for number, skill in enumerate(story.skills) if alike(skill.document, text)]
+    return story.state.best if story.state.best in same or not same else same[-1]
+
+
+def check_end(source: Import) -> None:
+    """Say where the directory's own account of its end differs from that of its steps."""
+    story, state, rule = source.story, source.story.state, source.settings.rule
+    best = source.directory.text("best_skill.md")
+    if best is not None and not alike(source.texts.skill(best).document, story.skills[state.best].document):
+        story.remark(
+            f"best_skill.md is not the text of {version_label(state.best)},"
+            " which has the highest score that was accepted"
+        )
+    claim = number(source.summary.get("best_selection_hard"))
+    if claim is not None and abs(claim - story.best_score(rule)) > ROUNDING:
+        story.remark(
+            f"summary.json gives the best score as {claim:.6g}, and that of {version_label(state.best)} is"
+            f" {story.best_score(rule):.6g}; the latter is kept"
+        )
+    counts = {"total_accepts": 0, "total_rejects": 0, "total_skips": 0}
+    for step in source.steps:
+        counts["total_accepts"] += step.accepted
+        counts["total_rejects"] += step.action == "reject"
+        counts["total_skips"] += step.action in step_order.SKIPPED
+    for key, count in counts.items():
+        if isinstance(source.summary.get(key), int) and source.summary[key] != count:
+            story.remark(
+                f"summary.json counts {key.removeprefix('total_')} as {source.summary[key]}, and the steps {count}"
+            )
+    state_file = source.directory.mapping("runtime_state.json") or {}
+    last, stands = len(source.steps), state_file.get("last_completed_step")
+    if isinstance(stands, int) and stands != last:
+        story.remark(f"runtime_state.json stands at step {stands}, and the steps end with {last}; the steps are taken")
+    steps_after = [number for number in source.directory.numbered("steps", "step_") if number > last]
+    for number_ in steps_after:
+        story.remark(f"step {number_} was begun and not finished; it is left out")
+    if source.settings.density:
+        story.remark("the gate's scores had a bonus for emphatic words; the scores here are without it")
+
+
+def score_of(record: Row, key: str) -> float | None:
+    """Return the score in a record; None if there is none between 0 and 1."""
+    value = number(record.get(key))
+    return value if value is not None and 0.0 <= value <= 1.0 else None

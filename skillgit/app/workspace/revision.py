@@ -1,0 +1,306 @@
+"""What a revision on the command line means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.address import Address, parse, version_label
+from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.errors import RevisionNotFoundError
+from skillgit.index import queries
+from skillgit.store import refs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.index.rows import LogRow
+
+DEFAULT_RUN = "skillgit.run"
+"""The key of git's configuration that names the default run."""
+
+_SHOWN = 8
+_BACK = re.compile(r"(?P<name>.*?)(?P<back>(?:~\d*|\^)*)")
+"""What is named, and behind it how many versions to go back."""
+_TIP = re.compile(r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?(?P<word>best|head)")
+_GITS = re.compile(r"(?P<name>[a-z0-9/-]+)(?P<rest>(?:[~^]\d*)*\^(?:[02-9]|\{.*\}).*)")
+"""An address, and behind it what only git can follow: another parent than the first one, or a kind of object."""
+_OID = re.compile(r"[0-9a-f]{4,40}")
+"""What may be the beginning of a commit's id, as ``e123`` is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A revision that exists.
+
+    Attributes:
+        commit: The commit, 40 hexadecimal characters.
+        row: The event that the commit holds; absent for a commit that is no event.
+    """
+
+    commit: str
+    row: LogRow | None
+    run: str | None
+
+
+def resolve(context: Context, text: str) -> Resolved:
+    """Return what ``text`` names in the repository of ``context``; see :func:`resolve_in`."""
+    with open_workspace(context) as workspace:
+        return resolve_in(workspace, text)
+
+
+def resolve_in(workspace: Workspace, text: str) -> Resolved:
+    """Return what ``text`` names.
+
+    It may be the address of an event (:mod:`skillgit.domain.address`), such as ``v7`` or ``r17``, ``best`` or ``head``
+    (the newest version), each of the default run or, as ``<run>/v7``, of another one; ``~2`` or ``^^`` behind it goes
+    back two versions. A reflection and an intervention that passed the gate are found by the version that they made and
+    by ``m2`` or ``i1``. A run's name stands for its newest version, ``<run>~1`` for the one before. Everything else is
+    asked of git.
+
+    Raises:
+        RevisionNotFoundError: It names nothing.
+        HistoryError: It names something in a run whose history cannot be read.
+    """
+    names = queries.run_names(workspace.index)
+    parts = _named(text)
+    if parts is not None and (names or workspace.index.broken or parts.run):
+        return _of_name(workspace, parts, text)
+    if (match := _GITS.fullmatch(text)) and is_address(match["name"]):
+        commit = _commit(workspace, f"{resolve_in(workspace, match['name']).commit}{match['rest']}")
+        if commit is None:
+            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {match['name']}")
+        return _of_commit(workspace, commit)
+    past = _BACK.fullmatch(text)
+    if past and past["back"] and past["name"] in names:
+        return resolve_in(workspace, f"{past['name']}/head{past['back']}")
+    if text in names or text in workspace.index.broken:
+        return _of_row(_head(workspace, find_run(workspace, text)))
+    if (commit := _commit(workspace, text)) is not None:
+        return _of_commit(workspace, commit)
+    if text and any(name.startswith(text) for name in names):
+        return _of_row(_head(workspace, find_run(workspace, text)))
+    raise RevisionNotFoundError(f"there is no revision '{text}'", hint=_near(text, names))
+
+
+def is_address(text: str) -> bool:
+    """Say whether ``text`` has the form of a name of ours, such as ``v7``, ``best~1`` or ``<run>/r17``."""
+    return _named(text) is not None
+
+
+def event_in(workspace: Workspace, text: str) -> LogRow:
+    """Return the event that ``text`` names.
+
+    Raises:
+        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
+    """
+    resolution = resolve_in(workspace, text)
+    if resolution.row is None:
+        raise RevisionNotFoundError(f"commit {resolution.commit[:12]} is no event of a run", hint=f"git show {text}")
+    return resolution.row
+
+
+def find_run(workspace: Workspace, name: str | None) -> str:
+    """Return the run called ``name``, or whose name alone begins so; the default run without a name.
+
+    Raises:
+        RevisionNotFoundError: There is none, or there are several.
+        HistoryError: Its history cannot be read.
+    """
+    if name is None:
+        default = default_run(workspace)
+        if default is None:
+            raise RevisionNotFoundError("there are no runs yet", hint="skillgit train CONFIG")
+        return default
+    names = (*queries.run_names(workspace.index), *workspace.index.broken)
+    matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
+    if len(matches) > 1:
+        raise RevisionNotFoundError(
+            f"'{name}' may be any of {', '.join(sorted(matches))}", hint="write more of the name"
+        )
+    if not matches:
+        raise RevisionNotFoundError(f"there is no run '{name}'", hint=_near(name, names))
+    if matches[0] in workspace.index.broken:
+        raise workspace.index.broken[matches[0]]
+    return matches[0]
+
+
+def default_run(workspace: Workspace) -> str | None:
+    """Return the run that ``git config skillgit.run`` names, else the one with the newest event.
+
+    Raises:
+        RevisionNotFoundError: The configured run does not exist.
+        HistoryError: No run can be read.
+    """
+    setting = workspace.repo.config(DEFAULT_RUN)
+    names = queries.run_names(workspace.index)
+    unreadable = workspace.index.broken
+    if setting and setting not in names and setting not in unreadable:
+        raise RevisionNotFoundError(
+            f"the default run '{setting}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
+        )
+    default = setting or next(iter(names), None) or next(iter(unreadable), None)
+    if default in unreadable:
+        raise unreadable[default]
+    return default
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name of ours: an address, or a tip of a run, and how many versions to go back from it."""
+
+    run: str
+    event: Address | Literal["best", "head"]
+    back: int
+
+
+def _named(text: str) -> _Named | None:
+    parts = _BACK.fullmatch(text)
+    if parts is None:
+        return None
+    back = sum(int(count or 1) for count in re.findall(r"[~^](\d*)", parts["back"]))
+    if tip := _TIP.fullmatch(parts["name"]):
+        return _Named(tip["run"] or "", "best" if tip["word"] == "best" else "head", back)
+    address = parse(parts["name"])
+    return None if address is None else _Named(address.run, address, back)
+
+
+def _of_name(workspace: Workspace, name: _Named, text: str) -> Resolved:
+    """Return what a name of ours means, or git if it may mean something there and no event bears it.
+
+    That is the beginning of an id, as ``e123`` is, and the name of a branch behind which no run is, as ``topic/s4``.
+    """
+    try:
+        run = find_run(workspace, name.run or None)
+    except RevisionNotFoundError:
+        if name.run and (commit := _commit(workspace, text)) is not None:
+            return _of_commit(workspace, commit)
+        raise
+    try:
+        return _of_row(_row_at(workspace, run, name))
+    except RevisionNotFoundError:
+        if _OID.fullmatch(text) and (commit := _commit(workspace, text)) is not None:
+            return _of_commit(workspace, commit)
+        raise
+
+
+def _row_at(workspace: Workspace, run: str, name: _Named) -> LogRow:
+    if name.event == "best":
+        row = queries.best_row(workspace.index, run) or _version(workspace, run, 0)
+    elif name.event == "head":
+        row = queries.head_row(workspace.index, run) or _version(workspace, run, 0)
+    else:
+        row = _row_of(workspace, run, name.event)
+    if not name.back:
+        return row
+    # beside the line, the first step back leads to the version that the run stood at
+    return _version(workspace, run, row.at - name.back + (row.version is None))
+
+
+def _row_of(workspace: Workspace, run: str, address: Address) -> LogRow:
+    if address.kind is AddressKind.VERSION:
+        return _version(workspace, run, address.number)
+    row = queries.row_of_address(workspace.index, run, address)
+    if row is None:
+        raise _no_event(workspace, run, address)
+    return row
+
+
+def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFoundError:
+    """Return the error for an address that no event of ``run`` has."""
+    number = address.number
+    match address.kind:
+        case AddressKind.VERSION:
+            message, hint = f"has no {version_label(number)}", f"skillgit log {run}"
+        case AddressKind.REJECTED:
+            message, hint = f"rejected nothing at step {number}", _steps(workspace, run, address.kind)
+        case AddressKind.SKIPPED:
+            message, hint = f"did not skip step {number}", _steps(workspace, run, address.kind)
+        case AddressKind.REFLECTION:
+            message = f"did not reflect on epoch {number}"
+            hint = "optimizer.use_meta_reflect=true makes a run do so"
+        case AddressKind.INTERVENTION:
+            message = f"has no intervention {number}"
+            hint = f"skillgit log {run} --event accepted --event rejected"
+        case AddressKind.GUIDANCE:
+            message = f"has no slow update of epoch {number}"
+            hint = f"skillgit log {run} --event slow-proposed"
+        case AddressKind.BASELINE:
+            message = f"did not measure {version_label(number)} on its own"
+            hint = f"skillgit log {run} --event measured"
+        case AddressKind.END:
+            message, hint = "has not finished", f"skillgit status {run}"
+        case _:
+            assert_never(address.kind)
+    return RevisionNotFoundError(f"run {run} {message}", hint=hint)
+
+
+def _version(workspace: Workspace, run: str, version: int) -> LogRow:
+    row = queries.row_of_version(workspace.index, run, version) if version >= 0 else None
+    if row is None:
+        head = _head(workspace, run).version
+        range_text = f"it has v0 to {version_label(head)}" if head else "it has v0 only"
+        request = version_label(version) if version >= 0 else "nothing before v0"
+        raise RevisionNotFoundError(
+            f"run {run} has no {request}" if version >= 0 else f"run {run} has {request}", hint=range_text
+        )
+    return row
+
+
+def _head(workspace: Workspace, run: str) -> LogRow:
+    row = queries.head_row(workspace.index, run)
+    if row is None:
+        raise RevisionNotFoundError(f"run {run} has no versions", hint="skillgit fsck")
+    return row
+
+
+def _of_commit(workspace: Workspace, commit: str) -> Resolved:
+    row = queries.row_of_commit(workspace.index, commit)
+    return Resolved(commit=commit, row=row, run=row.run if row else None)
+
+
+def _of_row(row: LogRow) -> Resolved:
+    return Resolved(commit=row.commit, row=row, run=row.run)
+
+
+def _commit(workspace: Workspace, text: str) -> str | None:
+    """Return what git calls ``text``; a branch of ours that only a remote has counts as well.
+
+    In the past the branches and tags of runs are where they were then, which git does not know.
+    """
+    if workspace.past and (there := _branch(workspace, text)):
+        return there
+    try:
+        from skillgit.store import history_reader  # noqa: PLC0415 - decodes commits, which addresses of ours do not need
+
+        return history_reader.resolve(workspace.repo, text)
+    except RevisionNotFoundError:
+        return _branch(workspace, text)
+
+
+def _branch(workspace: Workspace, text: str) -> str | None:
+    """Return the commit of the branch or tag of a run that is called ``text``."""
+    tips = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
+    return next(
+        (oid for name, ref, oid in tips if ref and text in {name, refs.short(name), refs.short(ref.local)}), None
+    )
+
+
+def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
+    """Return which steps of ``run`` came to nothing in the way that ``kind`` counts."""
+    steps = queries.steps_of(workspace.index, run, kind)
+    labels = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
+    word = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
+    return f"it has {'… ' if len(steps) > _SHOWN else ''}{labels}" if steps else f"it {word} nothing yet"
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
+    near = difflib.get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"

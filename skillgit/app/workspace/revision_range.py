@@ -1,0 +1,133 @@
+"""What the words of a command name: a part of a history, the default run, its best version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, find_run, is_address
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.errors import RevisionNotFoundError, UsageError
+from skillgit.index import queries
+from skillgit.index.log_filter import Selection, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.index.log_filter import Key
+    from skillgit.index.refresh import Index
+    from skillgit.index.rows import LogRow, RunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A part of a run.
+
+    Attributes:
+        run: The run; empty where there is none.
+        after: The event that it begins behind; absent if it begins with the run.
+        upto: The event that it ends with; absent if it ends with the run.
+    """
+
+    run: str
+    after: LogRow | None = None
+    upto: LogRow | None = None
+
+    def selection(self, index: Index) -> Selection:
+        """Return the events of this part, to be asked of ``index``."""
+        return Selection(run=self.run, after=_key(index, self.after), upto=_key(index, self.upto))
+
+
+def _key(index: Index, event: LogRow | None) -> Key | None:
+    return None if event is None else key_of(index, event.commit)
+
+
+def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
+    """Return what ``words`` mean.
+
+    ``RUN`` is all of a run and no word the default run; ``v7`` is everything up to v7; ``v3..v7``, also written
+    ``^v3 v7``, everything after v3 up to v7. An end that is left out is that of the run. A run that is named at one
+    end holds for the other.
+
+    Raises:
+        RevisionNotFoundError: A word names nothing, or no event of a run.
+    """
+    if not words:
+        return Span(run=default_run(workspace) or "")
+    begin, end = _ends(words)
+    if not begin and _is_run(workspace, end):
+        return Span(run=find_run(workspace, end))
+    begin, end = _of_one_run(begin, end)
+    after = event_in(workspace, begin) if begin else None
+    upto = event_in(workspace, end) if end else None
+    event = after or upto
+    if event is None:
+        raise UsageError("a range needs a version at one end", hint="write one like v3..v7, v3.. or ..v7")
+    if after is not None and upto is not None and after.run != upto.run:
+        raise UsageError(
+            f"'{begin}' is of run {after.run}, and '{end}' of run {upto.run}",
+            hint=f"skillgit diff {begin} {end} compares versions of two runs",
+        )
+    return Span(run=event.run, after=after, upto=upto)
+
+
+def split_range(text: str) -> tuple[str, str] | None:
+    """Return both ends of a range ``A..B``, empty where left out; None if ``text`` is no range."""
+    if "..." in text:
+        raise UsageError(f"'{text}' has three dots, which mean nothing on a line of versions", hint="write two: v3..v7")
+    begin, dots, end = text.partition("..")
+    return (begin, end) if dots else None
+
+
+def _ends(words: Sequence[str]) -> tuple[str, str]:
+    if len(words) == 1 and (ends := split_range(words[0])) is not None:
+        return ends
+    begins = [word.removeprefix("^") for word in words if word.startswith("^")]
+    finishes = [word for word in words if not word.startswith("^")]
+    if len(begins) > 1 or len(finishes) > 1 or any(split_range(word) for word in words):
+        raise UsageError(f"'{' '.join(words)}' is not one range", hint="name one run, or one range like v3..v7")
+    return "".join(begins), "".join(finishes)
+
+
+def _is_run(workspace: Workspace, text: str) -> bool:
+    names = (*queries.run_names(workspace.index), *workspace.index.broken)
+    return text in names or (text != "" and not is_address(text) and any(name.startswith(text) for name in names))
+
+
+def _of_one_run(begin: str, end: str) -> tuple[str, str]:
+    """Return both ends, the run that only one of them names added to the other."""
+    first, last = begin.rpartition("/")[0], end.rpartition("/")[0]
+    if first and end and not last:
+        return begin, f"{first}/{end}"
+    if last and begin and not first:
+        return f"{last}/{begin}", end
+    return begin, end
+
+
+def use(context: Context, run: str) -> RunRow:
+    """Make ``run`` the run that revisions without a run's name refer to, and return it.
+
+    The choice is ``skillgit.run`` in the configuration of this repository.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        row = queries.run_row(workspace.index, find_run(workspace, run), workspace.live())
+        if row is None:
+            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+        workspace.repo.set_config(DEFAULT_RUN, row.name)
+        return row
+
+
+def best(context: Context, run: str | None) -> LogRow | None:
+    """Return the best version of ``run``, or of the default run; None if there is no run yet.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        name = default_run(workspace) if run is None else find_run(workspace, run)
+        return None if name is None else queries.best_row(workspace.index, name)

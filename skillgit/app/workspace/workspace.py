@@ -1,0 +1,104 @@
+"""The repository of a use case with its index, what its configuration says, and what to do where evidence is absent."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from skillgit.index.refresh import Index, open_index
+from skillgit.store.lock import live_runs
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from skillgit.app.workspace.context import Context
+    from skillgit.errors import SkillgitError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A repository and its index.
+
+    Attributes:
+        past: Whether both end with an event of the past.
+    """
+
+    repo: Repo
+    index: Index
+    past: bool = False
+
+    def live(self) -> dict[str, int]:
+        """Return the runs that are being trained on this machine, with their processes."""
+        if self.past:
+            return {}
+        try:
+            return live_runs(self.repo)
+        except OSError:
+            # nobody can hold a lock where nobody can write
+            return {}
+
+
+@contextmanager
+def open_workspace(context: Context) -> Iterator[Workspace]:
+    """Open the repository that the context's folder lies in, as it is or as it was.
+
+    Raises:
+        RepositoryNotFoundError: It lies in none that skillgit can use.
+        RevisionNotFoundError: The context's ``as_of`` names no event.
+    """
+    repo = Repo.discover(context.directory)
+    with open_index(repo) as index:
+        workspace = Workspace(repo=repo, index=index)
+        if context.as_of:
+            from skillgit.app.workspace.as_of import cut_off  # noqa: PLC0415 - most looks are at the present
+
+            workspace = cut_off(workspace, context.as_of)
+        yield workspace
+
+
+def unreadable(context: Context) -> Mapping[str, SkillgitError]:
+    """Return the runs that are left out everywhere because their history cannot be read, with the reason."""
+    with open_workspace(context) as workspace:
+        return dict(workspace.index.broken)
+
+
+def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
+    """Return those of ``names`` that git's configuration has a value for.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+    """
+    from skillgit.store.repo import Repo  # noqa: PLC0415 - screens that were given their settings need none
+
+    repo = Repo.discover(context.directory)
+    return {name: value for name in names if (value := repo.config(name))}
+
+
+BRING: Final = "skillgit pull --evidence"
+"""The command that brings it."""
+IF_CLONED: Final = f"if this is a clone, bring the evidence: {BRING}"
+
+
+class Absence(StrEnum):
+    """Why outcomes that were measured are not known here."""
+
+    DROPPED = "dropped"
+    """gc dropped the evidence that they stood in."""
+    AWAY = "away"
+    """Their evidence was never brought here."""
+
+    def sentence(self, subject: str) -> str:
+        """Say what happened to the evidence of ``subject``."""
+        return f"the evidence of {subject} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
+
+    def remedy(self, revision: str) -> str:
+        """Return the hint that helps where the outcomes of ``revision`` are wanted."""
+        return measure(revision) if self is Absence.DROPPED else IF_CLONED
+
+
+def measure(revision: str) -> str:
+    """Return the hint that ``revision`` can be measured, item by item."""
+    return f"measure it here: skillgit eval {revision} --split selection"

@@ -1,0 +1,324 @@
+"""Failed attempts: what each costs, whose fault it is, when it is repeated, and when a provider counts as down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from skillgit.calls.pricing import call_cost
+from skillgit.calls.spending_caps import Charge
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import UNANSWERABLE, FailureKind
+from skillgit.errors import (
+    BackendError,
+    FatalBackendError,
+    NoAnswerError,
+    ProviderFailureError,
+    RetryableBackendError,
+    UnanswerableError,
+    UnusableAnswerError,
+    behind,
+)
+from skillgit.plugin.backend import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+    from random import Random
+
+    from tenacity import RetryCallState
+
+    from skillgit.calls.ledger import Ledger
+    from skillgit.calls.pipeline import CallOrder
+
+
+_TOO_MANY = frozenset({429, 529})
+_UNAVAILABLE = 503
+_UNREAD = frozenset({401, 402, 403, 404})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Say whether ``error`` asks for fewer calls: status 429 or 529 (overloaded), or 503 with a time to come back.
+
+    Backends raise their SDK's error again as one of ours, which remembers it. Where no status is known, a provider that
+    says when to come back has refused.
+    """
+    if not isinstance(error, RetryableBackendError):
+        return False
+    status = status_of(error)
+    if status is None or status == _UNAVAILABLE:
+        return error.retry_after is not None
+    return status in _TOO_MANY
+
+
+def concerns_all_calls(error: BaseException) -> bool:
+    """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
+    return not isinstance(error, UnanswerableError)
+
+
+def was_taken(error: BackendError) -> bool:
+    """Say whether the provider took the question, so that it may bill it: it neither turned it away nor missed it."""
+    if error.usage is not None:
+        return True
+    status = status_of(error)
+    if status is not None:
+        return status not in _UNREAD and not is_refusal(error)
+    return isinstance(error, RetryableBackendError) and error.sent and not is_refusal(error)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status behind ``error``, by the name that the providers' SDKs give it."""
+    codes = (getattr(cause, "status_code", None) for cause in behind(error))
+    return next((code for code in codes if isinstance(code, int)), None)
+
+
+class Breaker:
+    """Counts calls that failed for good, one after another; a success resets it.
+
+    Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
+
+    An open breaker closes only if a call that was in flight when it opened succeeds.
+    """
+
+    def __init__(self, *, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._failures = 0
+        self._last: BackendError | None = None
+
+    def check(self) -> None:
+        """Let a call pass.
+
+        Raises:
+            ProviderFailureError: The breaker is open.
+        """
+        if self._failures < self._limit or self._last is None:
+            return
+        raise ProviderFailureError(
+            f"{self._name} failed {self._failures} times in a row, last: {self._last.message}",
+            hint=self._last.hint or "check the provider's status, credentials and quota, then resume the run",
+        ) from self._last
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a call has failed in a way that may befall all, and none has been answered since."""
+        return self._last is not None
+
+    def failed(self, error: BackendError) -> None:
+        """Note a call that failed after its last attempt."""
+        if not concerns_all_calls(error):
+            return
+        self._failures += 1
+        self._last = error
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._last = None
+
+
+T = TypeVar("T")
+
+LAST_CEILING_S = 60.0
+_MOST_DOUBLINGS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often and how patiently a call is tried.
+
+    Attributes:
+        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
+            longer pause is not waited for: its quota is used up for today.
+        sleep: Waits so many seconds.
+    """
+
+    attempts: int
+    patience_s: float
+    sleep: Callable[[float], Awaitable[None]]
+    random: Random
+
+    async def run(
+        self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
+    ) -> T:
+        """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
+
+        Args:
+            first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
+
+        Raises:
+            BackendError: The error of the last attempt.
+        """
+        course = _Course(self, first_ceiling, failures)
+        try:
+            return await course.tried(attempt)
+        except BackendError as error:
+            if not course.goes_on(error):
+                raise
+            errors = [error]
+        # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
+        from tenacity import AsyncRetrying, retry_if_exception  # noqa: PLC0415 - slow to import
+
+        async def again() -> T:
+            if errors:
+                raise errors.pop()
+            return await course.tried(attempt)
+
+        retrying = AsyncRetrying(sleep=course.sleep, wait=course.pause, retry=retry_if_exception(course.goes_on))
+        return await retrying(again)
+
+
+class _Course:
+    """What has befallen one call."""
+
+    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float], failures: int) -> None:
+        self._policy = policy
+        self._first_ceiling = first_ceiling
+        self._failures = failures
+        self._paused = 0.0
+
+    async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await attempt()
+        except BackendError as error:
+            self._failures += not is_refusal(error)
+            raise
+
+    def goes_on(self, error: BaseException) -> bool:
+        """Say whether the call is worth another attempt after ``error``."""
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self._policy.patience_s:
+            return False
+        if is_refusal(error):
+            return self._paused < self._policy.patience_s
+        return self._failures < self._policy.attempts
+
+    def pause(self, state: RetryCallState) -> float:
+        """Return the seconds to wait before the next attempt."""
+        error = state.outcome.exception() if state.outcome is not None else None
+        retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
+        return pause(state.attempt_number, retry_after, self._policy.random, first_ceiling=self._first_ceiling())
+
+    async def sleep(self, seconds: float) -> None:
+        self._paused += seconds
+        await self._policy.sleep(seconds)
+
+
+def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
+    """Return the seconds to wait after the failed attempt number ``attempt`` (1-based).
+
+    Full jitter under an exponential ceiling, on top of what the server asked for: calls that were refused together
+    must not come back together.
+    """
+    ceiling = min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
+    return max(retry_after or 0.0, 0.0) + random.uniform(0.0, ceiling)
+
+
+_EITHER = frozenset({FailureKind.BAD_REQUEST, FailureKind.NO_ANSWER})
+"""The kinds that a provider's own fault looks like too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """An attempt at a call that brought no answer."""
+
+    call: str
+    scope: str
+    kind: FailureKind
+    reason: str
+    hint: str
+    final: bool
+    charge: Charge
+
+
+class Failures:
+    """Records what fails, and remembers which roles have been answered.
+
+    Args:
+        ask_again: Whether to ask once more, in this process, what earlier ones recorded as unanswerable.
+    """
+
+    def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
+        self._ledger = ledger
+        self._attempts = attempts
+        self.asks_again = ask_again
+        self._asked: set[str] = set()
+        self._answered: set[tuple[str, bool]] = set()
+
+    def answered(self, role: str, *, tools: bool) -> None:
+        """Note that ``role`` has got an answer to a question with or without ``tools``."""
+        self._answered.add((role, tools))
+
+    def answered_before(self, roles: Iterable[str]) -> None:
+        """Note that ``roles`` were answered when an outcome was made that is on record; with which tools is not."""
+        self._answered.update((role, tools) for role in roles for tools in (True, False))
+
+    def lets_ask(self, key: str) -> bool:
+        """Say whether the failure on record under ``key`` is to be asked for once more, and note that it is."""
+        if not self.asks_again or key in self._asked:
+            return False
+        self._asked.add(key)
+        return True
+
+    def before(self, order: CallOrder) -> int:
+        """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
+
+        Raises:
+            UnanswerableError: The call was found to be unanswerable.
+        """
+        earlier = self._ledger.failures(order.key)
+        if not earlier or self.lets_ask(order.key):
+            return 0
+        empty = [attempt for attempt in earlier if attempt.kind is FailureKind.NO_ANSWER]
+        final = next((attempt for attempt in reversed(earlier) if attempt.final), None)
+        if final is None and len(empty) >= self._attempts:
+            final = empty[-1]
+        if final is not None:
+            raise UNANSWERABLE[final.kind](final.reason, hint=final.hint)
+        return len(empty)
+
+    def attempt(self, order: CallOrder, error: BackendError, seconds: float) -> tuple[BackendError, Charge | None]:
+        """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call.
+
+        Args:
+            error: What the backend raised.
+        """
+        fault, was_sent = self._taken(order, error), was_taken(error)
+        final = isinstance(fault, UnanswerableError)
+        if not final and not was_sent:
+            return fault, None
+        usage = (
+            error.usage
+            if isinstance(error.usage, Usage) and error.usage.plausible
+            else Usage(tokens_in=0, tokens_out=0)
+        )
+        cost = call_cost(usage, order.route.price, seconds) if was_sent else Cost()
+        is_billed = isinstance(fault, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
+        attempt = self._ledger.record_failure(
+            FailedAttempt(
+                call=order.key,
+                scope=order.scope,
+                kind=FailureKind.NO_ANSWER if is_billed else FailureKind.of(fault),
+                reason=fault.message,
+                hint=fault.hint,
+                final=final,
+                charge=Charge(key="", role=order.role, stage=order.stage, cost=cost),
+            )
+        )
+        return fault, attempt.charge
+
+    def given_up(self, order: CallOrder, error: BackendError) -> BackendError:
+        """Return what ``error``, after which no further attempt is made, comes to.
+
+        Answers without content that were billed are not bought again: the last one is the end of the call.
+        """
+        if isinstance(error, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER):
+            return NoAnswerError(error.message, hint=error.hint)
+        return error
+
+    def _taken(self, order: CallOrder, error: BackendError) -> BackendError:
+        if not isinstance(error, UnanswerableError) or self._is_own(order, FailureKind.of(error)):
+            return error
+        return FatalBackendError(error.message, hint=error.hint, usage=error.usage, status_code=error.status_code)
+
+    def _is_own(self, order: CallOrder, kind: FailureKind) -> bool:
+        """Say whether a failure of ``kind`` is the fault of the question, and not the provider's."""
+        is_known = (order.role, bool(order.request.tools)) in self._answered
+        return not order.is_canary and (kind not in _EITHER or is_known)

@@ -1,0 +1,224 @@
+"""Rewriting a document as a whole: what a writer sees of it, and how code puts the rest back.
+
+A writer is shown the *editable text*: the document without its frontmatter, each protected region replaced by a
+placeholder. What comes back is put together with the frontmatter and the regions by code, and compared with the
+original: a rewrite that would lose, move, copy or alter a protected region is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import Edit, EditSource, Op
+from skillgit.domain.sequence_diff import differences
+from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
+from skillgit.domain.untrusted.model_text import verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.model_text import SkillText
+
+_PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
+
+
+class ProposalKind(StrEnum):
+    """What analysts write."""
+
+    EDITS = "edits"
+    SUGGESTIONS = "suggestions"
+    DOCUMENTS = "documents"
+
+
+class UpdateMode(StrEnum):
+    """What analysts propose, and how a candidate comes of it."""
+
+    PATCH = "patch"
+    """Edits, which code applies."""
+    SUGGESTIONS = "rewrite_from_suggestions"
+    """Suggestions, which a writer carries out in one rewrite."""
+    FULL = "full_rewrite_minibatch"
+    """Whole documents, which are merged into one."""
+
+    @property
+    def proposals(self) -> ProposalKind:
+        """What analysts write under it; all else that depends on a mode follows from this."""
+        match self:
+            case UpdateMode.PATCH:
+                return ProposalKind.EDITS
+            case UpdateMode.SUGGESTIONS:
+                return ProposalKind.SUGGESTIONS
+            case UpdateMode.FULL:
+                return ProposalKind.DOCUMENTS
+
+
+class SuggestionType(StrEnum):
+    """What a suggestion wants done."""
+
+    ADD_RULE = "add_rule"
+    REMOVE_RULE = "remove_rule"
+    MERGE_RULES = "merge_rules"
+    REORGANIZE = "reorganize"
+    COMPRESS = "compress"
+    CLARIFY = "clarify"
+
+
+class Priority(StrEnum):
+    """How much an analyst expects of a suggestion."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """What an analyst wants changed, for a writer to carry out.
+
+    Attributes:
+        items: Ids of the trajectories, as far as they are known.
+    """
+
+    type: SuggestionType
+    title: str
+    motivation: str = ""
+    instruction: str
+    priority: Priority = Priority.MEDIUM
+    support: int = 1
+    source: EditSource = EditSource.FAILURE
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A complete new editable text.
+
+    Attributes:
+        title: A few words for what it achieves.
+        items: Ids of the trajectories, as far as they are known.
+    """
+
+    title: str
+    summary: tuple[str, ...] = ()
+    body: SkillText
+    support: int = 1
+    source: EditSource = EditSource.FAILURE
+    items: tuple[str, ...] = ()
+
+
+class RewriteError(ValueError):
+    """A rewrite does not keep what is protected; the text says how, for the writer to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectedRegion:
+    """A protected region: its placeholder, its owner and its text with the markers."""
+
+    placeholder: str
+    owner: Owner
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A document as a writer sees it.
+
+    Attributes:
+        body: The editable text with placeholders, without the blank lines around it.
+        regions: What the placeholders stand for, in order.
+        lead: The line breaks before ``body``.
+    """
+
+    frontmatter: str
+    body: str
+    regions: tuple[ProtectedRegion, ...]
+    lead: str
+    trail: str
+
+    @classmethod
+    def of(cls, text: str) -> Template:
+        head, frame, regions = "", "", list[ProtectedRegion]()
+        for block in blocks(text):
+            part = text[block.start : block.end]
+            if block.owner is Owner.FRONTMATTER:
+                head = part
+            elif block.owner is Owner.BODY:
+                frame += part
+            else:
+                placeholder = f"[[protected:{len(regions) + 1}]]"
+                regions.append(ProtectedRegion(placeholder=placeholder, owner=block.owner, text=part))
+                frame += placeholder
+        body = frame.strip("\n")
+        lead = frame[: len(frame) - len(frame.lstrip("\n"))] if body else ""
+        return cls(frontmatter=head, body=body, regions=tuple(regions), lead=lead, trail=frame[len(lead) + len(body) :])
+
+    def fill(self, body: SkillText) -> str:
+        """Return the document with ``body`` as its editable text.
+
+        Raises:
+            RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
+                change what is protected in another way.
+        """
+        content = body.strip("\n")
+        if not content.strip():
+            raise RewriteError("the new text is empty")
+        if has_marker(content):
+            raise RewriteError("the new text contains a region marker; leave the placeholders in their place")
+        placeholders = [region.placeholder for region in self.regions]
+        matches = _PLACEHOLDER.findall(content)
+        if matches != placeholders:
+            missing = [placeholder for placeholder in placeholders if placeholder not in matches]
+            problem = f"{', '.join(missing)} is missing" if missing else f"the placeholders are {', '.join(matches)}"
+            raise RewriteError(
+                f"{problem}; the new text must contain {', '.join(placeholders) or 'no placeholder'}"
+                f"{', each once and in this order' if placeholders else ''}"
+            )
+        for region in self.regions:
+            content = content.replace(region.placeholder, region.text, 1)
+        text = f"{self.frontmatter}{self.lead}{content}{self.trail}"
+        if list(_protected(text)) != [(Owner.FRONTMATTER, self.frontmatter)] * bool(self.frontmatter) + [
+            (region.owner, region.text) for region in self.regions
+        ]:
+            raise RewriteError("the new text would change a protected part of the document")
+        return text
+
+
+def _protected(text: str) -> Iterator[tuple[Owner, str]]:
+    for block in blocks(text):
+        if block.owner is not Owner.BODY:
+            yield block.owner, text[block.start : block.end]
+
+
+def rewritten(skill: Skill, body: SkillText) -> Skill:
+    """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
+
+    Raises:
+        RewriteError: ``body`` does not keep what is protected, or is too long.
+    """
+    new = skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
+    if excess := new.excess:
+        raise RewriteError(f"with the new text {excess}")
+    return new
+
+
+def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
+    """Return what a rewrite of the document changed, as edits that each tell one stretch of lines.
+
+    They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.
+    """
+    before, after = old.document.splitlines(), new.document.splitlines()
+    edits: list[Edit] = []
+    for a_from, a_to, b_from, b_to in differences(before, after):
+        minus, plus = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
+        op = Op.REPLACE if minus.strip() and plus.strip() else Op.INSERT_AFTER if plus.strip() else Op.DELETE
+        if not minus.strip() and not plus.strip():
+            continue
+        anchor = minus if minus.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
+        if not anchor:
+            op = Op.APPEND
+        edits.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(plus), support=support, source=source))
+    return tuple(edits)

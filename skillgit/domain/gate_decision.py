@@ -1,0 +1,350 @@
+"""The gate: the pure rule that turns two evaluations into a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from skillgit.domain.evaluation import Evaluation, Metric
+from skillgit.domain.gate_policies import NOT_WORSE, POLICIES, STRICT, Comparison, Policy, Terms
+from skillgit.domain.outcomes import Pairs, exact
+from skillgit.domain.statistics import sign_test
+
+
+class Decision(StrEnum):
+    """What the gate decided."""
+
+    ACCEPT_NEW_BEST = "accept_new_best"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    FORCE_ACCEPT = "force_accept"
+    INDECISIVE = "indecisive"
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the candidate becomes a version."""
+        return self in {Decision.ACCEPT_NEW_BEST, Decision.ACCEPT, Decision.FORCE_ACCEPT}
+
+
+class NoRegression(StrEnum):
+    """Which items may not score lower than under the current version, whatever the mean."""
+
+    NONE = "none"
+    PINNED = "pinned"
+    ALL = "all"
+
+
+LOSS_LEVEL = 0.05
+"""Level of the test that tells items lost by a candidate from items that infrastructure loses now and then."""
+_NEARLY = Fraction(1, 10**12)
+"""What floats in a trailer may be off by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRule:
+    """The gate's settings.
+
+    Attributes:
+        policy: How it compares.
+        metric: Which score it compares.
+        soft_weight: Share of the soft score in the mixed metric.
+        min_coverage: Below this share of scored items on either side, the gate is indecisive.
+        enabled: Without a gate every measured candidate is accepted.
+        alpha: Level of the paired test.
+        margin: By how much the margin policy wants the score to be greater.
+        no_regression: Which items may not score lower.
+        pinned: The items that ``no_regression: pinned`` names.
+    """
+
+    policy: Policy = STRICT
+    metric: Metric = Metric.HARD
+    soft_weight: float = 0.5
+    min_coverage: float = 0.9
+    enabled: bool = True
+    alpha: float = 0.05
+    margin: float = 0.0
+    no_regression: NoRegression = NoRegression.NONE
+    pinned: frozenset[str] = frozenset()
+
+    @property
+    def terms(self) -> Terms:
+        """The numbers that a policy may ask for."""
+        return Terms(alpha=self.alpha, margin=self.margin)
+
+    def first_pass(self, repeats: int) -> GateRule:
+        """Return what a candidate has to pass at its first evaluation, before ``repeats`` more rollouts confirm it.
+
+        One that does not score higher, or not lower where that is enough, is refused without them; what else the rule
+        asks for is asked of the means over all rollouts.
+        """
+        if not repeats:
+            return self
+        policy = STRICT if self.policy.wants_gain else NOT_WORSE
+        return replace(self, policy=policy, no_regression=NoRegression.NONE)
+
+    def protects(self, item: str) -> bool:
+        """Say whether ``item`` may not score lower."""
+        match self.no_regression:
+            case NoRegression.NONE:
+                return False
+            case NoRegression.PINNED:
+                return item in self.pinned
+            case NoRegression.ALL:
+                return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A decision with every number that it compared, so that it can be replayed from them.
+
+    Attributes:
+        decision: What the gate decided.
+        policy: The name of the policy that it compared by.
+        metric: Which score it compared.
+        score: The candidate's score; of a candidate whose evaluation was stopped, the highest that it could have had.
+        current: The score of the version that it was proposed on.
+        best: The best score so far.
+        fixed: Items that score higher than under the current version, among those that were rolled out.
+        broken: Items that score lower.
+        p: One-sided p-value of the paired test: the chance of such a gain if every change of an item were a coin flip.
+        soft_weight: Share of the soft score in the mixed metric.
+        alpha: Level of the test, where the policy has one.
+        margin: By how much the score had to be greater, where the policy wants that.
+        no_regression: Which items might not score lower.
+        blocked: How many of those did.
+        repeats: Extra rollouts of every item that differed; the numbers are means over them.
+        gated: Whether there was a gate at all.
+        compared: How many items have a score on every side; all means are over these. Absent if that is every item and
+            they have a hard score only, and in verdicts of before there was this number, whose means are each over the
+            items that this side scored.
+        lost: Items that the current version scored and that the candidate failed to evaluate.
+        regained: Items where it is the other way round.
+    """
+
+    decision: Decision
+    policy: str
+    metric: Metric
+    score: float
+    current: float
+    best: float
+    fixed: int
+    broken: int
+    p: float
+    soft_weight: float = 0.5
+    alpha: float | None = None
+    margin: float | None = None
+    no_regression: NoRegression = NoRegression.NONE
+    blocked: int = 0
+    repeats: int = 0
+    gated: bool = True
+    compared: int | None = None
+    lost: int = 0
+    regained: int = 0
+
+    @property
+    def terms(self) -> Terms:
+        """The numbers that its policy asked for."""
+        usual = Terms()
+        return Terms(
+            alpha=usual.alpha if self.alpha is None else self.alpha,
+            margin=usual.margin if self.margin is None else self.margin,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flips:
+    """Items by what happened to their score, in the order of the items, but for those that one side did not score."""
+
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    stable_pass: tuple[str, ...]
+    stable_fail: tuple[str, ...]
+
+
+def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
+    """Compare two evaluations item by item, as far as the candidate was evaluated."""
+    evaluation = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
+    return flips_of(Pairs(evaluation, current, metric, soft_weight), candidate)
+
+
+def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
+    """Return what happened to the items of ``pairs`` that ``candidate`` was evaluated on."""
+    outcomes = candidate.scored
+    return Flips(
+        fixed=tuple(item for item in pairs.fixed if item in outcomes),
+        broken=pairs.broken,
+        stable_pass=tuple(item for item in pairs.stable if outcomes[item].passed),
+        stable_fail=tuple(item for item in pairs.stable if not outcomes[item].passed),
+    )
+
+
+def decide(
+    rule: GateRule,
+    candidate: Evaluation,
+    current: Evaluation,
+    best: Evaluation | float | None = None,
+    *,
+    repeats: int = 0,
+) -> Verdict:
+    """Decide on a candidate.
+
+    All means are over the items that are scored on every side. The gate is indecisive if too few items have a score on
+    a side, if a pinned item has lost it, or if the candidate loses more items than it regains beyond what chance
+    explains (a sign test at ``LOSS_LEVEL``).
+
+    A candidate whose evaluation was stopped is judged by the highest score that it could still have had; whoever stops
+    an evaluation makes sure that it is refused all the same (see ``early_stop``).
+
+    Args:
+        rule: The gate's settings.
+        candidate: Its evaluation.
+        current: The evaluation of the version that it was proposed on, over the same items.
+        best: The outcomes of the best version so far, or its score where they are not here; None if that is the current
+            version.
+        repeats: How many extra rollouts the outcomes of items that differ are means of.
+    """
+    return decide_items(rule, candidate, current, best, repeats=repeats)[0]
+
+
+def decide_items(
+    rule: GateRule,
+    candidate: Evaluation,
+    current: Evaluation,
+    best: Evaluation | float | None = None,
+    *,
+    repeats: int = 0,
+) -> tuple[Verdict, Flips]:
+    """Do the same, and say which items were fixed and which were broken."""
+    metric, weight = rule.metric, rule.soft_weight
+    pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
+    item_flips = flips_of(pairs, candidate)
+    has_count = metric is not Metric.HARD or not pairs.complete
+    verdict = Verdict(
+        decision=Decision.INDECISIVE,
+        policy=rule.policy.name,
+        metric=metric,
+        score=float(pairs.score),
+        current=float(pairs.current),
+        best=best if isinstance(best, float | int) else float(pairs.further),
+        fixed=len(item_flips.fixed),
+        broken=len(item_flips.broken),
+        p=_p(pairs, item_flips, metric),
+        soft_weight=weight,
+        alpha=rule.alpha if "alpha" in rule.policy.terms else None,
+        margin=rule.margin if "margin" in rule.policy.terms else None,
+        no_regression=rule.no_regression,
+        blocked=sum(map(rule.protects, item_flips.broken)),
+        repeats=repeats,
+        gated=rule.enabled,
+        compared=len(pairs.gains) if has_count else None,
+        lost=len(pairs.lost),
+        regained=len(pairs.regained),
+    )
+    if not _decidable(rule, candidate, current, pairs):
+        return verdict, item_flips
+    highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
+    comparison = _compared(pairs, verdict)
+    decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
+    return replace(verdict, decision=decision), item_flips
+
+
+def _p(pairs: Pairs, item_flips: Flips, metric: Metric) -> float:
+    # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
+    return sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p
+
+
+def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
+    total = sum(pairs.gains.values(), Fraction(0))
+    return Comparison(
+        total=total.numerator,
+        scale=total.denominator,
+        count=len(pairs.gains),
+        fixed=len(pairs.fixed),
+        broken=len(pairs.broken),
+        terms=verdict.terms,
+        p_value=lambda: pairs.p,
+        counts_decide=verdict.metric is Metric.HARD,
+    )
+
+
+def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs: Pairs) -> bool:
+    is_covered = min(candidate.at_best().summary().coverage, current.summary().coverage) >= rule.min_coverage
+    if not is_covered or not pairs.gains:
+        return False
+    if rule.no_regression is NoRegression.PINNED and not rule.pinned.isdisjoint(pairs.lost):
+        return False
+    return sign_test(len(pairs.lost), len(pairs.regained)) > LOSS_LEVEL
+
+
+def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # noqa: FBT001 - two facts of one kind
+    """Return the decision: no gate accepts everything."""
+    if verdict.gated and (not accepts or verdict.blocked):
+        return Decision.REJECT
+    if new_best:
+        return Decision.ACCEPT_NEW_BEST
+    return Decision.ACCEPT if verdict.gated else Decision.FORCE_ACCEPT
+
+
+def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> GateRule | None:
+    """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
+
+    Args:
+        verdict: A recorded verdict.
+        min_coverage: What the run's configuration says of it.
+        pins: The items that the run's configuration pins.
+    """
+    if verdict.policy not in POLICIES:
+        return None
+    return GateRule(
+        policy=POLICIES[verdict.policy],
+        metric=verdict.metric,
+        soft_weight=verdict.soft_weight,
+        min_coverage=min_coverage,
+        enabled=verdict.gated,
+        alpha=verdict.terms.alpha,
+        margin=verdict.terms.margin,
+        no_regression=verdict.no_regression,
+        pinned=pins,
+    )
+
+
+def decisions(verdict: Verdict) -> frozenset[Decision]:
+    """Return the decisions that follow from the numbers of ``verdict``: one, unless they lie on the edge of two.
+
+    Its numbers are floats, and the gate decided on exact ones. What a policy from elsewhere makes of them is not known.
+    """
+    policy = POLICIES.get(verdict.policy)
+    gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
+    # Equal floats are a tie; others may lie on either side of a margin that they are near to.
+    nearby = (gain - _NEARLY, gain, gain + _NEARLY) if gain else (gain,)
+    accepts = {True, False} if policy is None else {policy.accepts(_told(verdict, near)) for near in nearby}
+    return frozenset(_decision(verdict, accept, lead > 0) for accept in accepts)
+
+
+def _told(verdict: Verdict, gain: Fraction) -> Comparison:
+    return Comparison(
+        total=gain.numerator,
+        scale=gain.denominator,
+        count=1,
+        fixed=verdict.fixed,
+        broken=verdict.broken,
+        terms=verdict.terms,
+        p_value=lambda: verdict.p,
+        counts_decide=False,
+    )
+
+
+def decision(verdict: Verdict) -> Decision:
+    """Return the decision that follows from the numbers of ``verdict`` as they are there.
+
+    Raises:
+        KeyError: Its policy does not come with skillgit.
+    """
+    gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
+    return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
+
+
+def consistent(verdict: Verdict) -> bool:
+    """Say whether a recorded decision follows from its own numbers."""
+    return verdict.decision is Decision.INDECISIVE or verdict.decision in decisions(verdict)

@@ -1,0 +1,347 @@
+"""The state of a run: the fold of its events, with the invariants that every history keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Event,
+    Inherited,
+    MakesVersion,
+    Measured,
+    Measurement,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_origin,
+    event_step,
+)
+from skillgit.domain.gate_decision import Decision
+from skillgit.domain.invariants import check, check_base, check_common, check_step, check_verdict, check_version
+from skillgit.domain.proposal import Change, Origin
+from skillgit.errors import InvariantError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.gate_decision import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionState:
+    """One version of a run: where it came from and what it scored on the selection split, if that is known."""
+
+    version: int
+    epoch: int
+    step: int
+    evaluation: Measurement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepMemory:
+    """What the optimizer may know of an earlier step, or of what a person did after it.
+
+    Attributes:
+        decision: The gate's decision; absent for a skipped step and for the edit of a person.
+        bound: Whether that is only the highest that it could have been.
+        current: The score that it had to beat.
+        base: The version that its candidate was made of; absent for a skipped step.
+        author: Who edited the skill by hand; empty for everything else.
+    """
+
+    epoch: int
+    step: int
+    decision: Decision | None
+    title: str
+    why: str = ""
+    changes: tuple[Change, ...] = ()
+    score: float = 0.0
+    bound: bool = False
+    current: float = 0.0
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    origin: Origin = Origin.STEP
+    base: int | None = None
+    author: str = ""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person asked for it, so that it is no step of the method."""
+        return bool(self.author) or self.origin.intervenes
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The key that sorts what is remembered: the step, the reflection on its epoch, then what persons did."""
+        return self.step, 2 if self.by_hand else int(self.origin is Origin.META)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """Everything that decides how a run goes on.
+
+    Attributes:
+        memory: The steps so far, and what persons did between them, oldest first.
+        optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
+        meta_epoch: The last epoch that was reflected on.
+        slow_epoch: The last epoch whose slow update is finished, merge included.
+        pending_merge: Accepted guidance whose merge is not written yet.
+        interventions: How many candidates of persons the gate has decided on.
+        outcome: How it ended; absent while it is not finished.
+    """
+
+    started: RunStarted
+    epoch: int = 0
+    step: int = 0
+    versions: tuple[VersionState, ...]
+    best: int = 0
+    memory: tuple[StepMemory, ...] = ()
+    optimizer_memory: str = ""
+    meta_epoch: int = 0
+    slow_epoch: int = 0
+    pending_merge: SlowProposed | None = None
+    interventions: int = 0
+    cost: Cost = Cost()
+    outcome: RunOutcome | None = None
+
+    @property
+    def version(self) -> int:
+        return len(self.versions) - 1
+
+    def known_evaluation(self, version: int) -> EvaluationSummary | None:
+        """Return the measured score of ``version``, following inheritance; None if nobody has measured its text."""
+        summary = self.versions[version].evaluation
+        while isinstance(summary, Inherited):
+            summary = self.versions[summary.version].evaluation
+        return summary
+
+    def evaluation(self, version: int) -> EvaluationSummary:
+        """Return the measured score of ``version``, following inheritance.
+
+        Raises:
+            InvariantError: Nobody has measured it.
+        """
+        summary = self.known_evaluation(version)
+        if summary is None:
+            run = self.started.run
+            raise InvariantError(
+                f"{version_label(version)} of run {run} has no score yet, for a person wrote it",
+                hint=f"skillgit train CONFIG --run {run} measures it and goes on",
+            )
+        return summary
+
+    def last_measured(self, before: int) -> int:
+        """Return the newest version under ``before`` that has a score; the seed always has."""
+        return next(version for version in range(before - 1, -1, -1) if self.known_evaluation(version) is not None)
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """Return the state after ``events``.
+
+    Raises:
+        InvariantError: An event contradicts the events before it, or there is none.
+    """
+    iterator = iter(events)
+    first = next(iterator, None)
+    if not isinstance(first, RunStarted):
+        raise InvariantError("a run begins with run-started", hint="skillgit fsck")
+    return reduce(advance, iterator, begin(first))
+
+
+def begin(event: RunStarted) -> RunState:
+    """Return the state after a run's first event."""
+    seed = VersionState(version=0, epoch=0, step=0, evaluation=event.evaluation)
+    return RunState(started=event, versions=(seed,), cost=event.cost)
+
+
+def advance(state: RunState, event: Event) -> RunState:
+    """Return the state after one more event.
+
+    Raises:
+        InvariantError: The event contradicts the events before it.
+    """
+    check_common(state, event)
+    match event:
+        case RunStarted():
+            raise InvariantError(f"run {event.run} starts twice", hint="skillgit fsck")
+        case Accepted() | Rejected():
+            return _after_candidate(state, event)
+        case Skipped():
+            return _after_skip(state, event)
+        case SlowProposed():
+            return _after_slow_proposal(state, event)
+        case SlowMerged():
+            return _after_slow_merge(state, event)
+        case Reverted():
+            return _after_revert(state, event)
+        case Edited():
+            return _after_edit(state, event)
+        case Measured():
+            return _after_measurement(state, event)
+        case RunFinished():
+            return _moved(state, event, outcome=event.outcome, cost=state.cost + event.cost)
+        case _:
+            assert_never(event)
+
+
+def _moved(state: RunState, event: Event, **changes: object) -> RunState:
+    meta_epoch = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
+    return replace(state, epoch=event.epoch, step=event_step(event), meta_epoch=meta_epoch, **changes)  # type: ignore[arg-type]
+
+
+def _with_version(
+    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
+) -> RunState:
+    version = state.version + 1
+    new = VersionState(version=version, epoch=event.epoch, step=event_step(event), evaluation=evaluation)
+    best = version if new_best else state.best
+    return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
+
+
+def _with_version_of_a_person(
+    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
+) -> RunState:
+    """Return the state after a version that no stage of the method made.
+
+    Guidance that was accepted and not merged yet was measured with another text; it is given up.
+    """
+    epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
+    changes |= {"slow_epoch": epoch, "pending_merge": None}
+    return _with_version(state, event, evaluation, new_best=new_best, **changes)
+
+
+def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
+    """Return what is remembered with ``memory``, in an order that does not depend on which branch was read first."""
+    if not state.memory or state.memory[-1].place <= memory.place:
+        return (*state.memory, memory)
+    return tuple(sorted((*state.memory, memory), key=lambda entry: entry.place))
+
+
+def _after_skip(state: RunState, event: Skipped) -> RunState:
+    check_step(state, event)
+    memory = StepMemory(
+        epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
+    )
+    return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
+
+
+def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
+    check_step(state, event)
+    check_base(state, event.base)
+    check_verdict(event.verdict)
+    memory = StepMemory(
+        epoch=event.epoch,
+        step=event.step,
+        decision=event.verdict.decision,
+        title=event.title,
+        why=event.why,
+        changes=event.changes,
+        score=event.verdict.score,
+        bound=event.evaluation.stopped,
+        current=event.verdict.current,
+        fixed=event.fixed,
+        broken=event.broken,
+        base=event.base,
+        origin=event.origin,
+    )
+    by_hand = event.origin.intervenes
+    changes = {
+        "memory": _remembered(state, memory),
+        "cost": state.cost + event.cost,
+        "interventions": state.interventions + by_hand,
+    }
+    if isinstance(event, Rejected):
+        check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
+        return _moved(state, event, **changes)
+    check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
+    check_version(state, event.version, event.base)
+    add = _with_version_of_a_person if by_hand else _with_version
+    return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **changes)
+
+
+def _is_new_best(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
+
+
+def _after_revert(state: RunState, event: Reverted) -> RunState:
+    check_version(state, event.version, event.base)
+    check(
+        event.target < event.version,
+        f"{version_label(event.version)} restores {version_label(event.target)}, which comes after it",
+    )
+    if event.verdict is not None:
+        check_verdict(event.verdict)
+        check(
+            event.verdict.decision.accepted, f"{version_label(event.version)} restores a text though its gate refuses"
+        )
+    cost = state.cost + event.cost
+    new_best = _is_new_best(event.verdict)
+    return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)
+
+
+def _after_edit(state: RunState, event: Edited) -> RunState:
+    check_version(state, event.version, event.base)
+    memory = StepMemory(
+        epoch=event.epoch,
+        step=event.step,
+        decision=None,
+        title=event.title,
+        why=event.why,
+        changes=event.changes,
+        base=event.base,
+        author=event.author or "somebody",
+    )
+    return _with_version_of_a_person(state, event, None, new_best=False, memory=_remembered(state, memory))
+
+
+def _after_measurement(state: RunState, event: Measured) -> RunState:
+    version = event.version
+    check(
+        version == state.version,
+        f"{version_label(version)} is measured while the current version is {version_label(state.version)}",
+    )
+    check(state.known_evaluation(version) is None, f"{version_label(version)} is measured though it has a score")
+    check_verdict(event.verdict)
+    check(not event.verdict.gated, f"{version_label(version)} is measured, and a gate decided on it")
+    new = replace(state.versions[version], evaluation=event.evaluation)
+    best = version if _is_new_best(event.verdict) else state.best
+    cost = state.cost + event.cost
+    return _moved(state, event, versions=(*state.versions[:-1], new), best=best, cost=cost)
+
+
+def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
+    check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
+    check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
+    check_base(state, event.base)
+    is_accepted = False
+    if event.verdict is not None:
+        check_verdict(event.verdict)
+        is_accepted = event.verdict.decision.accepted
+    return _moved(
+        state,
+        event,
+        optimizer_memory=event.memory or state.optimizer_memory,
+        slow_epoch=state.slow_epoch if is_accepted else event.epoch,
+        pending_merge=event if is_accepted else None,
+        cost=state.cost + event.cost,
+    )
+
+
+def _after_slow_merge(state: RunState, event: SlowMerged) -> RunState:
+    check(state.pending_merge is not None, "a slow merge without accepted guidance")
+    check_verdict(event.verdict)
+    check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
+    check_version(state, event.version, event.base)
+    new_best = _is_new_best(event.verdict)
+    return _with_version(state, event, event.evaluation, new_best=new_best, slow_epoch=event.epoch, pending_merge=None)

@@ -1,0 +1,196 @@
+"""From the chosen proposals to a candidate: edits are applied, suggestions and whole documents become a rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.domain.document_rewrite import (
+    RewriteError,
+    Suggestion,
+    SuggestionType,
+    Template,
+    UpdateMode,
+    changed_hunks,
+    rewritten,
+)
+from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus, apply
+from skillgit.domain.untrusted.model_text import clean
+from skillgit.engine.candidate_guards import edit_lint
+from skillgit.engine.companion_files import file_lint
+from skillgit.engine.optimizer_memory import history_section
+from skillgit.engine.progress import Stage
+from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, template_section
+from skillgit.engine.proposals import common_source, joint_total
+from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, UnusableReplyError, ask, keeps_protected
+from skillgit.engine.transition import unanswered
+from skillgit.plugin.redaction import MASK, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.domain.document_rewrite import Rewrite
+    from skillgit.domain.edit import Edit, Patch
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.model_text import SkillText
+    from skillgit.engine.proposals import Draft, Proposed
+    from skillgit.engine.session import Session
+
+STAGE = "compress"
+
+
+async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...]) -> RewriteResult | None:
+    """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter.
+
+    Args:
+        draw: The place in the run that the call belongs to; another one asks anew.
+    """
+    messages = conversation(STAGE, "", (template_section(skill),))
+    reply = await ask(session, STAGE, messages, RewriteReply, draw=draw, check=_shortens(skill))
+    if reply is None or not reply.body.strip():
+        return None
+    wish = Suggestion(type=SuggestionType.COMPRESS, title=reply.title, instruction=reply.title, source=EditSource.META)
+    candidate = put_together(skill, reply.body, [wish], title=reply.title, reasoning=reply.reasoning)
+    return candidate if candidate.application.skill.digest != skill.digest else None
+
+
+def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
+    """Return a check of replies: the new text keeps what is protected and is shorter than the old one."""
+    whole, length = keeps_protected(skill), len(Template.of(skill.document).body)
+
+    def check(reply: ReplyModel) -> None:
+        whole(reply)
+        if isinstance(reply, RewriteReply) and len(reply.body.strip("\n")) >= length:
+            raise UnusableReplyError(
+                f"body: it has {len(reply.body)} characters, and the text that stands has {length}"
+            )
+
+    return check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteResult:
+    """What happened to the chosen proposals.
+
+    Attributes:
+        application: The new skill, and what happened to each edit; of a rewrite, the stretches of lines that changed.
+        rewrite: The new editable text; absent where edits were applied.
+        failure: Why there is no new text though one was wanted.
+        title: What a rewrite achieves, in the writer's words.
+    """
+
+    application: Application
+    rewrite: SkillText | None = None
+    failure: str = ""
+    title: str = ""
+    reasoning: str = ""
+
+
+async def carry_out(
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
+) -> RewriteResult:
+    """Return the candidate that the ``draft`` proposals lead to."""
+    session.monitor.stage(Stage.UPDATE)
+    match session.settings.optimizer.skill_update_mode:
+        case UpdateMode.PATCH:
+            return RewriteResult(
+                application=update(skill, draft, budget, edit_lint(session, skill), file_lint(session))
+            )
+        case UpdateMode.SUGGESTIONS:
+            return await _from_suggestions(session, state, skill, draft, step=step)
+        case UpdateMode.FULL:
+            best = _preferred(draft)
+            return _unchanged(skill) if best is None else put_together(skill, best.body, [best], title=best.title)
+
+
+def _unchanged(skill: Skill, failure: str = "") -> RewriteResult:
+    return RewriteResult(application=Application(skill=skill, reports=()), failure=failure)
+
+
+def _preferred(draft: Draft) -> Rewrite | None:
+    """Return the text with the best source and the most support: after a failed merge there are several."""
+    ranking = sorted(draft.rewrites, key=lambda rewrite: (rewrite.source is EditSource.SUCCESS, -rewrite.support))
+    return ranking[0] if ranking else None
+
+
+async def _from_suggestions(
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int
+) -> RewriteResult:
+    """Have the optimizer rewrite the editable text once, so that it carries out all ``draft`` suggestions."""
+    if not draft.suggestions:
+        return _unchanged(skill)
+    sections = (
+        template_section(skill),
+        memory_section(state.optimizer_memory),
+        history_section(state.memory, session.settings.gradient.max_history_tokens),
+        proposals_section(draft.suggestions),
+    )
+    messages = conversation("rewrite", "", sections)
+    reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
+    if reply is None:
+        unread = "The optimizer's new text could not be used, nor could the second one."
+        return _unchanged(skill, unanswered(session, "rewrite") or unread)
+    if not reply.body.strip():
+        return _unchanged(skill, "The optimizer returned no new text.")
+    return put_together(skill, reply.body, draft.suggestions, title=reply.title, reasoning=reply.reasoning)
+
+
+def put_together(
+    skill: Skill,
+    body: SkillText,
+    proposals: tuple[Proposed, ...] | list[Proposed],
+    *,
+    title: str = "",
+    reasoning: str = "",
+) -> RewriteResult:
+    """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
+
+    A text that carries something shaped like a secret, or does not keep what is protected, leaves the skill as it was.
+    """
+    if redact(body) != body:
+        return _unchanged(skill, "The new text carries something like a secret.")
+    try:
+        new = rewritten(skill, body)
+    except RewriteError as error:
+        return _unchanged(skill, f"The new text does not keep what is protected: {error}.")
+    support, source = joint_total(proposals), common_source(proposals)
+    hunks = changed_hunks(skill, new, support=support, source=source)
+    reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
+    application = Application(skill=new, reports=reports)
+    return RewriteResult(application=application, rewrite=body, title=title, reasoning=reasoning)
+
+
+def update(
+    skill: Skill,
+    patch: Patch | Draft,
+    budget: int | None,
+    lint: Callable[[Edit], str] = lambda _: "",
+    files: Callable[[Skill, Edit], str] = lambda *_: "",
+) -> Application:
+    """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
+
+    Args:
+        budget: How many of them at most; None is no limit.
+        lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
+    """
+    reports: list[EditReport] = []
+    for edit in patch.edits[:budget]:
+        if _carries_secret(edit):
+            safe_edit = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
+            reports.append(
+                EditReport(edit=safe_edit, status=EditStatus.INVALID, detail="the edit carries something like a secret")
+            )
+            continue
+        if refused_for := lint(edit) or files(skill, edit):
+            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
+            continue
+        result = apply(skill, [edit])
+        skill = result.skill
+        reports.extend(result.reports)
+    return Application(skill=skill, reports=tuple(reports))
+
+
+def _carries_secret(edit: Edit) -> bool:
+    """Say whether the edit carries a secret, or the mask that took its place when the reply was recorded."""
+    return any(MASK in text or redact(text) != text for text in (edit.content, edit.anchor))

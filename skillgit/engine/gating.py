@@ -1,0 +1,163 @@
+"""The judge: a candidate is measured against the version that it was proposed on, and the gate decides."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
+from skillgit.domain.gate_decision import decide, decide_items, flips
+from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
+from skillgit.engine import evidence_files
+from skillgit.engine.concurrency import both, ordered
+from skillgit.engine.evaluate import evaluate, evaluate_candidate
+from skillgit.engine.rollout import roll_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.evaluation import EvaluationSummary, Outcome
+    from skillgit.domain.gate_decision import Verdict
+    from skillgit.domain.gate_policies import Policy
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.evaluate import Refused
+    from skillgit.engine.session import Session
+
+    Samples = Mapping[str, Sequence[Outcome]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A decision with what it rests on.
+
+    Attributes:
+        evaluation: The candidate's score on the selection split, as far as it was evaluated.
+        fixed: Items that score higher than under the base.
+        evidence: The outcomes behind it.
+    """
+
+    evaluation: EvaluationSummary
+    verdict: Verdict
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    evidence: evidence_files.Evidence
+
+
+async def judge(
+    session: Session,
+    state: RunState,
+    current: Skill,
+    candidate: Skill,
+    *,
+    base: int | None = None,
+    gated: bool | None = None,
+    policy: Policy | None = None,
+    sample: int = 0,
+    on_refusal: Refused | None = None,
+) -> Judgement:
+    """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
+
+    Args:
+        current: The version that the candidate is compared with.
+        base: The number of that version; the current one by default.
+        gated: Whether there is a gate; the settings say so by default.
+        policy: How it compares; the settings say so by default.
+        sample: Which draws are made for the candidate; other ones than the first for a placebo.
+        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    """
+    rule = session.rule
+    rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
+    version = state.version if base is None else base
+    before, files = await _base(session, current, version)
+    best = None if state.best == version else recorded(session, state.best) or session.score(state, state.best)
+    repeats = session.settings.gate.repeats
+    first = rule.first_pass(repeats)
+    measurement = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal)
+    after, files = measurement.evaluation, files | evidence_files.rollouts_files("selection", measurement.rollouts)
+    # Repeats confirm what scores higher; without a gate there is nothing to confirm.
+    confirm = repeats > 0 and rule.enabled and decide(first, after, before, best).decision.accepted
+    if confirm:
+        pairs = flips(after, before, rule.metric, rule.soft_weight)
+        items = [item for item in before.outcomes if item in {*pairs.fixed, *pairs.broken}]
+        samples = partial(_samples, session, items=items, repeats=repeats, slots=asyncio.Semaphore(session.workers))
+        new, old = await both(samples(candidate, after=sample), samples(current))
+        after, before = averaged(after, new), averaged(before, old)
+        files |= _repeats_file(items, new, old)
+    verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
+    return Judgement(
+        evaluation=measurement.evaluation.summary(),
+        verdict=verdict,
+        fixed=pairs.fixed,
+        broken=pairs.broken,
+        evidence=files,
+    )
+
+
+async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
+    """Return the outcomes of ``version``, whose text is ``skill``, and as evidence what is known anew.
+
+    What the run has recorded is not measured again, but for items that may succeed this time.
+    """
+    base = recorded(session, version)
+    if base is None:
+        measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation
+        return measurement, _base_file(measurement.outcomes)
+    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, base.outcomes[item.id])]
+    rollouts = await roll_out(session, skill, items, "selection")
+    again = {
+        rollout.item.id: rollout.outcome for rollout in rollouts if not isinstance(rollout.outcome, FailedToEvaluate)
+    }
+    return replace(base, outcomes={**base.outcomes, **again}), _base_file(again)
+
+
+def _may_succeed(session: Session, outcome: Outcome) -> bool:
+    return isinstance(outcome, FailedToEvaluate) and (session.calls.asks_again or not outcome.kind.permanent)
+
+
+def _base_file(outcomes: Mapping[str, Outcome]) -> evidence_files.Evidence:
+    rows = [{"id": item} | outcome_row(outcome) for item, outcome in outcomes.items()]
+    return {BASE: evidence_files.json_file(rows)} if rows else {}
+
+
+def recorded(session: Session, version: int) -> Evaluation | None:
+    """Return the outcomes of ``version`` as the run has recorded them; None if they are not here."""
+    items, outcomes = session.task.items[Split.SELECTION], session.recorded(version)
+    if outcomes is None or any(item.id not in outcomes for item in items):
+        return None
+    return Evaluation(
+        split=Split.SELECTION,
+        item_set=session.task.item_set(Split.SELECTION),
+        outcomes={item.id: outcomes[item.id] for item in items},
+        seed=session.seed,
+    )
+
+
+async def _samples(
+    session: Session,
+    skill: Skill,
+    *,
+    items: Sequence[str],
+    repeats: int,
+    slots: asyncio.Semaphore,
+    after: int = 0,
+) -> dict[str, list[Outcome]]:
+    """Roll out ``items``, in the order of the split, so many times more, all at once and each time with other draws."""
+    subset = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
+
+    async def one(number: int) -> list[Rollout]:
+        return await roll_out(session, skill, subset, "selection", sample=after + number, slots=slots)
+
+    rounds = await ordered(one, range(1, repeats + 1), limit=repeats)
+    return {samples[0].item.id: [sample.outcome for sample in samples] for samples in zip(*rounds, strict=True)}
+
+
+def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> evidence_files.Evidence:
+    def rows(side: Samples, item: str) -> list[dict[str, object]]:
+        return [outcome_row(sample) for sample in side[item]]
+
+    entries = [{"id": item, "candidate": rows(new, item), "current": rows(old, item)} for item in items]
+    return {REPEATS: evidence_files.json_file(entries)}

@@ -1,0 +1,314 @@
+"""The settings of the method, typed; section and key names are those of the reference implementation."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.gate_decision import GateRule, NoRegression
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.trainable_files import TrainableFiles, pattern_problem
+from skillgit.errors import SkillgitError
+from skillgit.plugin.registry import load_policy
+
+Positive = Annotated[int, Field(gt=0)]
+Natural = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class ControlMode(StrEnum):
+    """Who sets the edit budget of a step."""
+
+    FIXED = "fixed"
+    """The schedule."""
+    AUTONOMOUS = "autonomous"
+    """The optimizer, asked once a step."""
+    NONE = "none"
+    """Nobody: there is no limit."""
+
+
+CONTROL_ALIASES = {
+    **dict.fromkeys(("manual", "scheduler", "scheduled"), "fixed"),
+    **dict.fromkeys(("auto", "optimizer"), "autonomous"),
+    **dict.fromkeys(("off", "no_lr"), "none"),
+}
+UPDATE_ALIASES = {
+    "edits": "patch",
+    **dict.fromkeys(("rewrite", "suggestions", "rewrite_suggestions"), "rewrite_from_suggestions"),
+    **dict.fromkeys(("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch"), "full_rewrite_minibatch"),
+}
+PAIR_ALIASES = {
+    **dict.fromkeys(("default", "random", "all"), "mixed"),
+    **dict.fromkeys(("change", "delta", "10_01", "01_10"), "changed"),
+    **dict.fromkeys(("stable", "same", "00_11"), "unchanged"),
+}
+"""Other names of the reference implementation."""
+
+
+class PairPolicy(StrEnum):
+    """Which pairs of rollouts the slow update sees."""
+
+    MIXED = "mixed"
+    """All that were sampled."""
+    CHANGED = "changed"
+    """Those whose outcome changed, topped up from other train items."""
+    UNCHANGED = "unchanged"
+    """Those whose outcome stayed."""
+
+
+class Companions(StrEnum):
+    """What a target is told of a skill's other files."""
+
+    INLINE = "inline"
+    """The texts that ``SKILL.md`` names."""
+    NONE = "none"
+    """Nothing."""
+
+
+def _patterns(value: object) -> object:
+    """Read a list of patterns, or a single one."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _control_mode(value: object) -> object:
+    return CONTROL_ALIASES.get(value, value) if isinstance(value, str) else value
+
+
+def _pair_policy(value: object) -> object:
+    return PAIR_ALIASES.get(value, value) if isinstance(value, str) else value
+
+
+def _update_mode(value: object) -> object:
+    return UPDATE_ALIASES.get(value, value) if isinstance(value, str) else value
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class TrainSettings(_Section):
+    """How long and on what a run trains."""
+
+    num_epochs: Positive = Field(4, description="Epochs; in each, every train item is rolled out once.")
+    train_size: Natural = Field(0, description="Train items that there must be; 0 takes them as they are.")
+    batch_size: Positive = Field(40, description="Train items per batch; a step has accumulation batches.")
+    accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
+    seed: int = Field(42, gt=-(10**18), lt=10**18, description="Seed of every random choice.")
+    patience: Natural = Field(0, description="Steps in a row without a new best after which a run ends; 0 is never.")
+    stop_at_ceiling: bool = Field(default=True, description="End a run whose version has the full selection score.")
+    placebo: Natural = Field(0, description="No-op candidates sent through the gate at the end of the run.")
+    diagnose_after: Natural = Field(
+        5, description="Steps in a row that bring nothing before train says why; 0 is never."
+    )
+    preflight: bool = Field(
+        default=True, description="Check keys, programs, contexts and one tiny call per role before a run begins."
+    )
+
+    @property
+    def step_size(self) -> int:
+        return self.batch_size * self.accumulation
+
+
+class GradientSettings(_Section):
+    """How trajectories become proposals."""
+
+    minibatch_size: Positive = Field(8, description="Trajectories per analyst call.")
+    merge_batch_size: Annotated[int, Field(ge=2)] = Field(8, description="Patches per merge call.")
+    analyst_workers: Positive = Field(16, description="Optimizer calls in flight.")
+    failure_only: bool = Field(default=False, description="Analyse failures only.")
+    max_trajectory_tokens: Positive = Field(3000, description="Length at which a trajectory in a prompt is elided.")
+    max_history_tokens: Positive = Field(3000, description="Length at which the history in a prompt is cut.")
+    use_deep_reflect: bool = Field(default=False, description="Roll a few items out again with a probe, and analyse.")
+    deep_reflect_failures: Natural = Field(4, description="Failures that a probe looks into.")
+    deep_reflect_successes: Natural = Field(2, description="Successes that a probe looks into.")
+
+
+class OptimizerSettings(_Section):
+    """How proposals become a candidate."""
+
+    learning_rate: Positive = Field(4, description="Edit budget of a step at the start: edits at most.")
+    min_learning_rate: Positive = Field(2, description="Edit budget of a step at the end.")
+    lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = Field(
+        "cosine", description="Course of the edit budget; autonomous is another way to set lr_control_mode."
+    )
+    lr_control_mode: Annotated[ControlMode, BeforeValidator(_control_mode)] = Field(
+        ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
+    )
+    skill_update_mode: Annotated[UpdateMode, BeforeValidator(_update_mode)] = Field(
+        UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
+    )
+    aggregate: Literal["hierarchical", "one_call"] = Field(
+        "hierarchical", description="Merge level by level and rank, or merge and rank in one call."
+    )
+    use_slow_update: bool = Field(default=True, description="Compare epochs and merge guidance at their ends.")
+    slow_update_samples: Positive = Field(20, description="Train items that the slow update compares.")
+    slow_update_gate_with_selection: bool = Field(
+        default=True, description="Guidance has to pass the gate; without it, guidance is measured and merged."
+    )
+    longitudinal_pair_policy: Annotated[PairPolicy, BeforeValidator(_pair_policy)] = Field(
+        PairPolicy.MIXED, strict=False, description="Which pairs the slow update sees: all, changed or unchanged ones."
+    )
+    use_meta_skill: bool = Field(default=True, description="Keep a memory for the optimizer from epoch to epoch.")
+    use_meta_reflect: bool = Field(default=False, description="Propose edits from the steps of an epoch, at its end.")
+    meta_learning_rate: Positive = Field(4, description="Edit budget of the reflection on an epoch.")
+    use_skill_aware_reflection: bool = Field(
+        default=False, description="Tell defects of the skill from lapses, and keep reminders in an appendix."
+    )
+    skill_aware_appendix_source: Literal["both", "failure_only"] = Field(
+        "both", description="Whose reminders count: those of all analysts or of those who read failures."
+    )
+    skill_aware_consolidate_threshold: Natural = Field(
+        0, description="Reminders above which the optimizer puts them together; 0 is never."
+    )
+    max_skill_tokens: Positive = Field(5000, description="Tokens of the skill at most; longer candidates are skipped.")
+    files: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = Field(
+        (DOCUMENT,),
+        strict=False,
+        description="Patterns of the files that steps may edit or make, like references/*.md; skill folder, text only.",
+    )
+    max_file_tokens: Positive = Field(
+        3000,
+        description="Tokens of another file at most; longer candidates are skipped, longer files shown without middle.",
+    )
+    check: str = Field(
+        "", description="Command that a candidate's folder has to pass in the sandbox, like python scripts/selftest.py."
+    )
+    salvage: bool = Field(default=False, description="Measure parts of a rejected patch of several edits.")
+
+    @property
+    def control(self) -> ControlMode:
+        """Who sets the edit budget: whole documents know none, and the schedule ``autonomous`` is the optimizer."""
+        if self.skill_update_mode.proposals is ProposalKind.DOCUMENTS:
+            return ControlMode.NONE
+        if self.lr_scheduler == "autonomous" and self.lr_control_mode is ControlMode.FIXED:
+            return ControlMode.AUTONOMOUS
+        return self.lr_control_mode
+
+    @property
+    def trainable(self) -> TrainableFiles:
+        return TrainableFiles(self.files)
+
+    @property
+    def check_command(self) -> tuple[str, ...]:
+        """The program of the self-check with its arguments; empty if there is none."""
+        return tuple(shlex.split(self.check))
+
+    @property
+    def merges_in_one_call(self) -> bool:
+        """Whether a single call merges and ranks; of whole documents there is nothing to rank."""
+        return self.aggregate == "one_call" and self.skill_update_mode.proposals is not ProposalKind.DOCUMENTS
+
+    @model_validator(mode="after")
+    def _floor_below_ceiling(self) -> OptimizerSettings:
+        if self.min_learning_rate > self.learning_rate:
+            raise ValueError("min_learning_rate is greater than learning_rate")
+        return self
+
+    @model_validator(mode="after")
+    def _files_can_be_trained(self) -> OptimizerSettings:
+        if not self.files:
+            raise ValueError(f"files is empty; it names the files that steps may edit, {DOCUMENT} if nothing else")
+        for pattern in self.files:
+            if problem := pattern_problem(pattern):
+                raise ValueError(f"files has '{pattern}', which {problem}")
+        if self.trainable.beyond_document and self.skill_update_mode.proposals is not ProposalKind.EDITS:
+            raise ValueError(
+                f"files names others than {DOCUMENT}, and a rewrite changes no other; set skill_update_mode to patch"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_is_a_command(self) -> OptimizerSettings:
+        try:
+            shlex.split(self.check)
+        except ValueError as error:
+            raise ValueError(f"check is '{self.check}', which is no command: {error}") from error
+        return self
+
+
+class TargetSettings(_Section):
+    """What the target is given of a skill."""
+
+    companions: Companions = Field(
+        Companions.INLINE,
+        strict=False,
+        description="Other files: inline puts the texts that SKILL.md names behind it; none leaves them out.",
+    )
+    max_companion_tokens: Positive = Field(
+        8000, description="Tokens of these texts together; what is longer is cut, and says so."
+    )
+
+
+class EvaluationSettings(_Section):
+    """How candidates are measured and judged."""
+
+    use_gate: bool = Field(default=True, description="Without it, every measured candidate is accepted.")
+    gate_metric: Metric = Field(Metric.HARD, description="Score that the gate compares.", strict=False)
+    gate_mixed_weight: Share = Field(0.5, description="Share of the soft score in the mixed metric.")
+    min_coverage: Share = Field(0.9, description="Share of items with a score below which the gate is indecisive.")
+    sel_env_num: Natural = Field(0, description="First selection items to use; 0 uses all.")
+    test_env_num: Natural = Field(0, description="First test items to use; 0 uses all.")
+    eval_test: bool = Field(default=True, description="Measure first, best and last version on the test split.")
+    leak_lint: bool = Field(default=True, description="Quarantine edits that quote answers, checks or held-out inputs.")
+
+
+class GateSettings(_Section):
+    """How the gate decides."""
+
+    policy: str = Field(
+        "strict", description="How it compares: strict, paired, margin, an installed one, or path/to/file.py:Class."
+    )
+    alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.05, description="Level of the test of the paired policy.")
+    margin: Share = Field(0.0, description="By how much the margin policy wants the score to be greater.")
+    repeats: Natural = Field(0, description="Extra rollouts of items that differ, before a higher score is believed.")
+    no_regression: NoRegression = Field(
+        NoRegression.NONE, strict=False, description="Items that may not score lower: none, pinned or all."
+    )
+    pinned: str = Field("", description="File with the ids of pinned items, one on a line.")
+    early_stop: bool = Field(default=True, description="Stop evaluating once the decision cannot change any more.")
+
+    @field_validator("policy")
+    @classmethod
+    def _asks_for_a_gain(cls, value: str) -> str:
+        try:
+            policy = load_policy(value)
+        except SkillgitError as error:
+            raise ValueError(error.message) from error
+        if not policy.wants_gain:
+            raise ValueError(f"{value} is the gate of shorter texts, and steps have to gain: strict, paired or margin")
+        return value
+
+    @model_validator(mode="after")
+    def _something_pinned(self) -> GateSettings:
+        if self.no_regression is NoRegression.PINNED and not self.pinned:
+            raise ValueError("no_regression is pinned, but pinned names no file")
+        return self
+
+
+class MethodSettings(_Section):
+    train: TrainSettings = TrainSettings()
+    gradient: GradientSettings = GradientSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    target: TargetSettings = TargetSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+    gate: GateSettings = GateSettings()
+
+    def rule(self, pins: frozenset[str] = frozenset()) -> GateRule:
+        """Return the gate's rule, with the ids of the pinned items."""
+        evaluation, gate = self.evaluation, self.gate
+        return GateRule(
+            policy=load_policy(gate.policy),
+            metric=evaluation.gate_metric,
+            soft_weight=evaluation.gate_mixed_weight,
+            min_coverage=evaluation.min_coverage,
+            enabled=evaluation.use_gate,
+            alpha=gate.alpha,
+            margin=gate.margin,
+            no_regression=gate.no_regression,
+            pinned=pins,
+        )

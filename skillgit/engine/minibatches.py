@@ -1,0 +1,141 @@
+"""Which items a step, an analyst or a slow update looks at: functions of the seed and the place in the run."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import ceil
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from skillgit.domain.edit import EditSource
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.ids import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.method_settings import GradientSettings
+
+
+T = TypeVar("T")
+
+
+def stream(seed: int, purpose: str, *position: int) -> Random:
+    """Return a random stream of its own for each purpose and place, so that no two ever coincide."""
+    return Random(int(digest([seed, purpose, *position])[:16], 16))  # noqa: S311 - reproducible, not secret
+
+
+def steps_per_epoch(items: int, step_size: int) -> int:
+    """Return how many steps of ``step_size`` items use every item once; the last may be short."""
+    return ceil(items / step_size)
+
+
+def epoch_of(step: int, per_epoch: int) -> int:
+    """Return the epoch of a step; both are 1-based."""
+    return (step - 1) // per_epoch + 1
+
+
+def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
+    """Return the items of a step: the epoch's shuffle of all items, cut into consecutive stretches.
+
+    No item is in an epoch twice, however many batches a step has.
+    """
+    per_epoch = steps_per_epoch(len(items), step_size)
+    epoch = epoch_of(step, per_epoch)
+    order = shuffle(items, stream(seed, "epoch", epoch))
+    start = (step - 1) % per_epoch * step_size
+    return order[start : start + step_size]
+
+
+def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:
+    """Return the train items that the slow update of an epoch compares."""
+    return shuffle(items, stream(seed, "slow", epoch))[:size]
+
+
+def shuffle(values: Sequence[T], random: Random) -> list[T]:
+    """Return the values in random order."""
+    copy = list(values)
+    random.shuffle(copy)
+    return copy
+
+
+def chunks(values: Sequence[T], size: int) -> list[list[T]]:
+    """Cut the values into consecutive groups of ``size``; the last may be shorter."""
+    return [list(values[start : start + size]) for start in range(0, len(values), size)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minibatch:
+    """Trajectories that one analyst reads.
+
+    Attributes:
+        batch: The batch of the step that they belong to.
+        number: Its place among the minibatches of the same source and batch.
+    """
+
+    source: EditSource
+    batch: int
+    number: int
+    rollouts: tuple[Rollout, ...]
+
+    @property
+    def place(self) -> tuple[bool, int, int]:
+        """Where it is among those of its step: failures first, then batch by batch."""
+        return self.source is not EditSource.FAILURE, self.batch, self.number
+
+
+def shuffled_batches(items: Sequence[Item], *, seed: int, step: int, size: int) -> list[list[Item]]:
+    """Return the batches of a step, the items of each in the random order in which they are rolled out and read.
+
+    The order depends on seed, step and batch only.
+    """
+    return [shuffle(batch, stream(seed, "reflect", step, number)) for number, batch in enumerate(chunks(items, size))]
+
+
+class Cutter:
+    """Cuts the rollouts of one batch into minibatches while they come in.
+
+    In the order of the batch, the k-th run of ``minibatch_size`` failures is the k-th minibatch of failures, and the
+    same goes for successes. So a minibatch is complete once its last member and all items before it are rolled out, and
+    what it holds depends on outcomes alone, not on the order in which they come. The short ones at the end wait for
+    all. Items without a score are in none.
+
+    Args:
+        settings: How large minibatches are, and whether successes are read.
+    """
+
+    def __init__(self, items: Sequence[Item], batch: int, settings: GradientSettings) -> None:
+        self._batch = batch
+        self._size = settings.minibatch_size
+        self._left = deque(item.id for item in items)
+        self._early: dict[str, Rollout] = {}
+        self._open: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: []}
+        if not settings.failure_only:
+            self._open[EditSource.SUCCESS] = []
+        self._cut = dict.fromkeys(self._open, 0)
+
+    def take(self, rollout: Rollout) -> list[Minibatch]:
+        """Take the rollout of one item of the batch, and return the minibatches that it completes."""
+        self._early[rollout.item.id] = rollout
+        complete: list[Minibatch] = []
+        while self._left and self._left[0] in self._early:
+            complete.extend(self._sorted(self._early.pop(self._left.popleft())))
+        if not self._left:
+            complete.extend(self._closed(source) for source, rollouts in self._open.items() if rollouts)
+        return complete
+
+    def _sorted(self, rollout: Rollout) -> Iterator[Minibatch]:
+        if not isinstance(rollout.outcome, Scored):
+            return
+        source = EditSource.SUCCESS if rollout.outcome.passed else EditSource.FAILURE
+        if source in self._open:
+            self._open[source].append(rollout)
+            if len(self._open[source]) == self._size:
+                yield self._closed(source)
+
+    def _closed(self, source: EditSource) -> Minibatch:
+        rollouts, self._open[source] = tuple(self._open[source]), []
+        number, self._cut[source] = self._cut[source], self._cut[source] + 1
+        return Minibatch(source=source, batch=self._batch, number=number, rollouts=rollouts)

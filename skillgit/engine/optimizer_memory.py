@@ -1,0 +1,178 @@
+"""What optimizers are reminded of, within a budget of tokens: steps tried before, and what people said of versions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from skillgit.domain.feedback import Tried
+from skillgit.domain.proposal import Change, Origin
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.engine import evidence_files
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, tagged
+from skillgit.engine.trajectory_elision import elide
+from skillgit.plugin.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.run_state import StepMemory
+
+
+HISTORY_TOKENS = 3000
+"""The budget where the settings name none."""
+CHANGES_SHOWN = 24
+"""Changed lines of one step that are told; a rewrite may have many."""
+ITEMS_SHOWN = 24
+"""Items of one step that are named."""
+
+
+def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
+    """Return what was tried before, newest first, or nothing.
+
+    Args:
+        max_tokens: About how long the section may be; the newest step is told whatever its length.
+    """
+    return tagged("history", _told(steps, max_tokens, in_full=False)) if steps else ""
+
+
+def record_section(steps: Sequence[StepMemory], max_tokens: int) -> str:
+    """Return the steps of an epoch with their reasons and with all that they fixed and broke, newest first."""
+    return tagged("record", _told(steps, max_tokens, in_full=True), steps=len(steps))
+
+
+def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: bool) -> str:
+    """Return the newest steps in full, then older ones by their titles, as far as they fit."""
+    lines: list[str] = []
+    room = max_tokens * CHARACTERS_PER_TOKEN
+    for step in reversed(steps):
+        text = _step(step, in_full=in_full)
+        if lines and len(text) + 1 > room:
+            text = _head(step)
+        if lines and len(text) + 1 > room:
+            rest = len(steps) - len(lines)
+            lines.append(f"[... {rest} earlier {'step' if rest == 1 else 'steps'} left out ...]")
+            break
+        room -= len(text) + 1
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _head(step: StepMemory) -> str:
+    if step.author:
+        return f"a person edited the skill by hand after step {step.step} (epoch {step.epoch}): {step.title}"
+    meta = step.origin is Origin.META
+    name = f"epoch {step.epoch} reflection" if meta else f"step {step.step} (epoch {step.epoch})"
+    if step.by_hand:
+        name = f"{step.origin} that a person asked for after step {step.step} (epoch {step.epoch})"
+    if step.decision is None:
+        return f"{name} skipped: {step.title}"
+    bound = "at most " if step.bound else ""
+    return f"{name} {step.decision} {bound}{step.score:.4f} against {step.current:.4f}: {step.title}"
+
+
+def _step(step: StepMemory, *, in_full: bool) -> str:
+    lines = [_head(step)]
+    if in_full:
+        lines += [f"  because: {paragraph}" for paragraph in step.why.split("\n\n") if paragraph]
+    lines += [f"  {change.sign} {change.text}" for change in step.changes[:CHANGES_SHOWN]]
+    if len(step.changes) > CHANGES_SHOWN:
+        lines.append(f"  [... {len(step.changes) - CHANGES_SHOWN} changed lines left out ...]")
+    if in_full and step.fixed:
+        lines.append(f"  fixed: {_items(step.fixed)}")
+    if step.broken:
+        lines.append(f"  broke: {_items(step.broken)}")
+    return "\n".join(lines)
+
+
+def _items(items: Sequence[str]) -> str:
+    more = f" and {len(items) - ITEMS_SHOWN} more" if len(items) > ITEMS_SHOWN else ""
+    return ", ".join(items[:ITEMS_SHOWN]) + more
+
+
+FEEDBACK_TOKENS = 1000
+"""About how long the section may be; the newest feedback is told first."""
+_INTRODUCTION = (
+    "People who read or used versions of this skill wrote the following, the newest first. Take it as advice on what"
+    " matters and what to look for; propose only what the trajectories support."
+)
+
+
+def feedback_section(feedback: Sequence[Feedback]) -> str:
+    """Return what people said, newest first, or nothing; what does not fit is left out in the open."""
+    if not feedback:
+        return ""
+    lines, room = [_INTRODUCTION], FEEDBACK_TOKENS * CHARACTERS_PER_TOKEN
+    for index, note in enumerate(reversed(feedback)):
+        text = elide(note.text.strip(), room) if index == 0 else note.text.strip()
+        if index and len(text) > room:
+            rest = len(feedback) - index
+            lines.append(f"[... {rest} earlier {'note' if rest == 1 else 'notes'} left out ...]")
+            break
+        room -= len(text)
+        lines.append(tagged("note", text, date=note.time.date().isoformat()))
+    return tagged("feedback", "\n".join(lines))
+
+
+def feedback_file(feedback: Sequence[Feedback]) -> evidence_files.Evidence:
+    """Return ``feedback.json``, what people had said when the step began; no file if they had said nothing."""
+    if not feedback:
+        return {}
+    rows = [
+        {
+            "id": note.id,
+            "commit": note.commit,
+            "author": note.author,
+            "time": note.time.isoformat().replace("+00:00", "Z"),
+            "text": redact(note.text),
+        }
+        for note in feedback
+    ]
+    return {"feedback.json": evidence_files.json_file(rows)}
+
+
+TRIED_FILE = "tried.json"
+TRIED_TOKENS = 1000
+"""About how long the section may be; the newest candidate is told first, and whatever its length."""
+_INTRODUCTION_OF_OTHERS = (
+    "Before this run began, the following changes were tried on its first version or on one of those before, and a gate"
+    " rejected each of them. Propose none of them again unless the trajectories show that it fits now."
+)
+
+
+def tried_section(attempts: Sequence[Tried]) -> str:
+    """Return what was tried, newest first, or nothing; what does not fit is left out in the open."""
+    if not attempts:
+        return ""
+    lines, room = [_INTRODUCTION_OF_OTHERS], TRIED_TOKENS * CHARACTERS_PER_TOKEN
+    for index, attempt in enumerate(reversed(attempts)):
+        text = _tried_lines(attempt)
+        if index and len(text) > room:
+            rest = len(attempts) - index
+            lines.append(f"[... {rest} earlier {'candidate' if rest == 1 else 'candidates'} left out ...]")
+            break
+        room -= len(text)
+        lines.append(text)
+    return tagged("tried_before", "\n".join(lines))
+
+
+def tried_file(attempts: Sequence[Tried]) -> evidence_files.Evidence:
+    """Return ``tried.json``, what had been tried when the run began; no file if there is nothing."""
+    return {TRIED_FILE: evidence_files.json_file([asdict(attempt) for attempt in attempts])} if attempts else {}
+
+
+def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
+    """Return what :func:`tried_file` wrote; nothing without the file."""
+    content = (files or {}).get(TRIED_FILE)
+    rows = loads(content) if content else []
+    return tuple(Tried(**row | {"changes": tuple(Change(**change) for change in row["changes"])}) for row in rows)
+
+
+def _tried_lines(row: Tried) -> str:
+    bound = "at most " if row.bound else ""
+    lines = [f"run {row.run}, step {row.step}: {row.title}; scored {bound}{row.score:.4f} against {row.current:.4f}"]
+    lines += [f"  {change.sign} {change.text}" for change in row.changes[:CHANGES_SHOWN]]
+    if len(row.changes) > CHANGES_SHOWN:
+        lines.append(f"  [... {len(row.changes) - CHANGES_SHOWN} changed lines left out ...]")
+    return "\n".join(lines)

@@ -1,0 +1,169 @@
+"""Sections of optimizer prompts: stable parts first, the skill once, long trajectories elided in the open."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
+from skillgit.domain.edit import Edit
+from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.method_settings import OptimizerSettings
+from skillgit.engine.prompts import prompt
+from skillgit.engine.trajectory_elision import elide, elided_turns
+from skillgit.plugin.backend import system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout, Trajectory
+    from skillgit.engine.proposals import Draft, Proposed
+    from skillgit.plugin.backend import Message
+
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English text; only lengths of prompts depend on it."""
+
+
+def conversation(name: str, taxonomy: str, sections: Iterable[str]) -> list[Message]:
+    """Return the prompt called ``name`` as system message and the non-empty sections as user message."""
+    instructions = prompt(name).replace("{taxonomy}", taxonomy.strip())
+    return [system(instructions), user("\n\n".join(section for section in sections if section))]
+
+
+def tagged(tag: str, text: str, **attributes: str | float) -> str:
+    """Return ``text`` between tags on lines of their own; nothing is escaped."""
+    suffix = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    return f"<{tag}{suffix}>\n{text.strip(chr(10))}\n</{tag}>"
+
+
+def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **attributes: str) -> str:
+    """Return the skill's Markdown files, the other files that may be edited, and the names of the rest.
+
+    ``SKILL.md`` is shown in full, others within ``optimizer.max_file_tokens``. Where there is more to edit than
+    ``SKILL.md``, or more to read, each says whether it may be edited.
+    """
+    optimizer = settings or OptimizerSettings()
+    files, room = optimizer.trainable, optimizer.max_file_tokens * CHARACTERS_PER_TOKEN
+    texts = {path: text for path, text in skill.text_files() if path.endswith(".md") or files.covers(path)}
+    has_marks = files.beyond_document or len(texts) > 1
+    parts = []
+    for path, text in texts.items():
+        mark = {"editable": "yes" if files.covers(path) else "no"} if has_marks else {}
+        parts.append(tagged("file", text if path == DOCUMENT else elide(text, room), path=path, **mark))
+    rest = [path for path in skill.files if path not in texts]
+    if rest:
+        parts.append(tagged("other_files", "\n".join(rest)))
+    return tagged("skill", "\n".join(parts), name=skill.name, **attributes)
+
+
+def template_section(skill: Skill) -> str:
+    """Return the skill as the writer of a whole document sees it: the editable text, then what is protected."""
+    template = Template.of(skill.document)
+    parts = [tagged("body", template.body, file=DOCUMENT)]
+    if template.frontmatter:
+        parts.append(tagged("protected", template.frontmatter, owner="frontmatter"))
+    parts += [
+        tagged("protected", region.text, owner=region.owner.value, placeholder=region.placeholder)
+        for region in template.regions
+    ]
+    rest = [path for path in skill.files if path != DOCUMENT]
+    if rest:
+        parts.append(tagged("other_files", "\n".join(rest)))
+    return tagged("skill", "\n".join(parts), name=skill.name)
+
+
+def memory_section(memory: str) -> str:
+    return tagged("memory", memory) if memory else ""
+
+
+def budget_section(budget: int | None) -> str:
+    return f"<budget>{'none' if budget is None else budget}</budget>"
+
+
+def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
+    """Return trajectories, each cut to about ``max_tokens``."""
+    parts = [
+        tagged("trajectory", trajectory_text(trajectory, max_tokens), **_scores(rollout))
+        for rollout in rollouts
+        if (trajectory := rollout.trajectory) is not None
+    ]
+    return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
+
+
+def _scores(rollout: Rollout) -> dict[str, str | float]:
+    outcome = rollout.outcome
+    return {
+        "id": rollout.item.id,
+        "task_type": rollout.item.task_type,
+        "hard": f"{getattr(outcome, 'hard', 0.0):g}",
+        "soft": f"{getattr(outcome, 'soft', 0.0):.2f}",
+    }
+
+
+def trajectory_text(trajectory: Trajectory, max_tokens: int) -> str:
+    """Return turns, answer and feedback of a trajectory in about ``max_tokens``; what is left out is said.
+
+    Answer and feedback come first when room is short, then the first turns, the failing one and the last ones.
+    """
+    room = max_tokens * CHARACTERS_PER_TOKEN
+    answer, feedback = (elide(text, max(room // 6, 200)) for text in (trajectory.answer, trajectory.feedback))
+    parts = [
+        turn if isinstance(turn, str) else tagged("turn", turn.content, role=turn.role)
+        for turn in elided_turns(trajectory.turns, room - len(answer) - len(feedback))
+    ]
+    return "\n".join([*parts, tagged("answer", answer), tagged("feedback", feedback)])
+
+
+def edit_fields(edit: Edit) -> dict[str, object]:
+    return {
+        "op": edit.op.value,
+        "file": edit.file or DOCUMENT,
+        "anchor": edit.anchor,
+        "content": edit.content,
+        "support": edit.support,
+        "source": edit.source.value,
+    }
+
+
+def proposed_fields(proposal: Proposed) -> dict[str, object]:
+    """Return a proposal of any kind as JSON values."""
+    if isinstance(proposal, Edit):
+        return edit_fields(proposal)
+    fields: dict[str, object] = {"support": proposal.support, "source": proposal.source.value}
+    if isinstance(proposal, Suggestion):
+        return {
+            "type": proposal.type.value,
+            "title": proposal.title,
+            "motivation": proposal.motivation,
+            "instruction": proposal.instruction,
+            "priority": proposal.priority.value,
+            **fields,
+        }
+    return {"title": proposal.title, "summary": list(proposal.summary), "body": proposal.body, **fields}
+
+
+_KINDS = {Edit: "edits", Suggestion: "suggestions", Rewrite: "rewrites"}
+
+
+def kind_of(proposals: Sequence[Proposed]) -> str:
+    """Return what proposals are called in prompts: edits, suggestions or rewrites."""
+    return _KINDS[type(proposals[0])] if proposals else "edits"
+
+
+def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int = 0) -> str:
+    """Return drafts of several analysts as a JSON list, their proposals numbered from ``first`` on."""
+    number, rows = first, list[dict[str, object]]()
+    for draft in drafts:
+        entries = []
+        for proposal in draft.proposals:
+            entries.append({"number": number} | proposed_fields(proposal))
+            number += 1
+        rows.append({"title": draft.title, "reasoning": draft.reasoning, kind_of(draft.proposals): entries})
+    return tagged("patches", json.dumps(rows, indent=1, ensure_ascii=False), source=source, level=level)
+
+
+def proposals_section(proposals: Sequence[Proposed]) -> str:
+    """Return numbered proposals as a JSON list."""
+    rows = [{"number": number} | proposed_fields(proposal) for number, proposal in enumerate(proposals)]
+    return tagged(kind_of(proposals), json.dumps(rows, indent=1, ensure_ascii=False))

@@ -1,0 +1,200 @@
+"""How a run that has come to its end turned out, and the sentence that says why.
+
+Only what the run found out is recorded. A provider that failed, a cap that was reached and a user who stopped it end a
+process, not the run: they write no event, and the run goes on where it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.address import version_label
+from skillgit.domain.confirmation import confirmation
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.gate_decision import Decision
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.placebo import Placebo, no_op
+from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.engine import evidence_files
+from skillgit.engine.gating import judge, recorded
+from skillgit.engine.progress import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.domain.confirmation import Confirmation
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Session
+
+SAMPLES_APART = 1_000_000
+"""So far apart are the draws of one placebo from those of another, and from those of real candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceboResult:
+    """What came of the placebos of a run.
+
+    Attributes:
+        counts: How many there were and passed; absent if there were none.
+        sentence: What that means; empty if there were none.
+    """
+
+    counts: Placebo | None = None
+    sentence: str = ""
+    files: evidence_files.Evidence
+
+
+async def measure_placebo(session: Session, state: RunState, skill: Skill) -> PlaceboResult:
+    """Send ``train.placebo`` no-op candidates made of ``skill``, the current version, through the gate.
+
+    As with a real candidate, the current version's recorded outcomes are compared with fresh draws for the candidate.
+    Every item is drawn, so that all noise is seen. Nothing becomes of the candidates.
+    """
+    count = session.settings.train.placebo
+    if not count:
+        return PlaceboResult(files={})
+    session.monitor.stage(Stage.PLACEBO, count * len(session.task.items[Split.SELECTION]))
+    rows: list[dict[str, object]] = []
+    for number in range(1, count + 1):
+        candidate = no_op(skill, number)
+        judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number)
+        verdict = judgement.verdict
+        rows.append(
+            {
+                "number": number,
+                "change": candidate.change,
+                "decision": verdict.decision.value,
+                "accepted": verdict.decision.accepted,
+                "score": verdict.score,
+                "current": verdict.current,
+                "p": verdict.p,
+                "fixed": list(judgement.fixed),
+                "broken": list(judgement.broken),
+            }
+        )
+    counts = Placebo(n=count, accepted=sum(bool(row["accepted"]) for row in rows))
+    quiet = not any(row["fixed"] or row["broken"] for row in rows)
+    return PlaceboResult(
+        counts=counts, sentence=_sentence(counts, quiet=quiet), files={"placebo.json": evidence_files.json_file(rows)}
+    )
+
+
+def _sentence(counts: Placebo, *, quiet: bool) -> str:
+    candidates = "1 candidate that changes" if counts.n == 1 else f"{counts.n} candidates that change"
+    sentence = f"Placebo: {counts.accepted} of {candidates} nothing passed the gate (rate {counts.rate:.2f})."
+    if quiet:
+        return f"{sentence} No outcome of an item differed: this target answers alike every time, without noise."
+    return sentence
+
+
+def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> RunOutcome:
+    """Return how a run that has done all its steps ended.
+
+    A best version that scores higher than the seed on the selection split makes a run improved, unless the test split
+    contradicts it (see :mod:`skillgit.domain.confirmation`). Without a test split nothing contradicts it.
+
+    Args:
+        tests: Version to its evaluation on the test split; empty if the settings ask for none.
+    """
+    first, best = _selection_scores(session, state)
+    if state.best > 0 and best > first:
+        confirmation = _confirmation(session, state, tests)
+        is_contradicted = confirmation is not None and confirmation.contradicts
+        return RunOutcome.NOT_CONFIRMED if is_contradicted else RunOutcome.IMPROVED
+    if session.score(state, 0) >= 1.0:
+        return RunOutcome.CEILING
+    if all(step.decision is None for step in state.memory if not step.by_hand):
+        return RunOutcome.NO_CANDIDATES
+    effect = detectable(session)
+    if effect is None or effect > headroom(session, state):
+        return RunOutcome.UNDERPOWERED
+    return RunOutcome.NULL_RESULT
+
+
+def _selection_scores(session: Session, state: RunState) -> tuple[float, float]:
+    """Return the scores of seed and best version, over the items that have one under both, where these are here."""
+    seed, best = recorded(session, 0), recorded(session, state.best)
+    if seed is not None and best is not None:
+        pairs = Pairs(best, seed, session.rule.metric, session.rule.soft_weight)
+        if pairs.gains:
+            return float(pairs.current), float(pairs.score)
+    return session.score(state, 0), session.score(state, state.best)
+
+
+def _confirmation(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> Confirmation | None:
+    rule = session.rule
+    if 0 not in tests or state.best not in tests:
+        return None
+    return confirmation(tests[0], tests[state.best], rule.metric, rule.soft_weight)
+
+
+def detectable(session: Session) -> float | None:
+    """Return the smallest gain that the paired test would find on the selection split; None if it would find none."""
+    alpha = session.rule.alpha
+    return minimum_detectable_effect(len(session.task.items[Split.SELECTION]), alpha=alpha)
+
+
+def headroom(session: Session, state: RunState) -> float:
+    """Return what is left between the best score and a full one."""
+    return 1.0 - session.score(state, state.best)
+
+
+def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, tests: Mapping[int, Evaluation]) -> str:
+    """Return one or two sentences that explain the outcome; ``tests`` as for :func:`run_outcome`."""
+    first, best = _selection_scores(session, state)
+    match outcome:
+        case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
+            version = version_label(state.best)
+            gain = f"{version} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
+            return _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
+        case RunOutcome.CEILING:
+            return "The seed solves every selection item, so that no edit can score higher."
+        case RunOutcome.NO_CANDIDATES:
+            return "No step produced a candidate to measure."
+        case RunOutcome.UNDERPOWERED:
+            return _underpowered(session, state, first)
+        case RunOutcome.NULL_RESULT:
+            return _null_result(state, first)
+        case RunOutcome.PROVIDER_FAILURE | RunOutcome.BUDGET | RunOutcome.STOPPED:
+            raise AssertionError(f"{outcome} ends a process, not a run")
+        case _:
+            assert_never(outcome)
+
+
+def _test_sentence(gain: str, test: Confirmation | None, alpha: float) -> str:
+    if test is None:
+        return f"{gain}. No test score was measured, so only the split that selected it vouches for the gain."
+    scores = f"{test.best:.4f} on the test split where the seed scores {test.seed:.4f}"
+    over = f"over {test.items} {'item' if test.items == 1 else 'items'}"
+    if not test.contradicts:
+        return f"{gain}, and {scores}, {over}."
+    verdict = "a loss" if test.p_loss <= alpha else "chance"
+    return (
+        f"{gain}, but only {scores}, {over}: the test split does not confirm the gain. The paired test at alpha"
+        f" {alpha:g} takes the fall for {verdict} (p {test.p_loss:.4f})."
+    )
+
+
+def _underpowered(session: Session, state: RunState, first: float) -> str:
+    effect, items = detectable(session), len(session.task.items[Split.SELECTION])
+    limit = "no gain" if effect is None else f"no gain under {effect:.4f}"
+    return (
+        f"The seed scores {first:.4f}: what is left to gain is {headroom(session, state):.4f}, and {items} selection"
+        f" items tell {limit} from chance."
+    )
+
+
+def _null_result(state: RunState, first: float) -> str:
+    decisions = [step.decision for step in state.memory if step.decision is not None and not step.by_hand]
+    count = decisions.count(Decision.INDECISIVE)
+    summary = "1 candidate was measured" if len(decisions) == 1 else f"{len(decisions)} candidates were measured"
+    if count:
+        return (
+            f"{summary}; too few items could be evaluated to decide on {count}, and no other scores above the"
+            f" seed's {first:.4f}."
+        )
+    return f"{summary} and none scores above the seed's {first:.4f}."

@@ -1,0 +1,331 @@
+"""The loop: from the state of a run to its next transition, until it is finished.
+
+There is one code path. A run that starts, a run that goes on and a run that was killed and continues all ask the same
+question: given these events, what is the next one?
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import version_label
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
+from skillgit.domain.event import RunFinished, RunStarted, SlowMerged
+from skillgit.engine import evidence_files
+from skillgit.engine.candidate_guards import stop_at_once, stop_before_step, stop_sentence
+from skillgit.engine.candidate_validity import check_seed
+from skillgit.engine.companion_files import check_files
+from skillgit.engine.concurrency import ended, ordered, side_by_side
+from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.ledger_scope import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
+from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
+from skillgit.engine.minibatches import epoch_of
+from skillgit.engine.progress import Monitor, Overlap, Stage
+from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.rollout import roll_out
+from skillgit.engine.run_end import finish_sentence, measure_placebo, run_outcome
+from skillgit.engine.slow_update import merge_slow_update, propose_slow_update
+from skillgit.engine.step import models, run_step, step_batches
+from skillgit.engine.transition import Transition, unanswered_file
+from skillgit.errors import ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.engine.evaluate import EvaluationResult
+    from skillgit.engine.session import Session
+    from skillgit.engine.transition import SkillHistory
+
+
+FIRST_SLOW_EPOCH = 2
+"""The slow update compares two epochs, so that there is none after the first."""
+_SOLVED = 1.0 - 1e-6
+"""Below it, one item keeps a mean from being rounded to a full score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a run starts from.
+
+    Attributes:
+        config: Digest of the resolved configuration.
+        splits: Digest of all items.
+        evidence: The files behind the digests.
+        fork_of: ``<run>/v<N>`` for a fork.
+    """
+
+    skill: Skill
+    config: str
+    splits: str
+    evidence: Mapping[str, bytes]
+    fork_of: str = ""
+
+
+def _check_measured(session: Session, measurement: EvaluationResult) -> None:
+    """Refuse to begin a run on nothing.
+
+    Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
+
+    Raises:
+        ServiceError: No item of the selection split could be evaluated.
+    """
+    outcomes = measurement.evaluation.outcomes.values()
+    failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
+    if failures and len(failures) == len(outcomes):
+        session.calls.retract()
+        own = failures[0].kind is FailureKind.ENVIRONMENT
+        raise ServiceError(
+            f"none of the {len(failures)} selection items could be evaluated; the first: {failures[0].reason}",
+            hint="scoring failed: mend what the reason names; where it is a judge's reply, choose another model.judge"
+            if own
+            else "skillgit doctor asks each model once and says what is wrong",
+        )
+
+
+@dataclass(slots=True)
+class Ahead:
+    """The rollouts that run ahead of their step, if there are any."""
+
+    _task: asyncio.Task[None] | None = None
+    _over: bool = False
+
+    def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+        """Begin the rollouts of ``step``, which is certain to come and to work on ``skill``; once begun they go on.
+
+        Under a cap nothing runs ahead: it would be reached at another place.
+
+        Args:
+            slots: The places of rollouts in progress, shared with the event that is being waited for.
+        """
+        if (self._task is None or self._task.done()) and not session.calls.capped:
+            self._over = False
+            self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))
+
+    def give_way(self) -> None:
+        """Begin no further rollout, for the step begins now; it waits for those in progress as for its own."""
+        self._over = True
+
+    async def settled(self) -> None:
+        """Begin no further rollout, and wait for those in progress; whoever stops the calls before waits briefly."""
+        self.give_way()
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    async def close(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        if self._task is not None:
+            task, self._task = self._task, None
+            await ended((task,))
+
+    async def _roll_out(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+        unseen = replace(session, monitor=Monitor())
+
+        async def one(item: Item) -> None:
+            async with slots:
+                if not self._over:
+                    await roll_out(unseen, skill, [item], "rollout")
+
+        with session.calls.charged_to(step_scope(session.run, step)):
+            tasks = [asyncio.create_task(one(item)) for batch in step_batches(session, step) for item in batch]
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            await ended(tasks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trainer:
+    """The method, ready to compute transitions of one run.
+
+    Attributes:
+        prepare: What has to succeed before a run begins; its calls are charged to the first event.
+        ahead: Rollouts of the step after the transition in progress.
+    """
+
+    session: Session
+    start: Start
+    history: SkillHistory
+    prepare: Callable[[], Awaitable[None]] | None = None
+    ahead: Ahead = field(default_factory=Ahead)
+
+    async def next(self, state: RunState | None) -> Transition | None:
+        """Return the transition that follows ``state``; None once the run is finished.
+
+        Raises:
+            BudgetError: A cap was reached; nothing is lost, the run can go on with a larger one.
+            ProviderFailureError: A provider failed systematically.
+        """
+        try:
+            transition = await self._next(state)
+            await self.session.calls.settle()
+        except BaseException:
+            await self.close()
+            raise
+        if transition is None or isinstance(transition.event, SlowMerged):  # which asks nobody
+            return transition
+        return replace(transition, evidence=evidence_files.merged([transition.evidence, unanswered_file(self.session)]))
+
+    async def stop(self) -> None:
+        """Let no further call pass, and wait for those in flight: they run ahead and are paid for."""
+        self.session.calls.stop()
+        await self.ahead.settled()
+
+    async def close(self) -> None:
+        """Cancel what runs ahead; whoever stops asking for transitions before the run is finished calls this."""
+        await self.ahead.close()
+
+    async def _next(self, state: RunState | None) -> Transition | None:
+        session = self.session
+        if state is None:
+            session.calls.enter(start_scope(session.run), Cost())
+            check_files(session, self.start.skill)
+            await check_seed(session, self.start.skill)
+            if self.prepare is not None:
+                await self.prepare()
+            return await self._begin()
+        if lacks_score(state):
+            session.calls.enter(measure_scope(session.run, state.version), state.cost)
+            return await measure_version(session, state, self.history)
+        return await self._go_on(state) if state.outcome is None else None
+
+    async def _go_on(self, state: RunState) -> Transition:
+        session = self.session
+        self._tell_place(state)
+        if state.pending_merge is not None:
+            return merge_slow_update(session, state, state.pending_merge, self.history)
+        if stop_at_once(session, state):
+            return await self._finish(state)
+        if is_due(session, state):
+            session.calls.enter(meta_scope(session.run, state.epoch), state.cost)
+            return await reflect_on_epoch(session, state, self.history.skill(state.version))
+        if self._slow_update_is_due(state):
+            session.calls.enter(slow_scope(session.run, state.epoch), state.cost)
+            return await propose_slow_update(session, state, self.history)
+        if state.step < session.steps and not stop_before_step(session, state):
+            return await self._step(state)
+        return await self._finish(state)
+
+    async def _step(self, state: RunState) -> Transition:
+        session, step, skill = self.session, state.step + 1, self.history.skill(state.version)
+        self.ahead.give_way()
+        session.calls.enter(step_scope(session.run, step), state.cost)
+
+        def refused(slots: asyncio.Semaphore) -> None:
+            self.ahead.start(session, skill, step + 1, slots)
+
+        is_known = self._step_follows_refusal(state, step)
+        return await run_step(session, state, skill, step, on_refusal=refused if is_known else None)
+
+    def _step_follows_refusal(self, state: RunState, step: int) -> bool:
+        """Say whether a refusal of the candidate of ``step`` is sure to be followed by a step on the same version."""
+        session = self.session
+        after = replace(state, step=step, epoch=epoch_of(step, session.per_epoch))
+        due = is_due(session, after) or self._slow_update_is_due(after)
+        ends = step >= session.steps or stop_before_step(session, after)
+        return not due and not ends and not session.settings.optimizer.salvage
+
+    def _slow_update_is_due(self, state: RunState) -> bool:
+        optimizer = self.session.settings.optimizer
+        at_the_end = state.step > 0 and state.step % self.session.per_epoch == 0
+        is_on = optimizer.use_slow_update or optimizer.use_meta_skill
+        return is_on and at_the_end and state.slow_epoch < state.epoch >= FIRST_SLOW_EPOCH
+
+    def _tell_place(self, state: RunState) -> None:
+        session = self.session
+        step = min(state.step + 1, session.steps)
+        session.monitor.place(
+            epoch=epoch_of(step, session.per_epoch),
+            epochs=session.settings.train.num_epochs,
+            step=step,
+            steps=session.steps,
+            score=session.score(state, state.version),
+            best=session.score(state, state.best),
+        )
+
+    async def _begin(self) -> Transition:
+        session, start = self.session, self.start
+        session.leaks.prepare(session)
+        epochs = session.settings.train.num_epochs
+        session.monitor.place(epoch=0, epochs=epochs, step=0, steps=session.steps, score=None, best=None)
+        began = session.clock()
+        slots = asyncio.Semaphore(session.workers)
+
+        def known(rollout: Rollout) -> None:
+            if self._step_follows_baseline(rollout):
+                self.ahead.start(session, start.skill, 1, slots)
+
+        measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
+        summary = measurement.evaluation.summary()
+        _check_measured(session, measurement)
+        event = RunStarted(
+            run=session.run,
+            skill=session.skill_path,
+            title=f"train {start.skill.name} on {session.task.environment.info.name}",
+            why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill.",
+            config=start.config,
+            splits=start.splits,
+            environment=session.task.digest,
+            models=models(session),
+            evaluation=summary,
+            gauge=session.gauge,
+            fork_of=start.fork_of,
+            cost=session.cost_since(began),
+        )
+        files = evidence_files.rollouts_files("selection", measurement.rollouts)
+        return Transition(event=event, skill=start.skill, evidence=evidence_files.merged([start.evidence, files]))
+
+    def _step_follows_baseline(self, rollout: Rollout) -> bool:
+        """Say whether the seed is sure not to have the full score, with which a run would end before its first step."""
+        rule, outcome = self.session.rule, rollout.outcome
+        if not self.session.settings.train.stop_at_ceiling:
+            return True
+        return isinstance(outcome, Scored) and outcome.value(rule.metric, rule.soft_weight) < _SOLVED
+
+    async def _finish(self, state: RunState) -> Transition:
+        session = self.session
+        session.calls.enter(finish_scope(session.run), state.cost)
+        began = session.clock()
+        overlap = Overlap(session.monitor)
+        testing, trying = (replace(session, monitor=overlap.branch()) for _ in range(2))
+        results, placebo = await side_by_side(
+            self._test(testing, state), measure_placebo(trying, state, self.history.skill(state.version))
+        )
+        tests = {version: result.evaluation for version, result in results.items()}
+        outcome = run_outcome(session, state, tests)
+        sentences = (finish_sentence(session, state, outcome, tests), stop_sentence(session, state), placebo.sentence)
+        event = RunFinished(
+            run=session.run,
+            skill=session.skill_path,
+            epoch=state.epoch,
+            step=state.step,
+            title=f"{outcome.value} after {state.step} steps",
+            why=" ".join(filter(None, sentences)),
+            outcome=outcome,
+            evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),
+            placebo=placebo.counts,
+            models=models(session),
+            cost=session.cost_since(began),
+        )
+        files = [
+            evidence_files.rollouts_files(f"test-{version_label(version)}", result.rollouts)
+            for version, result in results.items()
+        ]
+        return Transition(event=event, evidence=evidence_files.merged([*files, placebo.files]))
+
+    async def _test(self, session: Session, state: RunState) -> dict[int, EvaluationResult]:
+        """Measure the first, the best and the last version on the test split, if the settings ask for it."""
+        if not session.settings.evaluation.eval_test:
+            return {}
+        versions = list(dict.fromkeys((0, state.best, state.version)))
+        session.monitor.stage(Stage.TEST, len(versions) * len(session.task.items[Split.TEST]))
+
+        async def one(version: int) -> EvaluationResult:
+            return await evaluate(session, self.history.skill(version), Split.TEST)
+
+        return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))

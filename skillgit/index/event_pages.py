@@ -1,0 +1,263 @@
+"""Events as a list that is read page by page: what narrows it, how long it is, and where an event is in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import known
+from skillgit.index import queries, schema
+from skillgit.index.log_filter import KEY, Selection, condition, hits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.domain.score import Score, Sign
+    from skillgit.index.refresh import Index
+    from skillgit.index.rows import LogRow
+
+Number = Literal["score", "step", "epoch"]
+"""What of an event can be compared with a number."""
+_SLOW = (EventKind.SLOW_PROPOSED, EventKind.SLOW_MERGED)
+_COLUMNS: dict[Number, str] = {
+    "score": "(SELECT l.score FROM log l WHERE l.id = e.id)",
+    "step": "e.step",
+    "epoch": "e.epoch",
+}
+_HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
+"""A score, or the highest that it could have been: what is below a number with the latter is so with the former."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberComparison:
+    """A comparison with a number.
+
+    A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
+    where the bound keeps it too, and never with the others.
+    """
+
+    what: Number
+    sign: Sign
+    value: float
+
+    @property
+    def column(self) -> str:
+        """What of an event ``e`` is compared."""
+        return _HIGHEST if self.what == "score" and self.sign in {"<", "<="} else _COLUMNS[self.what]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowing:
+    """Which events of a run are meant.
+
+    Attributes:
+        run: The run; empty for all of them.
+        kinds: Only these kinds; none for all.
+        words: Only those whose title, reasons or text hold words that begin with each of these.
+        item: Only those that fixed or broke this item.
+        operation: Only those with an edit that does this.
+        since: Only those of this time or later, in seconds since 1970.
+        comparisons: Only those whose numbers keep all of these for certain.
+        gathered: Whether :func:`gather` has looked for them already.
+    """
+
+    run: str = ""
+    rejected: bool = True
+    slow: bool = True
+    kinds: frozenset[str] = frozenset()
+    words: str = ""
+    item: str = ""
+    operation: str = ""
+    since: int | None = None
+    until: int | None = None
+    comparisons: tuple[NumberComparison, ...] = ()
+    gathered: bool = False
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it asks for more than kinds that can be hidden."""
+        return self != replace(self.without_filter(), rejected=self.rejected, slow=self.slow)
+
+    def without_filter(self) -> Narrowing:
+        """Return all events of the same run."""
+        return Narrowing(run=self.run)
+
+    @property
+    def selection(self) -> Selection:
+        """The part of it that a log knows, too."""
+        return Selection(
+            run=self.run,
+            rejected=self.rejected,
+            kinds=self.kinds,
+            words=self.words,
+            since=self.since,
+            until=self.until,
+            items=(self.item,) if self.item else (),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The score of one event.
+
+    Attributes:
+        score: The score on the selection split under the run's metric, as far as it is known.
+        decision: The gate's decision; empty without one.
+    """
+
+    step: int
+    score: Score
+    kind: EventKind
+    decision: str
+    commit: str
+
+
+def gather(index: Index, narrowing: Narrowing) -> Narrowing:
+    """Look once for the events that a filter means, for several questions about them over the same connection.
+
+    The answer replaces ``narrowing`` in these questions, until something else is gathered.
+    """
+    if not narrowing.is_filtered:
+        return narrowing
+    if _is_words_alone(index, narrowing):
+        query, values = hits(narrowing.selection)
+    else:
+        where, values = _where(narrowing)
+        query = f"SELECT e.id FROM event e{where}"  # noqa: S608 - names are ours
+    index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
+    index.select("DELETE FROM temp.meant")
+    index.select(f"INSERT INTO temp.meant {query}", values)
+    return replace(narrowing, gathered=True)
+
+
+def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
+    """Say whether words decide which events are meant, and all that have them belong to the run."""
+    if not narrowing.words.strip() or narrowing != replace(narrowing.without_filter(), words=narrowing.words):
+        return False
+    if not narrowing.run:
+        return True
+    apart = index.select("SELECT MAX(id) - MIN(id) + 1 = COUNT(*) FROM event WHERE run = ?", (narrowing.run,))
+    return bool(apart[0][0])
+
+
+def count(index: Index, narrowing: Narrowing) -> int:
+    if narrowing.gathered:
+        return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
+    if not narrowing.is_filtered:
+        return _count_shown(index, narrowing)
+    where, values = _where(narrowing)
+    return int(index.select(f"SELECT COUNT(*) FROM event e{where}", values)[0][0])  # noqa: S608 - names are ours
+
+
+def _count_shown(index: Index, narrowing: Narrowing) -> int:
+    """Count all events and take away the hidden ones, which an index of their own counts."""
+    of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
+    everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
+    hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
+    if not hidden:
+        return everything
+    counts = index.select(
+        f"SELECT kind, COUNT(*) FROM event WHERE {of_run} AND {schema.HIDEABLE} GROUP BY kind",  # noqa: S608 - names are ours
+        values,
+    )
+    return everything - sum(int(number) for kind, number in counts if kind in hidden)
+
+
+def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
+    """Return ``limit`` of the events that are meant, newest first, after leaving out ``offset``.
+
+    Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
+    """
+    where, values = _where(narrowing)
+    order, backwards = narrowing.selection.order, 2 * offset > total > 0
+    if backwards:
+        order, limit = order.replace(" DESC", ""), max(0, min(limit, total - offset))
+        offset = max(0, total - offset - limit)
+    entries = index.select(
+        f"SELECT e.oid FROM event e{where} ORDER BY {order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
+        {**values, "limit": limit, "offset": offset},
+    )
+    commits = [oid for (oid,) in entries]
+    return queries.rows_of_commits(index, commits[::-1] if backwards else commits)
+
+
+def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
+    """Return how many of the events that are meant are newer than that of ``commit``; None if it is not among them."""
+    where, values = _where(narrowing)
+    columns = ", ".join(f"e.{column}" for column in (KEY if narrowing.run else ("time", "run", *KEY)))
+    own = f"{where or ' WHERE 1'} AND e.oid = :commit"
+    if not index.select(f"SELECT 1 FROM event e{own}", {**values, "commit": commit}):  # noqa: S608 - names are ours
+        return None
+    newer = f"({columns}) > (SELECT {columns} FROM event e WHERE e.oid = :commit)"  # noqa: S608 - names are ours
+    query = f"SELECT COUNT(*) FROM event e{where or ' WHERE 1'} AND {newer}"  # noqa: S608 - names are ours
+    return int(index.select(query, {**values, "commit": commit})[0][0])
+
+
+def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
+    """Return the scores of the newest ``limit`` events of ``run``, oldest first; events without a score have none."""
+    order = Selection(run=run).order
+    entries = index.select(
+        f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
+        {"run": run, "limit": limit},
+    )
+    return _points(index, [number for (number,) in entries])
+
+
+def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
+    """Return the scores of a whole run, oldest first, at ``most`` of its steps if it has more, evenly apart.
+
+    The best version is always among them. The second value says that there is every which step, 1 for all.
+    """
+    bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
+    first, last = bounds[0]
+    if first is None:
+        return (), 1
+    apart = -(-(last - first + 1) // most)
+    steps = json.dumps([*range(first, last, apart), last])
+    numbers = index.select(
+        "SELECT id FROM event WHERE run = :run AND step IN (SELECT value FROM json_each(:steps))"
+        " UNION SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version"
+        " WHERE v.run = :run",
+        {"run": run, "steps": steps},
+    )
+    return _points(index, [number for (number,) in numbers]), apart
+
+
+def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
+    entries = index.select(
+        "SELECT l.step, l.score, l.bound, l.kind, l.decision, l.oid FROM log l"
+        " WHERE l.id IN (SELECT value FROM json_each(?))"
+        " ORDER BY l.at, l.step, l.rank, l.number",
+        (json.dumps(numbers),),
+    )
+    return tuple(
+        Point(step=step, score=score, kind=EventKind(kind), decision=decision, commit=oid)
+        for step, own, bound, kind, decision, oid in entries
+        if (score := known(own, bound)) is not None
+    )
+
+
+def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
+    if narrowing.gathered:
+        # the run is named once more, for the sake of the index that its events are sorted by
+        run = "e.run = :run AND " if narrowing.run else ""
+        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
+    base, values = condition(narrowing.selection)
+    clauses = [base] if base else []
+    for clause, parameters in _clauses(narrowing):
+        clauses.append(clause)
+        values |= parameters
+    return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
+
+
+def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
+    if not narrowing.slow:
+        kinds = "', '".join(_SLOW)
+        yield f"e.kind NOT IN ('{kinds}')", {}
+    if narrowing.operation:
+        clause = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
+        yield clause, {"operation": narrowing.operation}
+    for number, comparison in enumerate(narrowing.comparisons):
+        yield f"{comparison.column} {comparison.sign} :number{number}", {f"number{number}": comparison.value}

@@ -1,0 +1,224 @@
+"""The accepted line of a run: its commits, the version that each is at, and the edits that persons made on it.
+
+A commit without trailers that changes the skill folder is a version; one that leaves it alone is no event. A commit
+whose trailers are broken or out of place is an error, for it may be a forged event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.domain.event import Edited, RunStarted, event_step, version_of
+from skillgit.domain.text_diff import changed_texts
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
+from skillgit.store import commit_message, commit_prose, refs, trailers, tree
+from skillgit.store.commit_message import Decoded, Recorded, SlowText
+from skillgit.store.repo import REPAIR, author_of, message_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from skillgit.domain.event import Event
+    from skillgit.store.history import Source
+    from skillgit.store.repo import Repo
+
+
+ReadSlow = Callable[[pygit2.Tree, str], SlowText]
+"""Reads the texts of a slow update from the tree of its commit, given the path of the skill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One commit of the line.
+
+    Attributes:
+        decoded: What its trailers say; absent for a commit without trailers.
+    """
+
+    commit: pygit2.Commit
+    decoded: Decoded | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePosition:
+    """Where a run stands.
+
+    Attributes:
+        version: The current version; -1 before the first event.
+    """
+
+    run: str
+    skill: str
+    version: int = -1
+    step: int = 0
+    epoch: int = 0
+
+
+def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    oid: str | pygit2.Oid | None = tip
+    while oid is not None:
+        commit = repo.commit(str(oid))
+        yield commit
+        parents = commit.parent_ids
+        oid = parents[0] if parents else None
+
+
+def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
+    """Return what the trailers of ``commit`` say.
+
+    Raises:
+        HistoryError: It has none, or they cannot be read.
+    """
+    try:
+        return commit_message.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
+    except HistoryError as error:
+        raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
+
+
+def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
+    """Return the commits of the line ``branch``, oldest first, and the known commit that they follow.
+
+    The walk ends at the event that started the run, or before a commit that is in ``boundary``.
+
+    Raises:
+        HistoryError: A commit cannot be read, or the line has no beginning.
+        RevisionNotFoundError: The line goes back further than a shallow clone does.
+    """
+    chain: list[Link] = []
+    # what a shallow clone lacks may come
+    dead_ends = {} if boundary or repo.raw.is_shallow else repo.dead_ends
+    end: HistoryError | None = None
+    for commit in first_parents(repo, branch.tip):
+        if str(commit.id) in boundary:
+            return chain[::-1], str(commit.id)
+        if str(commit.id) in dead_ends:
+            end = dead_ends[str(commit.id)]
+            break
+        try:
+            link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+        except HistoryError as error:
+            end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
+            break
+        chain.append(link)
+        if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
+            return chain[::-1], None
+    dead_ends.update((str(link.commit.id), end) for link in chain)
+    if end is not None:
+        raise type(end)(end.message, hint=end.hint)
+    where = refs.short(branch.actual)
+    if repo.raw.is_shallow:
+        raise RevisionNotFoundError(
+            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
+        )
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint=REPAIR)
+
+
+def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
+    return decoded(commit, read_slow) if trailers.has_trailers(message_of(commit)) else None
+
+
+def place_of(repo: Repo, oid: str) -> LinePosition:
+    """Return skill and version at the commit ``oid`` of a line; its step and epoch are those of events on the line.
+
+    Raises:
+        HistoryError: The commits back to the newest version cannot be read.
+    """
+    bare: list[pygit2.Commit] = []
+    for commit in first_parents(repo, oid):
+        if not trailers.has_trailers(message_of(commit)):
+            bare.append(commit)
+            continue
+        block = trailers.parse_block(message_of(commit))
+        if block.one("Version"):
+            skill = block.token("Skill")
+            edits = sum(changes_skill(candidate, skill) for candidate in bare)
+            return LinePosition(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+    raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
+
+
+def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
+    """Say whether ``commit`` has another skill folder than its first parent."""
+    parents = commit.parents
+    return bool(parents) and _folder(commit, skill) != _folder(parents[0], skill)
+
+
+def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    try:
+        return commit.tree[path].id
+    except KeyError:
+        return None
+
+
+def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield the events of the line.
+
+    Args:
+        sides: All events beside the line; an edit comes after those on the versions before it.
+    """
+    version, step, epoch = before.version, before.step, before.epoch
+    for link in chain:
+        if link.decoded is None:
+            if changes_skill(link.commit, before.skill):
+                earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
+                step, epoch = max([(step, epoch), *earlier])
+                version += 1
+                position = replace(before, version=version, step=step, epoch=epoch)
+                yield _edit(link.commit, position)
+            continue
+        event = link.decoded.event
+        _check_place(link.commit, event)
+        step, epoch = max((step, epoch), (event_step(event), event.epoch))
+        # Counted, not taken from the trailers: a forged number must not change the order of events.
+        version += version_of(event) is not None
+        yield recorded(link.commit, link.decoded, version)
+
+
+def _check_place(commit: pygit2.Commit, event: Event) -> None:
+    """Refuse a line that leads through a branch beside it, as one does whose merge has its parents swapped."""
+    branch = refs.branch_of(event)
+    if branch != refs.run_branch(event.run):
+        line = refs.short(refs.run_branch(event.run))
+        raise InvariantError(
+            f"commit {str(commit.id)[:12]} belongs to {refs.short(branch)}, and {line} leads through it",
+            hint="skillgit fsck",
+        )
+
+
+def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
+    """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
+    body = commit_prose.read_free_body(message_of(commit))
+    before = tree.read_texts(commit.parents[0].tree, position.skill)
+    event = Edited(
+        run=position.run,
+        skill=position.skill,
+        epoch=position.epoch,
+        step=position.step,
+        title=body.title,
+        why=body.why,
+        version=position.version,
+        base=position.version - 1,
+        author=author_of(commit),
+        changes=changed_texts(before, tree.read_texts(commit.tree, position.skill)),
+    )
+    return recorded(commit, Decoded(event=event, evidence=""), position.version)
+
+
+def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
+    """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run is at."""
+    return Recorded(
+        event=content.event,
+        commit=str(commit.id),
+        parents=tuple(str(parent) for parent in commit.parent_ids),
+        time=datetime.fromtimestamp(commit.commit_time, UTC),
+        evidence=content.evidence,
+        tree=str(commit.tree_id),
+        branch=refs.branch_of(content.event),
+        at=at,
+    )

@@ -1,0 +1,269 @@
+"""The history of a run is written here: one event, one commit, one transaction over all refs that it moves.
+
+Objects come first and are garbage if the process dies. Then the event is checked against the events before it. Only
+then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
+touched.
+
+Someone may let git prune meanwhile (``at_work``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.domain.address import version_label
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Gated,
+    Measured,
+    Rejected,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_number,
+    event_origin,
+    event_step,
+)
+from skillgit.domain.proposal import Origin
+from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.untrusted.model_text import storable, verbatim
+from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
+from skillgit.store import commit_message, derived_refs, history, history_reader, refs, tree
+from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
+from skillgit.store.git_activity import until_kept, write_again
+from skillgit.store.main_branch import ATTRIBUTES
+from skillgit.store.run_ownership import note_own
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from skillgit.domain.event import Event
+    from skillgit.domain.skill import Skill
+    from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Identity, Repo
+
+
+_Written = tuple["Recorded", str | None]
+"""An event as it reads, and the end of the evidence chain with it."""
+
+
+def _unchecked(event: Event) -> None:
+    del event
+
+
+class RunWriter:
+    """Appends events to one run. Make it while the run's lock is held, before the history is read.
+
+    It remembers where the run stood when it was made. Whatever moves the run after that, other than itself, makes the
+    next :meth:`append` fail with nothing written.
+
+    Args:
+        identity: Who signs them; git's configuration says so by default.
+    """
+
+    def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
+        self._repo = repo
+        self._run = run
+        self._clock = clock
+        self._identity = identity or repo.identity()
+        tips = repo.tips()
+        self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.folded}
+        self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
+        self._records = history_reader.read_run(repo, run) if self._heads else []
+        self._versions = derived_refs.versions(self._records)
+        self._evidence: str | None = None
+        self._resumed = False
+
+    def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
+        """Write the artefacts behind an event that :meth:`append` will be given; any thread may do that.
+
+        It takes time, and nobody can see them yet.
+
+        Args:
+            evidence: Path to content.
+        """
+        until_kept(self._repo, lambda: write_evidence(self._repo, evidence))
+
+    def append(
+        self,
+        event: Event,
+        skill: Skill | None,
+        evidence: Mapping[str, bytes],
+        *,
+        start: str = "",
+        merge_parent: str = "",
+        check: Callable[[Event], object] = _unchecked,
+        local: Mapping[str, object] | None = None,
+    ) -> Recorded:
+        """Write ``event`` and make it visible.
+
+        Args:
+            skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
+            start: The commit that a run starts on; a run without one starts a history of its own.
+            merge_parent: The commit of another line that an intervention merges; it becomes the second parent.
+            check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
+            local: For the start of a run whose configuration is this user's own word: its settings of this machine.
+
+        Returns:
+            The event as every reader will see it.
+
+        Raises:
+            ConcurrentWriteError: Someone else moved the run; nothing was written.
+            ConflictError: The run exists already, or a branch is in the way of its names.
+        """
+        self._check_turn(event)
+        write_again()
+        signature = self._signature(self._clock())
+        parents, end = self._parents(event, start, merge_parent), self._evidence_end()
+
+        def write() -> _Written:
+            proof = write_evidence(self._repo, evidence)
+            record = history_reader.read_commit(self._repo, self._write_commit(event, skill, proof, parents, signature))
+            return record, evidence_commit(self._repo, record, signature, end) if record.evidence else end
+
+        record, chain_end = until_kept(self._repo, write)
+        check(record.event)
+        if local is not None:
+            note_own(self._repo, record.commit, local)
+        self._publish(record, chain_end, write)
+        return record
+
+    def _signature(self, time: datetime) -> pygit2.Signature:
+        return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
+
+    def _check_turn(self, event: Event) -> None:
+        """Refuse an event that was computed from another state of the run than the one that it would follow."""
+        name = event.kind
+        if event.run != self._run:
+            raise InvariantError(f"{name} of run {event.run} written to run {self._run}", hint="skillgit fsck")
+        if isinstance(event, RunStarted):
+            if self._records:
+                raise ConflictError(f"run {self._run} exists already", hint="choose another name with --run")
+            return
+        if not self._records:
+            raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
+        if isinstance(event, Edited):
+            raise InvariantError(
+                f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
+            )
+        if self._is_late(event):
+            raise ConcurrentWriteError(
+                f"run {self._run} went on while {name} was computed; nothing was written", hint="resume the run"
+            )
+
+    def _is_late(self, event: Event) -> bool:
+        """Say whether the run is past the place that ``event`` was computed for."""
+        step, current = event_step(self._records[-1].event), max(self._versions)
+        if isinstance(event, Measured):
+            return (event.step, event.version) != (step, current)
+        if isinstance(event, Gated | Edited) and event.base != current:
+            return True
+        if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
+            return event.step <= step
+        return event_step(event) < step or self._is_done(event)
+
+    def _is_done(self, event: Event) -> bool:
+        """Say whether the epoch of ``event`` was reflected on already, or its number given to another intervention."""
+        origin = event_origin(event)
+        if origin is Origin.STEP:
+            return False
+        events = (record.event for record in self._records if event_origin(record.event) is not Origin.STEP)
+        if origin is Origin.META:
+            return any(event_origin(earlier) is origin and earlier.epoch >= event.epoch for earlier in events)
+        return event_number(event) <= max(map(event_number, events), default=0)
+
+    def _write_commit(
+        self, event: Event, skill: Skill | None, proof: str, parents: list[str], signature: pygit2.Signature
+    ) -> str:
+        root = self._repo.commit(parents[0]).tree if parents else None
+        content = self._tree(event, skill, root)
+        message = commit_message.encode(event, proof)
+        oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
+        return str(oid)
+
+    def _parents(self, event: Event, start: str, merge_parent: str) -> list[str]:
+        line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
+        match event:
+            case RunStarted():
+                return [start] if start else []
+            case Rejected():
+                return [self._versions[event.base]]
+            case SlowProposed():
+                return [self._heads.get(slow) or self._versions[0]]
+            case SlowMerged():
+                if slow not in self._heads:
+                    raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
+                return [self._heads[line], self._heads[slow]]
+            case _:
+                return [self._heads[line], *([merge_parent] if merge_parent else [])]
+
+    def _tree(self, event: Event, skill: Skill | None, root: pygit2.Tree | None) -> pygit2.Tree:
+        if isinstance(event, SlowProposed) and root is not None:
+            return _slow_tree(self._repo, root, event)
+        if skill is not None:
+            beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
+            return tree.with_skill(self._repo, root, event.skill, skill, beside)
+        if root is None or not event.kind.traits.keeps_text:
+            raise InvariantError(f"{event.kind} of run {self._run} has no skill", hint="skillgit fsck")
+        return root
+
+    def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
+        branch = record.branch
+        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._stored.get(branch))}
+        for name, tip in self._heads.items():
+            # Side branches of a clone become local with the first event; the two lines must not move behind our back.
+            if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
+                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
+        updates = [*moves.values(), *self._derived(record)]
+        chain = refs.evidence_ref(self._run)
+        if chain_end is not None and chain_end != self._stored.get(chain):
+            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._stored.get(chain)))
+        reason = f"skillgit: {record.event.kind}"
+        update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
+        self._remember(record, updates, chain_end)
+
+    def _derived(self, record: Recorded) -> list[RefUpdate]:
+        """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
+        if self._resumed:
+            commits = self._versions | derived_refs.versions([record])
+            return derived_refs.derived_moves(self._run, [record], commits, self._stored)
+        return derived_refs.derived_updates(self._run, [*self._records, record], self._stored)
+
+    def _evidence_end(self) -> str | None:
+        """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
+        if self._resumed or not self._records:
+            return self._evidence
+        last = self._records[-1]
+        tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
+        if tip.event != last.commit and last.evidence and self._repo.has_object(last.evidence):
+            return evidence_commit(self._repo, last, self._signature(last.time), tip.last)
+        return tip.last
+
+    def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:
+        for update in updates:
+            if update.new is None:
+                self._stored.pop(update.name, None)
+            else:
+                self._stored[update.name] = update.new
+        self._heads[record.branch] = record.commit
+        self._records.append(record)
+        self._versions |= derived_refs.versions([record])
+        self._evidence = chain_end
+        self._resumed = True
+
+
+def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
+    """Return ``root`` with the guidance in the skill's slow region and the memory beside the skills."""
+    skill = tree.read_skill(root, event.skill)
+    if event.guidance.strip() or slow_guidance(skill.document):
+        guidance = verbatim(storable(event.guidance))
+        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
+    return tree.with_skill(
+        repo, root, event.skill, skill, {history_reader.MEMORY: storable(event.memory).encode() or None}
+    )

@@ -1,0 +1,163 @@
+"""One event as the cells of a line: the same for the log, the status and the live display."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import known
+from skillgit.view import numbers
+from skillgit.view.surface import UNICODE, Style
+
+if TYPE_CHECKING:
+    from skillgit.domain.score import Score
+    from skillgit.index.rows import LogRow
+    from skillgit.index.rule_queries import OriginRow
+    from skillgit.view.surface import Glyphs, Screen
+
+_NEW_BEST = "accept_new_best"
+_STEP = "step"
+_VERDICTS = {
+    "accept_new_best": "accepted, new best",
+    "accept": "accepted",
+    "force_accept": "accepted without a gate",
+    "reject": "rejected",
+    "indecisive": "rejected, the gate could not decide",
+}
+
+
+class Look(NamedTuple):
+    """What events of a kind look like on every surface.
+
+    Attributes:
+        sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
+        style: The colour that repeats what the sign says.
+        words: What happened; empty where the gate says it.
+        beside: Whether they are beside the line of their run.
+        rank: Which sign is seen where several meet in a plot: the one of the highest rank.
+    """
+
+    sign: str
+    style: Style
+    prefix: str
+    words: str = ""
+    beside: bool = False
+    rank: int = 3
+
+    def drawn(self, glyphs: Glyphs) -> str:
+        """Return the sign as the terminal can show it."""
+        return str(getattr(glyphs, self.sign))
+
+
+LOOKS: dict[EventKind, Look] = {
+    EventKind.RUN_STARTED: Look("accepted", Style.ACCEPTED, "run: ", "run started"),
+    EventKind.ACCEPTED: Look("accepted", Style.ACCEPTED, "skill: "),
+    EventKind.REJECTED: Look("rejected", Style.REJECTED, "skill: ", beside=True, rank=0),
+    EventKind.SKIPPED: Look("skipped", Style.SKIPPED, "", "skipped", beside=True),
+    EventKind.SLOW_PROPOSED: Look("slow", Style.SLOW, "slow: ", beside=True, rank=1),
+    EventKind.SLOW_MERGED: Look("slow", Style.SLOW, "slow: ", "slow guidance merged", rank=2),
+    EventKind.REVERTED: Look("reverted", Style.REVERTED, "restore: ", "restored"),
+    EventKind.EDITED: Look("edited", Style.EDITED, "edit: ", "edited by hand"),
+    EventKind.MEASURED: Look("skipped", Style.SKIPPED, "measure: ", "measured", beside=True),
+    EventKind.RUN_FINISHED: Look("skipped", Style.SKIPPED, "run: ", "run finished"),
+}
+_BEST = Look("best", Style.BEST, "skill: ", rank=4)
+
+
+def look_of(kind: EventKind, decision: str) -> Look:
+    """Return what an event looks like, which for an accepted one depends on the gate's ``decision``."""
+    return _BEST if kind == EventKind.ACCEPTED and decision == _NEW_BEST else LOOKS[kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a line says of an event.
+
+    Attributes:
+        title: Its title without prefix.
+        score: Its score as far as it is known.
+        delta: The score's distance from what it was compared with; absent where only a bound is known.
+        measured: Whether the score was measured for this text.
+        decision: The gate's decision; empty without one.
+        origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
+    """
+
+    kind: EventKind
+    label: str
+    version: int | None
+    step: int
+    title: str
+    score: Score | None
+    delta: float | None
+    measured: bool
+    decision: str
+    origin: str = _STEP
+
+    @classmethod
+    def of_row(cls, row: LogRow) -> Entry:
+        return cls(
+            kind=row.kind,
+            label=row.label,
+            version=row.version,
+            step=row.step,
+            title=row.title,
+            score=row.known,
+            delta=row.delta,
+            measured=row.measured,
+            decision=row.decision,
+            origin=row.origin,
+        )
+
+    @classmethod
+    def of_origin(cls, origin: OriginRow) -> Entry:
+        """Return the entry of the event that brought a rule, which was measured for it."""
+        return cls(
+            kind=origin.kind,
+            label=origin.label,
+            version=origin.version,
+            step=origin.step,
+            title=origin.title,
+            score=known(origin.score, origin.bound),
+            delta=origin.delta,
+            measured=True,
+            decision=origin.decision,
+            origin=origin.origin,
+        )
+
+
+def title(entry: Entry) -> str:
+    """Return the title as the commit's subject has it."""
+    prefix = LOOKS[entry.kind].prefix if entry.origin == _STEP else f"{entry.origin}: "
+    return prefix + entry.title
+
+
+def glyph(entry: Entry, glyphs: Glyphs) -> str:
+    return look_of(entry.kind, entry.decision).drawn(glyphs)
+
+
+def style(entry: Entry) -> Style:
+    """Return the colour that repeats what the sign says."""
+    return look_of(entry.kind, entry.decision).style
+
+
+def sign(entry: Entry, screen: Screen) -> str:
+    return screen.paint(style(entry), glyph(entry, screen.glyphs))
+
+
+def score(entry: Entry) -> str:
+    """Return the score in seven columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
+    if entry.score is None:
+        return ""
+    text = numbers.score(entry.score.value)
+    if entry.score.at_most:
+        return f"{UNICODE.at_most}{text}"
+    return f" {text}" if entry.measured else f"({text})"
+
+
+def decision(entry: Entry) -> str:
+    """Return in words what happened to it."""
+    if words_of_kind := LOOKS[entry.kind].words:
+        return words_of_kind
+    gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"
+    return f"slow guidance {gate}" if entry.kind == EventKind.SLOW_PROPOSED else gate

@@ -1,0 +1,204 @@
+"""What a change by hand did, and what to type next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.address import version_label
+from skillgit.domain.score import known
+from skillgit.view import gate, numbers
+from skillgit.view.gate import following
+from skillgit.view.surface import Style
+from skillgit.view.text import fit, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.interventions.fork import Fork
+    from skillgit.app.interventions.merge import Merged, Stretch
+    from skillgit.app.interventions.promote import Promoted
+    from skillgit.app.interventions.restore import RestoreResult
+    from skillgit.app.interventions.retry import Retried, RetryResult
+    from skillgit.view.surface import Screen
+
+
+def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
+    """Yield which text is the newest version now."""
+    dot = f" {screen.glyphs.dot} "
+    if result.version is None:
+        stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
+        yield dot.join((stays, _judged(result, screen)))
+        yield following((f"skillgit show {_refused(result)}",), screen)
+        return
+    parts = [
+        f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}",
+        _score(result, screen),
+    ]
+    if result.event is None:
+        yield dot.join((f"would write: {parts[0]}", *parts[1:]))
+        return
+    yield dot.join((*parts, numbers.short(result.event.commit)))
+    yield following(
+        (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}",),
+        screen,
+    )
+
+
+def _score(result: RestoreResult, screen: Screen) -> str:
+    if result.verdict is not None:
+        return _judged(result, screen)
+    return "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
+
+
+def _judged(result: RestoreResult, screen: Screen) -> str:
+    verdict = result.verdict
+    if verdict is None:
+        raise AssertionError("only a gate refuses")
+    bound = screen.glyphs.at_most if result.event is not None and result.event.bound is not None else ""
+    return f"{verdict.metric.value} {bound}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
+
+
+def _refused(result: RestoreResult) -> str:
+    row = result.event
+    return str(row.address) if row is not None else result.run
+
+
+def forked(result: Fork, screen: Screen) -> Iterator[str]:
+    dot = f" {screen.glyphs.dot} "
+    text = f"run {result.run} begins at {result.source}{dot}{result.metric} {numbers.score(result.score)}"
+    if result.event is None:
+        yield f"would write: {text}"
+        return
+    yield f"{text}{dot}{numbers.short(result.event.commit)}"
+    if not result.planned:
+        yield f"the configuration of {result.source} is not in this clone: train with the one that its run had"
+    if result.default:
+        yield "it is the default run now, as the newest one"
+    run = result.source.rpartition("/")[0] if result.default else result.run
+    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {run}"), screen)
+
+
+def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
+    """Yield what ``main`` holds."""
+    dot = f" {screen.glyphs.dot} "
+    name = f"{result.run}/{version_label(result.version)}"
+    release = f"released as {result.tag}" if result.tag else ""
+    if result.held:
+        yield f"main holds {name} already{dot + release if release else ''}"
+        return
+    scores = [
+        f"{split} {numbers.score(score)}"
+        for split, score in (("selection", result.score), ("test", result.test))
+        if score is not None
+    ]
+    before = f"in place of {result.before}" if result.before and result.before != name else ""
+    text = dot.join(part for part in (name, release, before, *(scores or ["not measured yet"])) if part)
+    if not result.commit:
+        yield f"would bring to main: {text}"
+        return
+    yield f"main holds {text}{dot}{numbers.short(result.commit)}"
+    yield following(("git show --first-parent main",), screen)
+
+
+_NARROW, _INDENT = 100, 4
+
+
+def merge_lines(result: Merged, screen: Screen) -> Iterator[str]:
+    yield from gate.head(result.decided, screen)
+    yield ""
+    yield gate.fact("against", result.ancestor, screen)
+    yield from _stretches(result, screen)
+    yield from gate.facts(result.decided, screen)
+    yield gate.following(gate.next_commands(result.decided), screen)
+
+
+def _stretches(result: Merged, screen: Screen) -> Iterator[str]:
+    if not result.stretches:
+        yield gate.fact("merge", "no line was changed by both", screen)
+        return
+    for number, stretch in enumerate(result.stretches, 1):
+        yield ""
+        choice = f"{screen.glyphs.arrow} {stretch.chosen}" if stretch.chosen else f"one of {', '.join(stretch.choices)}"
+        title = screen.paint(Style.STRONG, f"conflict {number}")
+        yield f"{title}  {stretch.file} line {stretch.line}  {choice}"
+        yield from _texts(stretch, screen)
+        if stretch.tried:
+            scores = [
+                tuple(trial.choice for trial in stretch.tried),
+                tuple(numbers.score(trial.score) for trial in stretch.tried),
+            ]
+            yield from table(scores, align="r" * len(stretch.tried), indent=" " * _INDENT)
+
+
+def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
+    room = (screen.width or _NARROW) - _INDENT - 8
+    for side, text in (("ours", stretch.ours), ("theirs", stretch.theirs)):
+        lines = [line for line in text.splitlines() if line.strip()] or ["nothing"]
+        for number, line in enumerate(lines):
+            label = screen.paint(Style.FAINT, (side if number == 0 else "").ljust(6))
+            yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
+
+
+_TITLE = 40
+_LEFT = 8
+"""Candidates that were not tried which are told one by one."""
+
+
+def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
+    """Yield the candidates, then those that could not be tried, with the reason."""
+    dot = f" {screen.glyphs.dot} "
+    model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
+    whole = f"{version_label(result.base)} {result.metric} {numbers.score(result.base_score)}"
+    items = numbers.plural(result.n, f"{result.split} item")
+    summary = (
+        f"{whole} on {items}" if result.base_score is not None else f"nothing applies to {version_label(result.base)}"
+    )
+    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, summary))}"
+    trials = [row for row in result.rows if not row.reason]
+    if trials:
+        yield ""
+        names = ("", "", "then", "delta", "on", "now", "delta", "fixed", "broken", "p", "")
+        head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+        yield from table([head, *(_cells(row, screen) for row in trials)], align="llrrlrrrrll")
+    rest = [row for row in result.rows if row.reason]
+    if rest:
+        yield ""
+    for row in rest[:_LEFT]:
+        yield f"{screen.paint(Style.SKIPPED, f'{screen.glyphs.skipped} {row.name}')}  not tried: {row.reason}"
+    if len(rest) > _LEFT:
+        yield screen.paint(Style.FAINT, f"{len(rest) - _LEFT} more were not tried; --json names all")
+    yield ""
+    if result.kept is not None:
+        yield from gate.head(result.kept, screen)
+        yield from gate.facts(result.kept, screen)
+        yield gate.following(gate.next_commands(result.kept), screen)
+        return
+    yield gate.fact("cost", gate.cost(result.cost, screen), screen)
+    yield gate.following(_next(result, trials), screen)
+
+
+def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
+    style = Style.ACCEPTED if row.passes else Style.REJECTED
+    sign = screen.glyphs.passed if row.passes else screen.glyphs.rejected
+    return (
+        screen.paint(style, sign),
+        screen.paint(Style.STRONG, row.name),
+        numbers.known(known(row.old_score, row.bound), screen),
+        numbers.delta(row.old_delta),
+        version_label(row.old_base) if row.old_base is not None else "",
+        numbers.score(row.score),
+        numbers.delta(row.delta),
+        str(len(row.fixed)),
+        str(len(row.broken)),
+        numbers.chance(row.p).removeprefix("p ") if row.p is not None else "",
+        fit(row.title, _TITLE, screen.glyphs.ellipsis),
+    )
+
+
+def _next(result: RetryResult, trials: list[Retried]) -> tuple[str, ...]:
+    winners = [row for row in trials if row.passes]
+    if not winners:
+        return (f"skillgit show {result.run}/{trials[0].name}",) if trials else ("skillgit log --graph",)
+    if not result.own_model:
+        return (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{winners[0].name}",)
+    return (f"skillgit cherry-pick {result.run}/{winners[0].name} --run {result.run}",)

@@ -1,0 +1,63 @@
+"""Values as JSON: names are those of the dataclass fields, times are RFC 3339 in UTC, ids are complete."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import PurePath
+
+from skillgit.domain.address import Address
+from skillgit.view.numbers import rfc3339
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+def plain_value(value: object) -> Json:
+    """Return ``value`` as JSON can hold it.
+
+    Raises:
+        TypeError: It is of a kind that has no place in a document.
+    """
+    if isinstance(value, Enum):
+        return plain_value(value.value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, PurePath | Address):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return _container(value)
+
+
+def named_values(value: object) -> dict[str, Json]:
+    """Return a dataclass or a mapping as a JSON object.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    document = plain_value(value)
+    if not isinstance(document, dict):
+        raise TypeError(f"{type(value).__name__} is no JSON object")
+    return document
+
+
+def _container(value: object) -> Json:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(inner) for key, inner in value.items()}
+    if isinstance(value, AbstractSet):
+        return sorted((plain_value(inner) for inner in value), key=str)
+    if isinstance(value, list | tuple):
+        return [plain_value(inner) for inner in value]
+    if isinstance(value, type):
+        return value.__name__
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,120 @@
+"""Numbers, times and names as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from skillgit.domain import cost as quantities
+
+if TYPE_CHECKING:
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.score import Score
+    from skillgit.view.surface import Screen
+
+count, duration, money = quantities.count, quantities.duration, quantities.money
+
+OID_LENGTH = 7
+_AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
+_WEEK, _YEAR = 7 * 86400, 365 * 86400
+
+
+def score(value: float | None) -> str:
+    """Return a score in five columns: ``.7250``, ``1.000``; nothing for none."""
+    if value is None:
+        return ""
+    text = f"{value:.4f}"
+    return text[1:] if text.startswith("0.") else f"{value:.3f}"
+
+
+def known(value: Score | None, screen: Screen) -> str:
+    """Return a score as far as it is known: ``.7250``, ``≤.6000``; nothing for none."""
+    if value is None:
+        return ""
+    return f"{screen.glyphs.at_most if value.at_most else ''}{score(value.value)}"
+
+
+def delta(value: float | None) -> str:
+    """Return a difference of scores with its sign: ``+.0250``; nothing for none."""
+    if value is None:
+        return ""
+    return f"{'-' if value < 0 else '+'}{score(abs(value))}"
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """Return how long ago ``moment`` was, in at most three columns: ``12m``."""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for limit, unit, short, _ in _AGES:
+        if seconds < limit:
+            return f"{seconds // unit}{short}"
+    return f"{seconds // _WEEK}w" if seconds < _YEAR else f"{seconds // _YEAR}y"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """Return how long ago ``moment`` was in words: ``12 min ago``."""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for limit, unit, _, word in _AGES:
+        if seconds < limit:
+            count = seconds // unit
+            return f"{count} {'day' if word == 'days' and count == 1 else word} ago"
+    if seconds < _YEAR:
+        return f"{seconds // _WEEK} weeks ago"
+    years = seconds // _YEAR
+    return f"{years} year{'s' * (years > 1)} ago"
+
+
+def rfc3339(moment: datetime) -> str:
+    """Return ``moment`` for machines, in UTC."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def short(oid: str) -> str:
+    """Return an object id as people read it."""
+    return oid[:OID_LENGTH]
+
+
+def dollars(usd: float | None, *, is_all: bool) -> str:
+    """Return what calls cost, where the prices of some may not be known."""
+    return money(usd) if is_all or usd is None else f"at least {money(usd)}"
+
+
+def chance(p: float) -> str:
+    """Return a p-value: ``p 0.5000``, ``p < 0.0001``."""
+    return f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"  # noqa: PLR2004 - what four digits can show
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def not_measured(n: int, rest: int, fixes: int, breaks: int) -> str:
+    """Return how many of ``n`` items were never measured because the decision was settled, and what that leaves open.
+
+    Args:
+        fixes: How many of the measured ones score higher.
+        breaks: How many of the measured ones score lower.
+    """
+    none = " and ".join(word for word, number in (("fixed", fixes), ("broken", breaks)) if not number)
+    among = f"; none {none} among the {n - rest:,} measured" if none else ""
+    return f"{rest:,} of {n:,} not measured (the decision was settled){among}"
+
+
+def cost(total: Cost, screen: Screen) -> str:
+    """Return what something cost on one line."""
+    cache_share = f" ({total.cached / total.tokens_in:.0%} cached)" if total.cached and total.tokens_in else ""
+    parts = [
+        plural(total.calls, "call"),
+        f"{count(total.tokens_in)} in{cache_share}",
+        f"{count(total.tokens_out)} out",
+        dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
+        duration(total.seconds) if total.seconds else "",
+    ]
+    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:
+    """Return item ids, the first few of them if a person looks."""
+    if screen.terminal and len(items) > limit:
+        return f"{' '.join(items[:limit])} {screen.glyphs.ellipsis}"
+    return " ".join(items)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pygit2
+import pytest
+from sample_run import PATH, RUN, seed_skill, write_run
+
+from skillgit.app.history.status import status
+from skillgit.app.interventions.promote import promote
+from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
+from skillgit.store import refs
+from skillgit.store.main_branch import add_skill
+from skillgit.store.repo import Repo
+
+
+def git(where, *words) -> str:
+    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def home(repo, context):
+    """A work tree with ``main`` checked out, whose skill the sample run began with."""
+    add_skill(repo, PATH, seed_skill("demo"), time=context.clock())
+    (repo.workdir / "README").write_text("mine\n")
+    git(repo.workdir, "add", "README")
+    git(repo.workdir, "commit", "-qm", "read me")
+    write_run(repo)
+    return repo.workdir
+
+
+def test_main_gets_the_version_with_a_merge_commit_and_the_work_tree_follows(context, repo, home):
+    tip = repo.tip(refs.MAIN)
+
+    result = promote(context, "v3")
+    assert status(context).promoted == f"{RUN}/v3"
+    assert status(replace(context, as_of="v1")).promoted == "", "at v1 nothing was promoted"
+
+    commit = repo.commit(repo.tip(refs.MAIN))
+    version = repo.tip(refs.version_tag(RUN, 3))
+    assert [str(parent) for parent in commit.parent_ids] == [tip, version]
+    assert str(commit.id) == result.commit
+    assert commit.tree[PATH].id == repo.commit(version).tree[PATH].id
+    assert commit.tree["README"].id == repo.commit(tip).tree["README"].id
+    assert (result.score, result.test, result.held, result.before) == (0.8, 0.7, False, "")
+    assert git(home, "status", "--porcelain") == ""
+    assert (home / PATH / "SKILL.md").read_bytes() == commit.tree[f"{PATH}/SKILL.md"].data
+    assert "selection: hard 0.8000\ntest: hard 0.7000\n" in commit.message
+    assert git(home, "log", "-1", "--format=%(trailers:key=Skillgit-Promoted,valueonly)", "main").strip() == f"{RUN}/v3"
+    assert git(home, "reflog", "-1", "main").strip().endswith(f"skillgit: promote {RUN}/v3")
+
+
+@pytest.mark.usefixtures("home")
+def test_promoting_twice_does_nothing_and_promoting_another_version_tells_which_one_goes(context, repo):
+    promote(context, "v1")
+    tip = repo.tip(refs.MAIN)
+    again = promote(context, "v1")
+    assert (again.held, again.commit) == (True, "")
+    assert repo.tip(refs.MAIN) == tip
+    assert promote(context, "v3").before == f"{RUN}/v1"
+    assert promote(context, "v1").before == f"{RUN}/v3"
+
+
+def test_what_somebody_wrote_on_main_is_not_replaced_unless_forced(context, repo, home):
+    promote(context, "v1")
+    document = home / PATH / "SKILL.md"
+    document.write_text(f"{document.read_text()}\n- Mine.\n")
+    git(home, "commit", "-qam", "my own rule")
+    tip = repo.tip(refs.MAIN)
+
+    with pytest.raises(ConflictError, match=f"changed on main by hand since: {tip[:12]} my own rule") as caught:
+        promote(context, "v3")
+    assert "--force" in caught.value.hint
+    assert repo.tip(refs.MAIN) == tip
+    assert promote(context, "v3", force=True).commit == repo.tip(refs.MAIN)
+    assert "Mine" not in document.read_text()
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_changes_in_the_work_tree_are_not_lost(context, repo, home, staged):
+    document, tip = home / PATH / "SKILL.md", repo.tip(refs.MAIN)
+    document.write_text("mine\n")
+    if staged:
+        git(home, "add", "-A")
+    for dry_run in (True, False):
+        with pytest.raises(ConflictError, match="changes in it would be lost") as caught:
+            promote(context, "v3", dry_run=dry_run)
+        assert f"{PATH}/SKILL.md" in caught.value.message
+        assert "git stash" in caught.value.hint
+    assert (repo.tip(refs.MAIN), document.read_text()) == (tip, "mine\n")
+
+
+def test_changes_elsewhere_stay_as_with_git_merge(context, repo, home):
+    (home / "README").write_text("changed\n")
+    (home / "untracked").write_text("new\n")
+    promote(context, "v3")
+    assert git(home, "status", "--porcelain") == " M README\n?? untracked\n"
+    assert repo.tip(refs.MAIN) == git(home, "rev-parse", "HEAD").strip()
+
+
+def test_another_branch_that_is_checked_out_stays_as_it_is(context, repo, home):
+    git(home, "switch", "-qc", "work")
+    before = (home / PATH / "SKILL.md").read_text()
+    promote(context, "v3")
+    assert (home / PATH / "SKILL.md").read_text() == before
+    assert git(home, "status", "--porcelain") == ""
+    assert repo.tip(refs.MAIN) != git(home, "rev-parse", "work").strip()
+
+
+def test_a_linked_work_tree_with_main_follows_too(context, repo, home, tmp_path):
+    git(home, "switch", "-qc", "work")
+    linked = tmp_path / "a linked one"
+    git(home, "worktree", "add", "-q", str(linked), "main")
+    promote(context, "v3")
+    assert git(linked, "status", "--porcelain") == git(home, "status", "--porcelain") == ""
+    assert (linked / PATH / "SKILL.md").read_bytes() == repo.commit(repo.tip(refs.MAIN)).tree[f"{PATH}/SKILL.md"].data
+
+
+def test_a_bare_repository_is_fine(context, home, tmp_path):
+    bare = tmp_path / "bare.git"
+    git(home, "clone", "-q", "--mirror", str(home), str(bare))
+    result = promote(replace(context, directory=bare), "v3")
+    assert Repo(pygit2.Repository(str(bare))).tip(refs.MAIN) == result.commit
+
+
+@pytest.mark.usefixtures("records")
+def test_a_repository_without_main_has_nothing_to_promote_to(context):
+    with pytest.raises(RevisionNotFoundError, match="no branch main"):
+        promote(context, "v3")
+
+
+@pytest.mark.usefixtures("home")
+def test_only_versions_are_promoted_and_a_dry_run_moves_nothing(context, repo):
+    tip = repo.tip(refs.MAIN)
+    with pytest.raises(UsageError, match="r2 is no version"):
+        promote(context, "r2")
+    assert promote(context, "v3", dry_run=True).commit == ""
+    assert repo.tip(refs.MAIN) == tip
+
+
+@pytest.mark.usefixtures("home")
+def test_the_status_tells_what_main_has(context, home):
+    assert status(context).promoted == ""
+    promote(context, "v3")
+    assert status(context).promoted == f"{RUN}/v3"
+    (home / PATH / "SKILL.md").write_text("---\nname: demo\ndescription: Mine.\n---\n")
+    git(home, "commit", "-qam", "mine")
+    assert status(context).promoted == ""
