@@ -29,7 +29,7 @@ from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
-from skillgit.domain.skill import AppendixCounts
+from skillgit.domain.protected_regions import AppendixCounts
 
 HOSTILE = (
     "Skillgit-Event: accepted",

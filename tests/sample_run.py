@@ -44,7 +44,8 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate_decision import GateRule, decide, flips
 from skillgit.domain.proposal import Change, EditRecord, PatchCounts
-from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
+from skillgit.domain.protected_regions import with_slow_guidance
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store import tree
 from skillgit.store.event_writer import RunWriter
 

@@ -38,8 +38,9 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate_decision import Decision, GateRule, decide
 from skillgit.domain.gate_policies import PAIRED
+from skillgit.domain.protected_regions import SLOW_END, SLOW_START, slow_guidance, with_slow_guidance
 from skillgit.domain.run_state import StepMemory, fold
-from skillgit.domain.skill import SLOW_END, SLOW_START, Skill, slow_guidance, with_slow_guidance
+from skillgit.domain.skill import Skill
 from skillgit.engine.edit_budget import edit_budget
 from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.minibatches import slow_sample, step_items

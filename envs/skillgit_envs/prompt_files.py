@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill

@@ -13,8 +13,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditSource, Op
+from skillgit.domain.protected_regions import Owner, blocks, has_marker
 from skillgit.domain.sequence_diff import differences
-from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import verbatim
 
 if TYPE_CHECKING:

@@ -15,14 +15,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.prose import clean_line
-from skillgit.domain.skill import DOCUMENT, KEEP_END, Owner, Skill, blocks, has_marker
+from skillgit.domain.protected_regions import KEEP_END, Owner, blocks, has_marker
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trainable_files import is_prose, new_file_problem
 from skillgit.domain.untrusted.model_text import EMPTY, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.skill import Block
+    from skillgit.domain.protected_regions import Block
     from skillgit.domain.untrusted.model_text import SkillText
 
 

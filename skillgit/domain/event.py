@@ -20,7 +20,7 @@ from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 if TYPE_CHECKING:
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.placebo import Placebo
-    from skillgit.domain.skill import AppendixCounts
+    from skillgit.domain.protected_regions import AppendixCounts
     from skillgit.domain.untrusted.model_text import SkillText
 
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, apply
-from skillgit.domain.skill import DOCUMENT, Owner, blocks
+from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import verbatim
 
 if TYPE_CHECKING:

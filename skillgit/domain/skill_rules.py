@@ -10,7 +10,7 @@ from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
 from skillgit.domain.prose import ALIKE, similarity, words
-from skillgit.domain.skill import Owner, blocks
+from skillgit.domain.protected_regions import Owner, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

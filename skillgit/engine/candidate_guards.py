@@ -16,7 +16,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.leaks import build_index, find_leak
 from skillgit.domain.proposal import Origin
-from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.plugin.environment import secrets_of

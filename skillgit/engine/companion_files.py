@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Op
-from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.method_settings import Companions
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, tagged
 from skillgit.engine.prompts import FILES, prompt

@@ -14,7 +14,8 @@ from pydantic import field_validator
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.domain.protected_regions import has_marker
+from skillgit.domain.skill import DOCUMENT
 from skillgit.engine import evidence_files
 from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.minibatches import shuffle, stream

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.prose import clean_line
-from skillgit.domain.skill import DOCUMENT, AppendixCounts, appendix_notes, has_marker, with_appendix
+from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
+from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.prompt_sections import conversation, skill_section, tagged
 from skillgit.engine.prompts import prompt

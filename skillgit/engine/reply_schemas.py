@@ -14,7 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from skillgit.domain.document_rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.edit import Edit, EditSource, Op, Patch
-from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.domain.protected_regions import has_marker
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_json
 from skillgit.engine.proposals import Draft, common_source, grounded, joint_total, supported

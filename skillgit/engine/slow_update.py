@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import removal
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import SlowMerged, SlowProposed
-from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import refusal

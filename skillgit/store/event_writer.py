@@ -29,7 +29,8 @@ from skillgit.domain.event import (
     event_step,
 )
 from skillgit.domain.proposal import Origin
-from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, derived_refs, history, history_reader, refs, tree

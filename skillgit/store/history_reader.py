@@ -13,7 +13,8 @@ import pygit2
 
 from skillgit.domain.event import SlowProposed
 from skillgit.domain.event_order import event_at
-from skillgit.domain.skill import DOCUMENT, Skill, slow_guidance
+from skillgit.domain.protected_regions import slow_guidance
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
 from skillgit.store import accepted_line, commit_message, history, refs, trailers, tree
 from skillgit.store.accepted_line import first_parents as first_parents  # noqa: PLC0414 - part of reading history

@@ -19,7 +19,7 @@ from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
-from skillgit.domain.skill import AppendixCounts
+from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
-    from skillgit.domain.skill import AppendixCounts
+    from skillgit.domain.protected_regions import AppendixCounts
     from skillgit.view.surface import Screen
 
 

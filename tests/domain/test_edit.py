@@ -5,17 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skillgit.domain.edit import Edit, EditStatus, Op, apply, normalised
-from skillgit.domain.skill import (
-    DOCUMENT,
-    KEEP_END,
-    KEEP_START,
-    MOST_DOCUMENT,
-    SLOW_END,
-    SLOW_START,
-    Owner,
-    Skill,
-    blocks,
-)
+from skillgit.domain.protected_regions import KEEP_END, KEEP_START, SLOW_END, SLOW_START, Owner, blocks
+from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill
 
 HEAD = "---\nname: x\ndescription: d\n---\n"
 SLOW = f"{SLOW_START}\nslow words\n{SLOW_END}"

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.placebo import SENTENCES, Placebo, no_op
-from skillgit.domain.skill import Owner, Skill, blocks
+from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.skill import Skill
 
 HEAD = "---\nname: s\ndescription: D.\n---\n\n# S\n\n"
 TAIL = "\n<!-- skillgit:slow -->\n- slow one\n- slow two\n<!-- /skillgit:slow -->\n"

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from skillgit.domain.document_rewrite import RewriteError, Template, changed_hunks, rewritten
 from skillgit.domain.edit import EditSource, Op
-from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Owner, Skill, blocks
+from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import verbatim
 
 HEAD = "---\nname: s\ndescription: d\n---\n"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain import skill_rules as rules_module
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill_rules import Region, Rule, match, rules
 
 DOCUMENT = """\

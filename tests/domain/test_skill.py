@@ -4,19 +4,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from skillgit.domain.skill import (
+from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_HEADING,
     APPENDIX_START,
-    DOCUMENT,
     KEEP_END,
     KEEP_START,
-    MOST_COMPANION,
-    MOST_DOCUMENT,
     SLOW_END,
     SLOW_START,
     Owner,
-    Skill,
     appendix_notes,
     blocks,
     frontmatter,
@@ -25,6 +21,7 @@ from skillgit.domain.skill import (
     with_appendix,
     with_slow_guidance,
 )
+from skillgit.domain.skill import DOCUMENT, MOST_COMPANION, MOST_DOCUMENT, Skill
 from skillgit.errors import SkillError
 
 HEAD = "---\nname: demo\ndescription: d\n---\n"

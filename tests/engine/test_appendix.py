@@ -8,7 +8,7 @@ from dying import check_resume
 from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.skill import APPENDIX_START, AppendixCounts, appendix_notes
+from skillgit.domain.protected_regions import APPENDIX_START, AppendixCounts, appendix_notes
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.reminder_appendix import NOTE_LENGTH, cleaned, fresh, note_key
 

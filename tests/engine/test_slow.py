@@ -9,7 +9,8 @@ from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_
 
 from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.skill import MOST_DOCUMENT, slow_guidance
+from skillgit.domain.protected_regions import slow_guidance
+from skillgit.domain.skill import MOST_DOCUMENT
 from skillgit.engine.method_settings import OptimizerSettings, PairPolicy
 from skillgit.engine.minibatches import epoch_of, slow_sample, step_items
 from skillgit.engine.slow_update import Category, compare_versions

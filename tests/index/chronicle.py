@@ -10,7 +10,8 @@ import pygit2
 from stories import ITEMS, Story
 
 from skillgit.domain.event import Accepted, Edited, Measured, Rejected, Reverted, RunStarted, SlowMerged, SlowProposed
-from skillgit.domain.skill import Skill, with_slow_guidance
+from skillgit.domain.protected_regions import with_slow_guidance
+from skillgit.domain.skill import Skill
 from skillgit.store import refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_commit

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.environment import Environment

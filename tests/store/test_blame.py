@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from sample_run import PATH
 
-from skillgit.domain.skill import DOCUMENT, SLOW_START
+from skillgit.domain.protected_regions import SLOW_START
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store.blame import Blamer
 from skillgit.store.repo import Repo

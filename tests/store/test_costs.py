@@ -15,7 +15,7 @@ from soaking import examples
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event import SlowMerged, SlowProposed
 from skillgit.domain.proposal import EDITS_SHOWN
-from skillgit.domain.skill import AppendixCounts
+from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store.commit_message import SlowText, decode, encode
 

@@ -14,7 +14,7 @@ from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import Skipped
 from skillgit.domain.event_order import event_order
 from skillgit.domain.proposal import BudgetSource, Origin
-from skillgit.domain.skill import AppendixCounts, with_appendix
+from skillgit.domain.protected_regions import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter

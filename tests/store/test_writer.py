@@ -26,8 +26,8 @@ from sample_run import (
 
 from skillgit.domain.event import Inherited, Models, Rejected, Reverted, RunStarted, Skipped, SlowProposed
 from skillgit.domain.proposal import PatchCounts
+from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.run_state import fold
-from skillgit.domain.skill import slow_guidance
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter

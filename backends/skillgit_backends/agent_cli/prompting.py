@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.errors import BadRequestError
 from skillgit.plugin.backend import Image, Text

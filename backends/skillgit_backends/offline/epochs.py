@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import Template
 from skillgit.domain.edit import normalised
-from skillgit.domain.skill import appendix_notes
+from skillgit.domain.protected_regions import appendix_notes
 from skillgit_backends.offline.diagnosis import by_cause, causes
 from skillgit_backends.offline.patches import Answer, added_rule, bare, body_lines, edit
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.document_rewrite import Template
 from skillgit.domain.edit import Edit, Op, apply, normalised
-from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks
+from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import BULLET, rules_in, title_of_edits
 

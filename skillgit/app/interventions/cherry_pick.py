@@ -18,7 +18,7 @@ from skillgit.domain.edit import Application, Edit, EditReport, EditSource, Edit
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks, frontmatter
+from skillgit.domain.protected_regions import Owner, blocks, frontmatter
+from skillgit.domain.skill import DOCUMENT, Skill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

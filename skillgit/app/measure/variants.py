@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.workspace.revision import resolve_in
-from skillgit.domain.skill import DOCUMENT, Skill, frontmatter
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import SkillError, UsageError
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at

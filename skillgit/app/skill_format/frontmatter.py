@@ -17,7 +17,8 @@ from skillgit.app.skill_format.lint_rules import (
     RuleSeverity,
     broken,
 )
-from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.links import licence_files, link_faults
 from skillgit.app.skill_format.lint_rules import BODY_TOKENS, CHARACTERS_PER_TOKEN, DOCUMENT_LINES, RuleSeverity, broken
-from skillgit.domain.skill import (
+from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_START,
-    DOCUMENT,
     KEEP_END,
     KEEP_START,
     SLOW_END,
     SLOW_START,
     frontmatter,
 )
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
 from skillgit.domain.untrusted.hidden_characters import hidden_characters
 from skillgit.errors import NotFoundError, SkillError

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.domain.prose import clean_line
-from skillgit.domain.skill import DOCUMENT, SLOW_END, SLOW_START, Skill
+from skillgit.domain.protected_regions import SLOW_END, SLOW_START
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:

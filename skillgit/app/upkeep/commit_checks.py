@@ -23,7 +23,8 @@ from skillgit.domain.event import (
     SlowProposed,
 )
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
-from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.protected_regions import slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import verbatim
 from skillgit.errors import SkillgitError, UnsafeNameError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.conformance import setup

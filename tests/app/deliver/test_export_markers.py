@@ -4,18 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.deliver.export.folder import without_markers
-from skillgit.domain.skill import (
+from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_START,
-    DOCUMENT,
     KEEP_END,
     KEEP_START,
     SLOW_END,
     SLOW_START,
-    Skill,
     frontmatter,
     has_marker,
 )
+from skillgit.domain.skill import DOCUMENT, Skill
 
 HEAD = "---\nname: demo\ndescription: About <!-- skillgit:slow --> markers.\n---\n"
 MARKERS = st.sampled_from(

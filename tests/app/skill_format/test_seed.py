@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.seed import normalise, read_seed, starter
-from skillgit.domain.skill import MOST_DOCUMENT, Owner, Skill, blocks, slow_guidance
+from skillgit.domain.protected_regions import Owner, blocks, slow_guidance
+from skillgit.domain.skill import MOST_DOCUMENT, Skill
 from skillgit.errors import SkillError
 
 VALID = "---\nname: demo\ndescription: Answers questions.\n---\n\n# Demo\n\n- Be brief.\n"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_ins import SKILL, trivia
 
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, ToolCall, assistant, system, user
 from skillgit_backends.agent_cli.prompting import assignment

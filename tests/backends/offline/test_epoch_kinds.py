@@ -8,8 +8,9 @@ from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
+from skillgit.domain.protected_regions import with_appendix
 from skillgit.domain.run_state import StepMemory
-from skillgit.domain.skill import DOCUMENT, Skill, with_appendix
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.optimizer_memory import record_section
 from skillgit.engine.prompt_sections import budget_section, conversation, skill_section
 from skillgit.engine.reminder_appendix import extended

@@ -18,7 +18,8 @@ from bench.histories.story import PATH, finished_story, gain_of, run_story, seed
 
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
+from skillgit.domain.protected_regions import with_slow_guidance
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store import commit_message, refs
 from skillgit.store.history_reader import MEMORY
 from skillgit.store.main_branch import ATTRIBUTES

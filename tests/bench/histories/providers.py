@@ -18,7 +18,7 @@ from skillgit.domain.event import Models
 from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.gate_policies import MARGIN, PAIRED
 from skillgit.domain.proposal import BudgetSource, PatchCounts
-from skillgit.domain.skill import AppendixCounts
+from skillgit.domain.protected_regions import AppendixCounts
 
 if TYPE_CHECKING:
     from random import Random

@@ -34,7 +34,8 @@ from skillgit.domain.gate_decision import Decision, decide
 from skillgit.domain.ids import short_digest
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin
-from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
+from skillgit.domain.protected_regions import with_slow_guidance
+from skillgit.domain.skill import DOCUMENT, Skill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,7 +20,8 @@ from skillgit.app.skill_format.folder_contents import (
 )
 from skillgit.app.workspace.named_revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.skill import DOCUMENT, MARKER, Skill, frontmatter
+from skillgit.domain.protected_regions import MARKER, frontmatter
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:

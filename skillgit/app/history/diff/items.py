@@ -14,7 +14,8 @@ from skillgit.app.setup.comparable_conditions import differences, matter, of_eve
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
-from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries

@@ -26,7 +26,8 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.skill import DOCUMENT, has_marker, with_slow_guidance
+from skillgit.domain.protected_regions import has_marker, with_slow_guidance
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, clean
 from skillgit.engine.evidence_files import json_file
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.seed import described
-from skillgit.domain.skill import APPENDIX_END, APPENDIX_START, DOCUMENT, SLOW_END, SLOW_START, Skill
-from skillgit.domain.skill import frontmatter as block_of
+from skillgit.domain.protected_regions import APPENDIX_END, APPENDIX_START, SLOW_END, SLOW_START
+from skillgit.domain.protected_regions import frontmatter as block_of
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
