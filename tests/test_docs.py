@@ -16,7 +16,7 @@ from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.commands import deliver, exchange, training, upkeep
 from skillgit.cli.main import cli
-from skillgit.view import item, item_table, items, log, matrix, plan, rule_changes, rules, runs, setup
+from skillgit.view import item, items, log, plan, rule_changes, rules, runs, score_tables, setup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +33,10 @@ LISTS = {
     "fsck": upkeep.FSCK_COLUMNS,
     "gc": upkeep.GC_COLUMNS,
     "install --list": deliver.COLUMNS,
-    "items": item_table.COLUMNS,
+    "items": score_tables.COLUMNS,
     "items --item": item.COLUMNS,
     "log": log.COLUMNS,
-    "matrix": matrix.MATRIX_COLUMNS,
+    "matrix": score_tables.MATRIX_COLUMNS,
     "note --list": training.COLUMNS,
     "push": exchange.PUSH_COLUMNS,
     "replay": upkeep.REPLAY_COLUMNS,

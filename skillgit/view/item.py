@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.workspace import Absence
 from skillgit.view import numbers
-from skillgit.view.item_table import sign
 from skillgit.view.log import line as log_line
+from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad, width, wrap
 

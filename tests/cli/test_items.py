@@ -11,7 +11,7 @@ from skillgit.app.recorded.item_history import Cell
 from skillgit.cli.commands.items import ORDERS
 from skillgit.errors import ExitCode
 from skillgit.view import item as item_render
-from skillgit.view.item_table import chosen, lines, sign
+from skillgit.view.score_tables import chosen, lines, sign
 from skillgit.view.surface import UNICODE, Screen
 from skillgit.view.text import width
 

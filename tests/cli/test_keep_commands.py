@@ -6,7 +6,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.app.upkeep.gc import GcRequest, Tidied
+from skillgit.app.upkeep.maintenance import GcRequest, Tidied
 from skillgit.app.upkeep.replay import Replay, Replayed
 from skillgit.errors import ExitCode
 

@@ -11,9 +11,9 @@ import pytest
 from skillgit.app.deliver.checkout import CheckedOut
 from skillgit.app.setup.config.files import ValueOrigin
 from skillgit.app.setup.config.resolved import ConfigEntry
-from skillgit.app.train.init import Initialised
+from skillgit.app.train.starting_point import Initialised
 from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.app.upkeep.reindex import Reindexed
+from skillgit.app.upkeep.maintenance import Reindexed
 from skillgit.errors import ExitCode
 
 MADE = Initialised(

@@ -14,7 +14,7 @@ from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.error_hints import explained
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.reindex import reindex
+from skillgit.app.upkeep.maintenance import reindex
 from skillgit.app.upkeep.replay import replay
 from skillgit.app.workspace.workspace import unreadable
 from skillgit.errors import InvariantError, SkillgitError

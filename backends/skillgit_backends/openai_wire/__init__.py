@@ -6,7 +6,291 @@ failure means. The SDK is imported at the first call.
 
 from __future__ import annotations
 
-from skillgit_backends.openai_wire.backend import OpenAIWireBackend
-from skillgit_backends.openai_wire.variant import Settings, Variant
+import asyncio
+import os
+import re
+import ssl
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
+from skillgit.errors import BackendError, FatalBackendError
+from skillgit.plugin.backend import Probe
+from skillgit.plugin.request_json import encodable
+from skillgit_backends.openai_wire import chat, responses
+from skillgit_backends.openai_wire.answer_fields import billed, count, mapping, mappings, not_an_answer
+from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
+from skillgit_backends.openai_wire.environment_variables import Variables
+from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
+from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
+from skillgit_backends.trusted_hosts import NO_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from openai import AsyncOpenAI
+
+    from skillgit.plugin.backend import BackendInfo, Reply, Request
+    from skillgit_backends.openai_wire.endpoint import Endpoint
+
+_CONNECT_S = 20.0
+
+
+def _trust(url: str) -> bool | ssl.SSLContext:
+    """Return whose certificates count: for a server without TLS nobody's, which spares reading all that there are."""
+    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+class Connection:
+    """Holds the client; keys live in it and nowhere else.
+
+    Args:
+        timeout_s: Seconds without a byte from the server after which a call has failed.
+    """
+
+    def __init__(self, backend: str, timeout_s: float) -> None:
+        self._backend = backend
+        self._timeout_s = timeout_s
+        self._client: AsyncOpenAI | None = None
+        self._made_for: tuple[asyncio.AbstractEventLoop, Endpoint] | None = None
+        self._to_close: list[Any] = []
+
+    def client(self, endpoint: Endpoint) -> AsyncOpenAI:
+        """Return the client for ``endpoint``."""
+        here = (asyncio.get_running_loop(), endpoint)
+        if self._client is None or self._made_for != here:
+            # Calls may still be in flight on the one before, so it is closed only at the end.
+            self._client, self._made_for = self._made(endpoint), here
+            self._to_close.append(self._client)
+        return self._client
+
+    async def aclose(self) -> None:
+        closing, self._to_close = self._to_close, []
+        self._client, self._made_for = None, None
+        for handle in closing:
+            await handle.close()
+
+    def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
+
+        from skillgit_backends.openai_wire.client import OpenAIHttpClient  # noqa: PLC0415
+
+        timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
+        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
+        if not endpoint.azure:
+            return AsyncOpenAI(
+                base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
+            )
+        return AsyncAzureOpenAI(
+            azure_endpoint=endpoint.url.rstrip("/"),
+            api_version=endpoint.version,
+            api_key=endpoint.key or None,
+            azure_ad_token_provider=None if endpoint.key else self._tokens(endpoint),
+            max_retries=0,
+            http_client=transport,
+        )
+
+    def _tokens(self, endpoint: Endpoint) -> Callable[[], Awaitable[str]]:
+        """Return where the SDK gets a token for each call; it is kept until shortly before it expires."""
+        try:
+            from azure.identity.aio import (  # noqa: PLC0415 - an extra that few need
+                AzureCliCredential,
+                ManagedIdentityCredential,
+                get_bearer_token_provider,
+            )
+        except ImportError:
+            raise FatalBackendError(
+                f"the sign-in '{endpoint.auth}' needs the package azure-identity",
+                hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
+            ) from None
+        credential = (
+            AzureCliCredential()
+            if endpoint.auth == "azure_cli"
+            else ManagedIdentityCredential(client_id=endpoint.client_id or None)
+        )
+        self._to_close.append(credential)
+        return get_bearer_token_provider(credential, endpoint.scope)
+
+
+_NAMES = ("max_model_len", "context_length", "context_window")
+"""vLLM and SGLang; gateways; others."""
+
+
+def context_in(document: object, model: str) -> int | None:
+    """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
+    for entry in mappings(mapping(document).get("data")):
+        if entry.get("id") == model:
+            return next((number for number in (count(entry.get(name)) for name in _NAMES) if number), None)
+    return None
+
+
+_LIST_S = 10.0
+_NEWER, _OLDER = "max_completion_tokens", "max_tokens"
+_NOT_KNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted", re.IGNORECASE)
+
+
+class OpenAIWireBackend:
+    """Talks to whatever speaks OpenAI's protocol; a subclass says in what it differs."""
+
+    info: BackendInfo
+    variant: ClassVar[Variant]
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._settings = read_settings(self.variant, settings)
+        self._connection = Connection(self.variant.name, self._settings.timeout_s)
+        self._role = ""
+        self._learnt: dict[tuple[str, str], str] = {}
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer ``request``.
+
+        Raises:
+            RetryableBackendError: The call may succeed if it is repeated.
+            UnanswerableError: The question will never be answered.
+            FatalBackendError: No call will succeed, or there is no key.
+        """
+        endpoint = self._endpoint()
+        try:
+            return await self._answer(request, endpoint)
+        except BackendError as error:
+            error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
+            raise
+
+    async def _answer(self, request: Request, endpoint: Endpoint) -> Reply:
+        client = self._connection.client(endpoint)
+        adapted_request = self._adapted(request, endpoint)
+        if self._wants_responses(adapted_request, endpoint):
+            document = self._checked(await self._ask_responses(client, adapted_request, endpoint), endpoint)
+            return responses.read(document, adapted_request, self.variant.name)
+        document = self._checked(await self._ask_chat(client, adapted_request, endpoint), endpoint)
+        return chat.read(document, adapted_request, self.variant.name)
+
+    def play(self, role: str) -> tuple[str, ...]:
+        """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
+        self._role = role
+        variables = Variables(os.environ, role)
+        return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
+
+    async def probe(self) -> Probe:
+        """Return where calls go and which variable the key comes from.
+
+        Raises:
+            FatalBackendError: A key is needed and not there.
+        """
+        endpoint = self._endpoint()
+        return Probe(place=endpoint.host, ready=True, detail=endpoint.credential)
+
+    async def context(self, model: str) -> int | None:
+        """Return the tokens that the server says ``model`` takes; OpenAI and Azure do not tell, local servers may."""
+        endpoint = self._endpoint()
+        if endpoint.official:
+            return None
+        try:
+            async with asyncio.timeout(_LIST_S):
+                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list, {}, endpoint)
+            return context_in(read_document(body), model)
+        except (BackendError, TimeoutError, ValueError):
+            return None  # a server need not list its models; whether it can be reached, a call tells
+
+    async def aclose(self) -> None:
+        await self._connection.aclose()
+
+    def _endpoint(self) -> Endpoint:
+        return find_endpoint(self.variant, self._settings, os.environ, self._role)
+
+    def _adapted(self, request: Request, endpoint: Endpoint) -> Request:
+        """Return ``request`` with what the settings and the provider make of it."""
+        settings, effort = self._settings, request.reasoning_effort
+        if effort == "max" and endpoint.official:
+            effort = "xhigh"  # OpenAI's highest
+        limit = request.max_output_tokens
+        return replace(
+            encodable(request),
+            temperature=settings.temperature if request.temperature is None else request.temperature,
+            reasoning_effort=effort if self.variant.effort else "",
+            max_output_tokens=limit if settings.max_tokens is None else min(limit, settings.max_tokens),
+        )
+
+    def _wants_responses(self, request: Request, endpoint: Endpoint) -> bool:
+        if self._settings.api != "auto":
+            return self._settings.api == "responses"
+        # Newer models of OpenAI take tools together with an effort only there.
+        both = bool(request.tools and request.reasoning_effort) and not endpoint.azure
+        return endpoint.official and (both or responses.only_here(request.model))
+
+    async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
+        payload = responses.parameters(request, limit=request.max_output_tokens)
+        old = endpoint.azure and endpoint.version < responses.AZURE_VERSION
+        query = {"api-version": responses.AZURE_VERSION} if old else {}
+        return await self._posted(client, "/responses", payload | self._extra(request), endpoint, query)
+
+    async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
+        """Ask by chat completions; a server that knows the reply's limit by its other name is asked by that one.
+
+        The refusal costs nothing, and it happens once: what a server wants is remembered.
+        """
+        key, parameter = (endpoint.url, request.model), self._settings.token_parameter
+        limit_name = (
+            parameter if parameter != "auto" else self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
+        )
+        try:
+            return await self._ask_chat_by(limit_name, client, request, endpoint)
+        except FatalBackendError as error:
+            if parameter != "auto" or limit_name not in error.message or not _NOT_KNOWN.search(error.message):
+                raise
+        self._learnt[key] = _OLDER if limit_name == _NEWER else _NEWER
+        return await self._ask_chat_by(self._learnt[key], client, request, endpoint)
+
+    async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
+        payload = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
+        return await self._posted(client, "/chat/completions", payload | self._extra(request), endpoint, {})
+
+    def _extra(self, request: Request) -> dict[str, Any]:
+        return dict(self.variant.extra_body(self._settings, request) or {})
+
+    async def _posted(
+        self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
+    ) -> bytes:
+        """Post ``body`` as it stands: the SDK's typed methods walk through all of it first, at twice the cost."""
+        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
+
+        # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
+        options = {"security": {"bearer_auth": True}, **({"params": query} if query else {})}
+        arguments = {"path": path, "cast_to": Response, "body": body, "options": options}
+        return await self._sent(client.post, arguments, endpoint)
+
+    async def _sent(
+        self, create: Callable[..., Awaitable[Any]], arguments: dict[str, Any], endpoint: Endpoint
+    ) -> bytes:
+        try:
+            answer = await create(**arguments)
+        except BackendError:
+            raise
+        except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
+            fault = failure(error, endpoint, self.variant.name)
+            if fault is None:
+                raise
+            raise fault from None  # the SDK's error may quote the key
+        body: bytes = answer.content
+        return body
+
+    def _checked(self, body: bytes, endpoint: Endpoint) -> Mapping[str, object]:
+        """Return what an answer of status 200 says, if it is no error after all."""
+        name = self.variant.name
+        try:
+            document = read_document(body)
+        except DocumentError as error:
+            raise not_an_answer(name, str(error)) from None
+        if not isinstance(document, dict):
+            raise not_an_answer(name, "is not an object of JSON")
+        fault = self.variant.fault(document)
+        problem = judged(ServerFault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
+        if problem is None and document.get("error"):
+            problem = embedded(document["error"], endpoint, name)
+        if problem is None:
+            return document
+        problem.usage = billed(document)
+        raise problem
+
 
 __all__ = ["OpenAIWireBackend", "Settings", "Variant"]

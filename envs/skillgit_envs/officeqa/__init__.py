@@ -21,9 +21,18 @@ from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import TOOLS, SandboxTools, read_arguments
-from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
+from skillgit_envs.officeqa.corpus import (
+    ALL_CHARACTERS,
+    LONGEST_RESULT,
+    NAME,
+    PAGE_CHARACTERS,
+    TOOL,
+    Corpus,
+    Search,
+    oracle,
+    pages_of,
+)
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
-from skillgit_envs.officeqa.search import LONGEST_RESULT, NAME, TOOL, Search
 from skillgit_envs.shipped_environment import PackagedEnvironment, option
 
 if TYPE_CHECKING:

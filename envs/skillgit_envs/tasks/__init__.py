@@ -25,8 +25,8 @@ from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.prompt_files import prompt_file, with_skill
 from skillgit_envs.shipped_environment import PackagedEnvironment, option
 from skillgit_envs.tasks.checks import judging
-from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
-from skillgit_envs.tasks.checks.check import Sheet, graded
+from skillgit_envs.tasks.checks.catalogue import KINDS, graded, scorers
+from skillgit_envs.tasks.checks.check import Sheet
 from skillgit_envs.tasks.extraction import EXTRACTORS
 from skillgit_envs.tasks.reading import Reader
 

@@ -24,9 +24,8 @@ from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view import item as one
 from skillgit.view.item import bisect_lines
-from skillgit.view.item_table import COLUMNS, lines, records
 from skillgit.view.json_values import named_values
-from skillgit.view.matrix import MATRIX_COLUMNS, matrix_lines, matrix_records
+from skillgit.view.score_tables import COLUMNS, MATRIX_COLUMNS, lines, matrix_lines, matrix_records, records
 
 if TYPE_CHECKING:
     from skillgit.app.history.bisect import Bisected, BisectRequest

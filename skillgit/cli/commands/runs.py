@@ -171,7 +171,7 @@ def reindex_command(session: CommandSession, form: Form) -> None:
 
     Nothing is lost: history is in git, the index only makes reading fast.
     """
-    from skillgit.app.upkeep.reindex import reindex  # noqa: PLC0415 - see the package
+    from skillgit.app.upkeep.maintenance import reindex  # noqa: PLC0415 - see the package
 
     result = reindex(session.context)
     tell_unreadable(session)

@@ -27,7 +27,7 @@ from skillgit.view.numbers import plural, short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.train.init import Initialised
+    from skillgit.app.train.starting_point import Initialised
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
     from skillgit.view.surface import Screen
@@ -57,7 +57,7 @@ def init_command(
 
     The seed skill stands on branch main. Files of your own are left alone.
     """
-    from skillgit.app.train.init import init  # noqa: PLC0415 - see the package
+    from skillgit.app.train.starting_point import init  # noqa: PLC0415 - see the package
 
     result = init(session.context, directory, skill, environment=environment)
     if form is Form.JSON:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.upkeep.fsck import Checked, Problem
-    from skillgit.app.upkeep.gc import Tidied
+    from skillgit.app.upkeep.maintenance import Tidied
     from skillgit.cli.session import CommandSession
     from skillgit.view.surface import Screen
 
@@ -188,7 +188,7 @@ def gc_command(
     Takes all finished runs unless you name some. Folded candidates stay in history and keep their names: log, show and
     diff find r17 as before. Evidence that is dropped is gone; that of the first, the best and the last version stays.
     """
-    from skillgit.app.upkeep.gc import GcRequest, gc  # noqa: PLC0415 - see the package
+    from skillgit.app.upkeep.maintenance import GcRequest, gc  # noqa: PLC0415 - see the package
 
     request = GcRequest(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
     rows = gc(session.context, request)

@@ -20,7 +20,7 @@ from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view.item import who_solves
-from skillgit.view.item_table import sign
+from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from skillgit.tui.widgets.lines import OneLine
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import broken, shown
-from skillgit.view.item_table import sign
+from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.train.init import init
+from skillgit.app.train.starting_point import init
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.store.repo import Repo
 

@@ -13,12 +13,12 @@ from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.log import LogRequest as Events
 from skillgit.app.history.log import log
-from skillgit.app.upkeep.gc import GcRequest, gc
+from skillgit.app.upkeep.maintenance import GcRequest, gc
 from skillgit.app.workspace.workspace import IF_CLONED, Absence
 from skillgit.errors import NotFoundError
 from skillgit.store import refs
 from skillgit.view.item import lines as story_lines
-from skillgit.view.item_table import lines as table_lines
+from skillgit.view.score_tables import lines as table_lines
 from skillgit.view.surface import Screen
 
 PLAIN = Screen(unicode=True)

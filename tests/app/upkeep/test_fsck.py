@@ -9,7 +9,7 @@ from sample_run import RUN, as_json, clock_from, transitions, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.reindex import reindex
+from skillgit.app.upkeep.maintenance import reindex
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.index.refresh import open_index
 from skillgit.store.event_writer import RunWriter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 from gymnasium import spaces
 
-from skillgit_envs.alfworld.generator import build
+from skillgit_envs.alfworld.generator.build import build
 from skillgit_envs.alfworld.generator.recipe import Recipe
 from skillgit_envs.alfworld.simulator import engine
 

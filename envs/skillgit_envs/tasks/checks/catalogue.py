@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from math import fsum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.evaluation import Scored
 from skillgit.errors import DataError
 from skillgit_envs.tasks.checks import judging, numbers, programs, structured, texts
+from skillgit_envs.tasks.checks.check import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Reads
+    from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
 KINDS: dict[str, CheckKind] = {
     kind.name: kind for module in (texts, numbers, structured, programs, judging) for kind in module.KINDS
@@ -79,3 +84,39 @@ def reading_of(checks: Sequence[Fields]) -> Reads:
     """Return how a result is taken out of a reply if the row does not say: as the strictest check needs it."""
     readings = {KINDS[check["type"]].reads for check in checks}
     return "tag" if "tag" in readings else "json" if "json" in readings else "whole"
+
+
+async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
+    """Carry out ``checks`` and return the score with what the optimizer may read.
+
+    Raises:
+        BackendError: The judge could not be asked.
+        EnvironmentFaultError: A check could not do its part.
+    """
+    grades = [await KINDS[check["type"]].grade(check, sheet) for check in checks]
+    passes = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
+    whole = fsum(check["weight"] for check in checks)
+    soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
+    messages = [_said(check, grade, ok=ok) for check, grade, ok in zip(checks, grades, passes, strict=True)]
+    feedback = (
+        messages[0]
+        if len(messages) == 1
+        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
+    )
+    return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
+
+
+def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
+    """Return the score of each of several checks by its type; of several of one type, the later ones are numbered."""
+    if len(checks) == 1:
+        return ()
+    counts, parts = Counter[str](), []
+    for check, grade in zip(checks, grades, strict=True):
+        counts[check["type"]] += 1
+        number = counts[check["type"]]
+        parts.append((check["type"] if number == 1 else f"{check['type']} {number}", grade.score))
+    return tuple(parts)
+
+
+def _said(check: Fields, grade: Grade, *, ok: bool) -> str:
+    return check["message"] if "message" in check and not ok else grade.said
