@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
-from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.domain.event_kinds import TRAITS, AddressKind, EventKind
 
 _NUMBERED = "".join(kind for kind in AddressKind if kind is not AddressKind.END)
 _INTERVENED = r"r[0-9]+-[a-z-]+-(?P<intervention>[0-9]{1,15})"
@@ -103,7 +103,7 @@ def address_of(
 
 
 def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    address_kind = EventKind(kind).traits.address  # a row that was made by hand has a plain text
+    address_kind = TRAITS[kind].address
     if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
         if origin == _META:
             return AddressKind.REFLECTION

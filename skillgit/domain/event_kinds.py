@@ -76,13 +76,8 @@ class EventKind(StrEnum):
     MEASURED = "measured"
     RUN_FINISHED = "run-finished"
 
-    @property
-    def traits(self) -> Traits:
-        """What holds for all events of the kind."""
-        return _TRAITS[self]
 
-
-_TRAITS = {
+TRAITS: dict[EventKind, Traits] = {
     EventKind.RUN_STARTED: Traits(
         address=AddressKind.VERSION, rank=Rank.MADE, prefix="run", has_outcomes=True, keeps_text=True
     ),
@@ -102,3 +97,4 @@ _TRAITS = {
     ),
     EventKind.RUN_FINISHED: Traits(address=AddressKind.END, rank=Rank.FINISHED, prefix="run", keeps_text=True),
 }
+"""What holds for all events of a kind; a test proves that each kind has a row."""

@@ -17,7 +17,7 @@ from skillgit.domain.event import (
     event_step,
     version_of,
 )
-from skillgit.domain.event_kinds import Rank
+from skillgit.domain.event_kinds import TRAITS, Rank
 from skillgit.domain.proposal import Origin
 
 OrderKey = tuple[int, int, int, int]
@@ -39,7 +39,7 @@ def event_rank(event: Event) -> Rank:
     origin = event_origin(event)
     if version_of(event) is None and origin is Origin.META:
         return Rank.META
-    return Rank.INTERVENED if isinstance(event, Rejected) and origin.intervenes else event.kind.traits.rank
+    return Rank.INTERVENED if isinstance(event, Rejected) and origin.intervenes else TRAITS[event.kind].rank
 
 
 def event_order(event: Event, at: int) -> OrderKey:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.untrusted.json_limits import loads
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 NEEDED = (SELECTION, CONFIG, SPLITS, ENVIRONMENT)
 """The files of an evidence tree that the index reads."""
-WITH_OUTCOMES = tuple(kind for kind in EventKind if kind.traits.has_outcomes)
+WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
 """The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str]

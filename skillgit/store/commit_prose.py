@@ -41,7 +41,7 @@ from skillgit.domain.event import (
     event_address,
     event_origin,
 )
-from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.event_kinds import TRAITS, AddressKind
 from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.prose import clean_paragraphs
 from skillgit.errors import TrailerError
@@ -81,7 +81,7 @@ def subject(event: Event) -> str:
 
 def _prefix(event: Event) -> str:
     origin = event_origin(event)
-    return event.kind.traits.prefix if isinstance(event, Skipped) or origin is Origin.STEP else origin.value
+    return TRAITS[event.kind].prefix if isinstance(event, Skipped) or origin is Origin.STEP else origin.value
 
 
 def _note(event: Event) -> str:

@@ -28,6 +28,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
@@ -210,7 +211,7 @@ class RunWriter:
         if skill is not None:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
             return tree.with_skill(self._repo, root, event.skill, skill, beside)
-        if root is None or not event.kind.traits.keeps_text:
+        if root is None or not TRAITS[event.kind].keeps_text:
             raise InvariantError(f"{event.kind} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 

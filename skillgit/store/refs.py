@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event_kinds import Branch
+from skillgit.domain.event_kinds import TRAITS, Branch
 from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
 
@@ -171,7 +171,7 @@ def branch_of(event: Event) -> str:
     """Return the branch that the commit of ``event`` belongs to."""
     from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
-    branch = event.kind.traits.branch
+    branch = TRAITS[event.kind].branch
     match branch:
         case Branch.LINE:
             return run_branch(event.run)

@@ -99,13 +99,13 @@ MARKDOWN = f"""\
 
 
 def test_the_verdict_comes_first(skillgit, fake):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     ended = skillgit("gate", "--base", "main")
     assert (ended.code, ended.text) == (ExitCode.OK, TEXT)
 
 
 def test_a_comment_is_printed_or_written_to_a_file(skillgit, fake, tmp_path):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     assert skillgit("gate", "--base", "main", "--markdown").text == MARKDOWN
     (tmp_path / "gate.md").write_text("what an earlier run wrote")
     ended = skillgit("gate", "--base", "main", "--output", "gate.md")
@@ -115,7 +115,7 @@ def test_a_comment_is_printed_or_written_to_a_file(skillgit, fake, tmp_path):
 
 
 def test_a_link_or_a_pipe_is_written_through_and_not_replaced(skillgit, fake, tmp_path):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     (tmp_path / "link").symlink_to("elsewhere")
     skillgit("gate", "--base", "main", "--output", "link")
     assert (tmp_path / "link").is_symlink()
@@ -129,7 +129,7 @@ def test_a_link_or_a_pipe_is_written_through_and_not_replaced(skillgit, fake, tm
 
 
 def test_the_document_tells_everything(skillgit, fake, tmp_path):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     document = json.loads(skillgit("gate", "--base", "main", "--json").out)
     assert (document["schema"], document["exit_code"]) == ("skillgit.gate/2", 0)
     (skill,) = document["skills"]
@@ -140,7 +140,7 @@ def test_the_document_tells_everything(skillgit, fake, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_an_error(skillgit, fake):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     ended = skillgit("gate", "--base", "main", "--output", "nowhere/gate.md")
     assert ended.code == ExitCode.NO
     assert "cannot write" in ended.err
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_written_is_an_error(skillgit, fake):
 
 
 def test_a_head_without_a_changed_skill_says_so(skillgit, fake):
-    fake("measure.gate.gate", NOTHING)
+    fake("measure.pull_request_gate.gate", NOTHING)
     ended = skillgit("gate", "--base", "main")
     assert (ended.code, ended.text) == (ExitCode.OK, "HEAD changes no skill against main\n")
     assert "No skill is changed." in skillgit("gate", "--base", "main", "--markdown").text
@@ -156,7 +156,7 @@ def test_a_head_without_a_changed_skill_says_so(skillgit, fake):
 
 def test_a_skill_without_numbers_has_its_section(skillgit, fake):
     gone = replace(ONE, word="removed", change="removed", items=0, compared=None)
-    fake("measure.gate.gate", replace(REPORT, skills=(gone,)))
+    fake("measure.pull_request_gate.gate", replace(REPORT, skills=(gone,)))
     assert skillgit("gate", "--base", "main").text == "skills/searchqa  removed\n"
     body = skillgit("gate", "--base", "main", "--markdown").text.splitlines()
     assert (body[1], body[-1]) == ("## skillgit gate: passes", "### ✅ `skills/searchqa` removed")
@@ -172,7 +172,7 @@ def test_a_skill_without_numbers_has_its_section(skillgit, fake):
 )
 def test_the_exit_code_and_the_headline_say_the_same(skillgit, fake, code_, headline):
     one = replace(ONE, word="fails", reason="the head scores lower")
-    fake("measure.gate.gate", replace(REPORT, skills=(one,), exit_code=code_))
+    fake("measure.pull_request_gate.gate", replace(REPORT, skills=(one,), exit_code=code_))
     ended = skillgit("gate", "--base", "main", "--markdown")
     assert ended.code == code_
     assert ended.text.splitlines()[1] == f"## skillgit gate: {headline}"
@@ -187,12 +187,12 @@ def test_the_exit_code_and_the_headline_say_the_same(skillgit, fake, code_, head
     ],
 )
 def test_failures_exit_as_they_do_everywhere(skillgit, fake, error, code_):
-    fake("measure.gate.gate", error)
+    fake("measure.pull_request_gate.gate", error)
     assert skillgit("gate", "--base", "main").code == code_
 
 
 def test_a_comparison_is_asked_for_in_full(skillgit, fake):
-    calls = fake("measure.gate.gate", NOTHING)
+    calls = fake("measure.pull_request_gate.gate", NOTHING)
     options = ("--head", "topic", "--config", "a=demo", "--config", "b=demo", "--cfg-options", "train.seed=7")
     caps = ("--max-calls", "4", "--max-tokens", "5", "--max-usd", "1", "--split", "test", "--rule", "not-worse")
     skillgit("gate", "--base", "main", *options, *caps, "--recorded-only", "--no-note", "--dry-run")
@@ -214,7 +214,7 @@ def test_a_comparison_is_asked_for_in_full(skillgit, fake):
     ],
 )
 def test_a_mistaken_command_line_is_refused(arguments, skillgit, fake):
-    fake("measure.gate.gate", REPORT)
+    fake("measure.pull_request_gate.gate", REPORT)
     assert skillgit(*arguments).code == ExitCode.USAGE
 
 

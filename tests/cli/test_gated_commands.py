@@ -125,7 +125,7 @@ MERGED = Merged(
 
 
 def test_an_accepted_candidate_is_told_with_its_numbers_and_the_next_command(skillgit, fake):
-    calls = fake("change.cherry_pick.cherry_pick", ACCEPTED)
+    calls = fake("interventions.cherry_pick.cherry_pick", ACCEPTED)
     done = skillgit("cherry-pick", "other/v3", "--run", "mine", "--max-calls", "9")
     assert done.code == 0
     assert (
@@ -155,7 +155,7 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
-    fake("change.shorten.compress", REFUSED)
+    fake("interventions.shorten.compress", REFUSED)
     done = skillgit("compress")
     assert done.code == 1
     lines = done.text.splitlines()
@@ -170,11 +170,11 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
 @pytest.mark.parametrize(
     ("words", "verb", "result"),
     [
-        (("cherry-pick", "v1"), "change.cherry_pick.cherry_pick", ACCEPTED),
-        (("compress",), "change.shorten.compress", ACCEPTED),
-        (("ablate",), "change.ablate.ablate", ABLATED),
-        (("merge", "a", "b"), "change.merge.merge", MERGED),
-        (("prune",), "change.shorten.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
+        (("cherry-pick", "v1"), "interventions.cherry_pick.cherry_pick", ACCEPTED),
+        (("compress",), "interventions.shorten.compress", ACCEPTED),
+        (("ablate",), "interventions.ablate.ablate", ABLATED),
+        (("merge", "a", "b"), "interventions.merge.merge", MERGED),
+        (("prune",), "interventions.shorten.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
     ],
 )
 def test_machines_get_one_document(skillgit, fake, words, verb, result):
@@ -185,7 +185,7 @@ def test_machines_get_one_document(skillgit, fake, words, verb, result):
 
 
 def test_an_ablation_is_a_table_with_the_dead_rules_last(skillgit, fake):
-    fake("change.ablate.ablate", ABLATED)
+    fake("interventions.ablate.ablate", ABLATED)
     done = skillgit("ablate", "v9")
     assert done.err == "the items are not those of run x\n"
     assert (
@@ -208,7 +208,7 @@ next      skillgit prune {sample.RUN}/v9 drops 1 rule that it can do without
 
 def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(skillgit, fake):
     one, two = (rule(number, Worth.DEAD, 0.0).ablation for number in (1, 3))
-    fake("change.shorten.prune", Pruned(rules=(one,), needed=(two,), measured=1, decided=ACCEPTED))
+    fake("interventions.shorten.prune", Pruned(rules=(one,), needed=(two,), measured=1, decided=ACCEPTED))
     text = skillgit("prune").text
     assert "dropped   rule 1   Rule 1.\nneeded    rule 3   Rule 3.\n" in text
 
@@ -216,7 +216,7 @@ def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(sk
 def test_a_merge_says_what_was_chosen(skillgit, fake):
     tried = (MeasuredChoice(choice="ours", score=0.75), MeasuredChoice(choice="theirs", score=0.775))
     settled = replace(MERGED.stretches[0], tried=tried, chosen="theirs")
-    fake("change.merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))
+    fake("interventions.merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))
     done = skillgit("merge", sample.RUN, "other").text
     assert "conflict 1  SKILL.md line 12  → theirs" in done
     assert "     ours  theirs\n    .7500   .7750\n" in done
@@ -247,7 +247,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         cost=Cost(),
         exit_code=ExitCode.OK,
     )
-    fake("change.retry.retry", result)
+    fake("interventions.retry.retry", result)
     done = skillgit("retry")
     assert done.code == 0
     assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
@@ -256,14 +256,14 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     none = replace(
         result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
     )
-    fake("change.retry.retry", none)
+    fake("interventions.retry.retry", none)
     refused = skillgit("retry").text
     assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
-    fake("change.retry.retry", replace(result, own_model=False, kept=ACCEPTED))
+    fake("interventions.retry.retry", replace(result, own_model=False, kept=ACCEPTED))
     assert "not the model of the run" in skillgit("retry", "--model", "other").text
     many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
-    fake("change.retry.retry", replace(result, base_score=None, rows=many))
+    fake("interventions.retry.retry", replace(result, base_score=None, rows=many))
     nothing = skillgit("retry").text
     assert "nothing applies to v9" in nothing
     assert nothing.count("not tried: x") == 8
@@ -291,7 +291,7 @@ def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
     ],
 )
 def test_errors_have_a_hint_and_their_exit_code(skillgit, fake, error, code):
-    fake("change.shorten.prune", error)
+    fake("interventions.shorten.prune", error)
     done = skillgit("prune", "-q")
     assert done.code == code
     assert done.out == b""
@@ -299,7 +299,7 @@ def test_errors_have_a_hint_and_their_exit_code(skillgit, fake, error, code):
 
 
 def test_without_unicode_the_signs_are_ascii(skillgit, fake, monkeypatch):
-    fake("change.cherry_pick.cherry_pick", ACCEPTED)
+    fake("interventions.cherry_pick.cherry_pick", ACCEPTED)
     monkeypatch.setattr("skillgit.cli.session.can_show_glyphs", lambda _: False)
     text = skillgit("cherry-pick", "v1").text
     assert text.isascii()

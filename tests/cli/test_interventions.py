@@ -46,7 +46,7 @@ def test_a_refused_text_tells_an_upper_bound_as_one(skillgit, fake):
         fixed=0, broken=1, p=1.0,
     )  # fmt: skip
     told = RestoreResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
-    fake("change.restore.restore", told)
+    fake("interventions.restore.restore", told)
     assert f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000" in skillgit("restore", "v1").text
 
 
@@ -70,7 +70,7 @@ def test_a_fork_names_its_run_and_the_next_command(skillgit):
 def test_a_fork_that_is_the_default_run_says_so_and_how_to_leave_it(default, other, skillgit, fake):
     event = replace(cli_sample.V8, run="b")
     fake(
-        "change.fork.fork",
+        "interventions.fork.fork",
         Fork(
             run="b", source=f"{RUN}/v3", hard=0.5, score=0.5, metric="hard", event=event, planned=True, default=default
         ),

@@ -105,14 +105,14 @@ def test_replay_for_machines(skillgit, fake):
     ],
 )
 def test_gc_tells_what_became_of_each_run(skillgit, fake, done, arguments, told):
-    fake("upkeep.gc.gc", (done,))
+    fake("upkeep.maintenance.gc", (done,))
     ended = skillgit("gc", "--fold", *arguments)
     assert ended.text.startswith(told)
     assert ended.code == ExitCode.OK
 
 
 def test_gc_hands_on_what_it_was_asked(skillgit, fake):
-    calls = fake("upkeep.gc.gc", ())
+    calls = fake("upkeep.maintenance.gc", ())
     assert skillgit("gc", "a", "b", "--evidence-older", "30").text == "there are no runs yet\n"
     assert calls == [(GcRequest(runs=("a", "b"), evidence_older="30"), {})] or calls == [
         (GcRequest(runs=("a", "b"), evidence_older="30"),)
@@ -120,6 +120,6 @@ def test_gc_hands_on_what_it_was_asked(skillgit, fake):
 
 
 def test_gc_for_machines(skillgit, fake):
-    fake("upkeep.gc.gc", (Tidied(run="a", folded=2, attic=2),))
+    fake("upkeep.maintenance.gc", (Tidied(run="a", folded=2, attic=2),))
     document = json.loads(skillgit("gc", "--fold", "--json").out)
     assert (document["schema"], document["runs"][0]["folded"]) == ("skillgit.gc/1", 2)

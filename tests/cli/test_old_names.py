@@ -66,7 +66,7 @@ def test_a_command_line_in_old_names_is_read_as_one_of_today(old, new, sentences
 
 
 def test_options_that_were_renamed_are_told_too(skillgit, fake):
-    calls = fake("change.retry.retry", click.Abort())
+    calls = fake("interventions.retry.retry", click.Abort())
     ended = skillgit("resurrect", "one", "-n", "3")
     assert calls[0][0].most == 3
     assert ended.err.startswith(

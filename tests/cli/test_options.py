@@ -89,7 +89,7 @@ def test_push_takes_runs_behind_the_remote(skillgit, fake):
 
 
 def test_note_takes_its_text_as_git_does(skillgit, fake):
-    calls = fake("change.note.note", click.Abort())
+    calls = fake("interventions.note.note", click.Abort())
     skillgit("note", "v3", "-m", "shorter")
     skillgit("note", "-m", "shorter")
     assert calls == [("v3", "shorter"), ("head", "shorter")]

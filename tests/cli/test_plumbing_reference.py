@@ -19,7 +19,7 @@ import skillgit.domain.evaluation
 import skillgit.domain.gate_decision
 import skillgit.domain.placebo
 import skillgit.domain.proposal
-import skillgit.domain.skill
+import skillgit.domain.protected_regions
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import KIND_OF
@@ -36,13 +36,13 @@ WORDS = {
             skillgit.domain.gate_decision,
             skillgit.domain.placebo,
             skillgit.domain.proposal,
-            skillgit.domain.skill,
+            skillgit.domain.protected_regions,
             events,
         ),
     )
     for name, value in vars(module).items()
     if not name.startswith("__")
-} | {"Mapping": Mapping}
+} | {"Mapping": Mapping, "SkillText": SkillText}
 PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 

@@ -36,7 +36,7 @@ CONFIG = SimpleNamespace(
 
 
 def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
-    calls = fake("train.init.init", MADE)
+    calls = fake("train.starting_point.init", MADE)
     ended = skillgit("init", "new", "--skill", "SKILL.md", "--env", "searchqa")
     assert calls == [(Path("new"), Path("SKILL.md"), {"environment": "searchqa"})]
     assert ended.text == (
@@ -46,18 +46,18 @@ def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
 
 
 def test_init_of_a_repository_that_has_the_skill_says_so(skillgit, fake):
-    fake("train.init.init", replace(MADE, created=False, added=False))
+    fake("train.starting_point.init", replace(MADE, created=False, added=False))
     assert skillgit("init").text.startswith("prepared /home/user/skills, skill there before skills/searchqa on main")
 
 
 def test_init_as_json(skillgit, fake):
-    fake("train.init.init", MADE)
+    fake("train.starting_point.init", MADE)
     document = json.loads(skillgit("init", "--json").out)
     assert (document["schema"], document["commit"]) == ("skillgit.init/1", sample.oid("34edc63"))
 
 
 def test_use_names_the_run_and_what_comes_next(skillgit, fake):
-    calls = fake("place.span.use", sample.DONE)
+    calls = fake("workspace.revision_range.use", sample.DONE)
     assert skillgit("use", "searchqa-20261119").text == (
         "default run is now searchqa-20261119-p0qx, best v5 .7000; next: skillgit log\n"
     )
@@ -85,12 +85,12 @@ def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
 
 
 def test_reindex_counts(skillgit, fake):
-    fake("upkeep.reindex.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
+    fake("upkeep.maintenance.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
     assert skillgit("reindex").text == "indexed 1 run, 1,234 events in 0.06 s\n"
 
 
 def test_best_exits_with_1_if_there_is_none(skillgit, fake):
-    fake("place.span.best", None)
+    fake("workspace.revision_range.best", None)
     ended = skillgit("best")
     assert (ended.code, ended.out, ended.err.splitlines()[-1]) == (ExitCode.NO, b"", "there is no best version")
     assert json.loads(skillgit("best", "--json").out) == {"schema": "skillgit.best/1", "best": None}
@@ -109,7 +109,7 @@ def test_fsck_without_problems_says_what_it_looked_at(skillgit, fake):
 
 
 def test_config_lines_can_be_given_to_train(skillgit, fake):
-    calls = fake("setup.config.load_config", CONFIG)
+    calls = fake("setup.config.load.load_config", CONFIG)
     ended = skillgit("config", "demo", "-o", "train.num_epochs=4")
     assert ended.text == "train.num_epochs=4\nenv.name=searchqa\nmodel.prices={}\nbudget.max_usd=null\n"
     assert ended.err == "demo.yaml:3: env.out_root has no effect\n"
@@ -117,7 +117,7 @@ def test_config_lines_can_be_given_to_train(skillgit, fake):
 
 
 def test_config_shows_where_values_come_from(skillgit, fake):
-    fake("setup.config.load_config", CONFIG)
+    fake("setup.config.load.load_config", CONFIG)
     assert skillgit("config", "demo", "--show-origin").text == (
         "-o train.num_epochs=4  train.num_epochs=4\n"
         "demo.yaml:7            env.name=searchqa\n"
@@ -127,7 +127,7 @@ def test_config_shows_where_values_come_from(skillgit, fake):
 
 
 def test_config_for_machines(skillgit, fake):
-    fake("setup.config.load_config", CONFIG)
+    fake("setup.config.load.load_config", CONFIG)
     document = json.loads(skillgit("config", "demo", "--json").out)
     assert document["schema"] == "skillgit.config/1"
     assert document["settings"][0] == {"key": "train.num_epochs", "value": 4, "origin": "-o train.num_epochs=4"}

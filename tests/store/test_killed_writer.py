@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from pygit2.transaction import ReferenceTransaction
 from sample_run import RUN, clock_from, transitions
-from skillgit.store import transaction, writer
+from skillgit.store import event_writer, transaction
 from skillgit.store.repo import Identity, Repo
 
 def die(*_, **__):
@@ -43,13 +43,13 @@ def after(function, calls):
     return wrapped
 
 {hook}
-made = writer.RunWriter(Repo.discover(Path({repo!r})), RUN, clock_from(count({done})), Identity())
+made = event_writer.RunWriter(Repo.discover(Path({repo!r})), RUN, clock_from(count({done})), Identity())
 sample = transitions()[{done}]
 made.append(sample.event, sample.skill, sample.evidence, local=None if {done} else {{}})
 """
 
 HOOKS = {
-    "before refs move": "writer.update_refs = die",
+    "before refs move": "event_writer.update_refs = die",
     "with one ref locked": "ReferenceTransaction.lock_ref = after(ReferenceTransaction.lock_ref, 1)",
     "with two refs locked": "ReferenceTransaction.lock_ref = after(ReferenceTransaction.lock_ref, 2)",
     "with all refs locked": "transaction._compare = die",

@@ -126,4 +126,4 @@ async def _asked(
 
 @cache
 def _program() -> str:
-    return Path(__file__).with_name("looking.py").read_text(encoding="utf-8")
+    return Path(__file__).with_name("workbook_viewer.py").read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import address_of
-from skillgit.domain.event_kinds import EventKind
 from skillgit.index.unrefreshed import glance
 from skillgit.store.location import common_dir, configured
 from skillgit.store.seals import own_folder
@@ -80,9 +79,7 @@ def _addresses(context: Context, run: str) -> Iterator[Word]:
         ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT ?"""
     yield from (Word("best", "the best version"), Word("head", "the newest version"))
     for kind, version, step, epoch, origin, number, at, title in _select(context, query, (run, _MOST)):
-        address = address_of(
-            EventKind(kind), version=version, step=step, epoch=epoch, origin=origin, number=number, at=at
-        )
+        address = address_of(kind, version=version, step=step, epoch=epoch, origin=origin, number=number, at=at)
         yield Word(address.label, title)
 
 

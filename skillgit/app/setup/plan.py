@@ -31,8 +31,12 @@ class PlanRow:
 
     Attributes:
         role: ``target``, ``judge`` or ``optimizer``.
+        stage: The stage.
         model: The model that is asked, as ``backend/model``.
+        calls: Model calls.
+        bound: How that number is to be read.
         tokens_in: Prompt tokens, estimated at four characters each.
+        tokens_out: Reply tokens, estimated.
         usd: US dollars; absent if the model's price is not known.
         seconds: Wall time, from how long the model's calls took before; absent if that is not known.
     """
@@ -53,8 +57,14 @@ class PlanTotal:
     """The sum of the stages, as far as it is known.
 
     Attributes:
+        calls: Model calls.
+        bound: How that number is to be read.
+        tokens_in: Prompt tokens, estimated.
+        tokens_out: Reply tokens, estimated.
         usd: US dollars of the stages whose price is known; absent if there are none.
+        unpriced: The models whose price is not known.
         seconds: Wall time of the stages whose pace is known; absent if there are none.
+        untimed: The models whose pace is not known.
     """
 
     calls: int
@@ -72,9 +82,12 @@ class Plan:
     """What a command would do and spend.
 
     Attributes:
+        command: The command.
         facts: What it would work on: label to text.
+        stages: What it would ask, by role and stage.
         rollouts: Rollouts that it needs at most, those that are known included.
         known: Those of them that were made before and cost nothing.
+        total: The sum of the stages.
         notes: What else the user should know, one sentence each.
     """
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
+from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
@@ -62,7 +63,7 @@ def needed_files(event: Event) -> tuple[str, ...]:
         files.append("rollout.json")
     if isinstance(event, SlowProposed):
         files.append("comparison.json")
-    if event.kind.traits.has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):
+    if TRAITS[event.kind].has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):
         files.append("selection.json")
     if isinstance(event, Accepted | Rejected) and event.verdict.repeats:
         files.append("repeats.json")

@@ -122,7 +122,7 @@ def test_only_what_people_wrote_or_history_holds_enters_unchanged() -> None:
         "skillgit/app/sources/skillopt/step_events.py",  # of a candidate that was cleaned when it was read
         "skillgit/domain/placebo.py",  # a sentence of ours
         "skillgit/domain/document_rewrite.py",  # lines of two versions
-        "skillgit/domain/skill.py",  # regions of a document
+        "skillgit/domain/protected_regions.py",  # regions of a document
         "skillgit/domain/untrusted/model_text.py",
         "skillgit/store/commit_message.py",  # trees of commits
         "skillgit/app/upkeep/commit_checks.py",  # evidence, which is checked as it stands
