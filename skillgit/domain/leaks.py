@@ -3,15 +3,20 @@
 An environment says what is secret about an item. Answers are secret in every split; inputs are secret in selection and
 test, where scores are made; the sources of checks are secret everywhere. Words say little by themselves, so that a
 match counts only if it carries information: see :func:`find_leak` for the rules.
+
+What several items share is no secret of any of them but the vocabulary of the task: labels, criteria, boilerplate. A
+skill is there to say it.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
@@ -29,6 +34,9 @@ FEWEST_CONTEXT_WORDS = 2
 COMMON_SHARE = 0.05
 COMMON_ITEMS = 3
 """A word in the inputs of more items than this number and this share is common."""
+FEWEST_SHARING = 3
+SHARING = 0.02
+"""What so many items have, and this share of all, is vocabulary."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n)\W*$")
@@ -69,14 +77,15 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A quotation: the item that it comes from and what of it."""
+    """A quotation: the item that it comes from and what of it; ``fewest`` items that share it make it vocabulary."""
 
     item: str
     kind: LeakKind
+    fewest: int = FEWEST_SHARING
 
     def __str__(self) -> str:
         article = "an" if self.kind is LeakKind.ANSWER else "the" if self.kind is LeakKind.INPUT else "a"
-        return f"leak: quotes {article} {self.kind} of item {self.item}"
+        return f"leak: quotes {article} {self.kind} of item {self.item} that fewer than {self.fewest} items share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,8 @@ class SecretIndex:
     Attributes:
         body: The secret long texts as folded words, joined by blanks, each between line ends.
         starts: Where in ``body`` each text begins.
-        common: Words that are in the inputs of many items.
+        common: Words that are in the inputs or in the answers of many items.
+        fewest: So many items make what they share vocabulary.
     """
 
     answers: tuple[_Answer, ...]
@@ -103,6 +113,26 @@ class SecretIndex:
     starts: tuple[int, ...]
     sources: tuple[Leak, ...]
     common: frozenset[str]
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What so many items share that it is secret of none.
+
+    Attributes:
+        fewest: How many items have to share it.
+        texts: Whole answers, inputs and checks, folded.
+        answer_words: Words of answers, numbers left out.
+    """
+
+    fewest: int
+    texts: frozenset[str]
+    answer_words: frozenset[str]
+
+    def has_answer(self, answer: Sequence[str]) -> bool:
+        """Say whether an answer, given as folded words, is shared, or made of shared words as two labels are."""
+        return " ".join(answer) in self.texts or self.answer_words.issuperset(answer)
 
 
 def words(text: str) -> list[str]:
@@ -110,18 +140,38 @@ def words(text: str) -> list[str]:
     return [match.group().casefold() for match in _WORD.finditer(text)]
 
 
-def build_index(rows: Iterable[tuple[str, Split, Secrets]]) -> SecretIndex:
-    """Return the index of the secrets of items, given as id, split and secrets."""
+def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
+    """Return what many of the items share whose ``secrets`` these are, all splits together."""
+    texts, answer_words = Counter[str](), Counter[str]()
+    for secret in secrets:
+        texts.update({" ".join(words(text)) for text in (*secret.answers, *secret.inputs, *secret.checks)})
+        answer_words.update({word for answer in secret.answers for word in words(answer) if not word.isdigit()})
+    fewest = max(FEWEST_SHARING, ceil(SHARING * len(secrets)))
+    return Vocabulary(
+        fewest=fewest,
+        texts=frozenset(text for text, count in texts.items() if count >= fewest),
+        answer_words=frozenset(word for word, count in answer_words.items() if count >= fewest),
+    )
+
+
+def build_index(rows: Iterable[tuple[str, Split, Secrets]], shared: Vocabulary | None = None) -> SecretIndex:
+    """Return the index of the secrets of items, given as id, split and secrets.
+
+    Args:
+        shared: The vocabulary of the task; that of ``rows`` by default, and of more where ``rows`` are not all items.
+    """
     rows = list(rows)
-    common = _common_words([secrets for _, _, secrets in rows])
+    shared = shared or vocabulary([secrets for _, _, secrets in rows])
+    common = _common_words([secrets for _, _, secrets in rows]) | shared.answer_words
     answers = tuple(
         _Answer(item=item, words=tuple(words(answer)), spelled=answer.strip(), context=_telling(secrets.inputs, common))
         for item, _, secrets in rows
         for answer in secrets.answers
-        if words(answer)
+        if words(answer) and not shared.has_answer(words(answer))
     )
-    texts = [(" ".join(words(text)), Leak(item, kind)) for item, kind, text in _long_texts(rows)]
-    return SecretIndex(answers, *_body(texts), common)
+    texts = [(" ".join(words(text)), Leak(item, kind, shared.fewest)) for item, kind, text in _long_texts(rows)]
+    body = _body([(text, source) for text, source in texts if text not in shared.texts])
+    return SecretIndex(answers, *body, common, shared.fewest)
 
 
 def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:
@@ -165,7 +215,8 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     A long secret text is quoted by eight of its words in a row. An answer is quoted if its words are in a row in
     ``text`` and one of them tells something: it is no number, no short, everyday or common word, and is not in
     ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
-    counts only next to three telling words of the item's own question, or all of them if it has but two.
+    counts only next to three telling words of the item's own question, or all of them if it has but two. What enough
+    items share (:class:`Vocabulary`) never counts.
 
     Args:
         base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
@@ -193,16 +244,30 @@ def _without(index: SecretIndex, item: str) -> SecretIndex:
     answers = tuple(answer for answer in index.answers if answer.item != item)
     texts = zip(index.body.strip("\n").split("\n"), index.sources, strict=False)
     rest = [(text.strip(" "), source) for text, source in texts if source.item != item]
-    return SecretIndex(answers, *_body(rest), index.common)
+    return SecretIndex(answers, *_body(rest), index.common, index.fewest)
 
 
 def _quotation(index: SecretIndex, tokens: Sequence[str], base: str) -> Leak | None:
     for start in range(len(tokens) - QUOTED_WORDS + 1):
         run = f" {' '.join(tokens[start : start + QUOTED_WORDS])} "
         position = index.body.find(run)
-        if position >= 0 and run not in base:
-            return index.sources[bisect_right(index.starts, position) - 1]
+        if position >= 0 and run not in base and not _is_shared(index, run):
+            return _source(index, position)
     return _whole_text(index, f" {' '.join(tokens)} ", base)
+
+
+def _source(index: SecretIndex, position: int) -> Leak:
+    return index.sources[bisect_right(index.starts, position) - 1]
+
+
+def _is_shared(index: SecretIndex, run: str) -> bool:
+    """Say whether the texts of so many items have the words ``run`` in a row that they are vocabulary."""
+    items: set[str] = set()
+    position = index.body.find(run)
+    while position >= 0 and len(items) < index.fewest:
+        items.add(_source(index, position).item)
+        position = index.body.find(run, position + 1)
+    return len(items) >= index.fewest
 
 
 def _whole_text(index: SecretIndex, text: str, base: str) -> Leak | None:
@@ -223,10 +288,10 @@ def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words:
             continue
         strong = any(_tells(word, allowed_words | index.common) for word in answer.words)
         if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelled, text)):
-            return Leak(answer.item, LeakKind.ANSWER)
+            return Leak(answer.item, LeakKind.ANSWER, index.fewest)
         context = answer.context - allowed_words
         if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):
-            return Leak(answer.item, LeakKind.ANSWER)
+            return Leak(answer.item, LeakKind.ANSWER, index.fewest)
     return None
 
 

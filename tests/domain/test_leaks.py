@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from math import ceil
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.leaks import LeakKind, Secrets, build_index, find_leak, find_leaks
+from skillgit.domain.leaks import FEWEST_SHARING, SHARING, LeakKind, Secrets, build_index, find_leak, find_leaks
 
 QUESTION = "Which river flows through the Austrian capital Vienna?"
 CONTEXT = (
@@ -100,7 +102,7 @@ def test_the_source_of_a_check_may_not_be_quoted():
 
 def test_a_leak_names_the_item_and_never_the_secret():
     found = find_leak(INDEX, "- It is Usain Bolt.", "")
-    assert str(found) == "leak: quotes an answer of item tr-1"
+    assert str(found) == "leak: quotes an answer of item tr-1 that fewer than 3 items share"
 
 
 @given(st.text(max_size=300))
@@ -127,9 +129,96 @@ def test_all_items_that_a_text_quotes_are_told_each_once():
     assert list(find_leaks(INDEX, "Nothing of them.", "")) == []
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=4, max_size=12).map(" ".join), min_size=1, max_size=6))
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=4, max_size=12).map(" ".join), min_size=1, max_size=2))
 def test_taking_out_one_item_leaves_the_quotations_of_the_others(texts: list[str]):
     rows = [(f"i{number}", Split.TEST, Secrets(inputs=(text,))) for number, text in enumerate(texts)]
-    quoted = " | ".join(texts[::2])
+    quoted = " | ".join(texts)
     alone = {row[0] for row in rows if find_leak(build_index([row]), quoted, "") is not None}
     assert {found.item for found in find_leaks(build_index(rows), quoted, "")} == alone
+
+
+LABELS = ("Billing", "Network Operations", "Identity", "Facilities")
+
+
+def tickets(label: str, sharing: int, items: int, split: Split = Split.SELECTION) -> list[tuple[str, Split, Secrets]]:
+    """Return items of which ``sharing`` have the answer ``label``, and every other one its own."""
+    return [
+        (
+            f"t{number}",
+            split,
+            Secrets(
+                answers=(label if number < sharing else f"Zyx{'q' * number}",),
+                inputs=(f"Ticket {number}: the laptop of customer number{number} cannot reach the office printer",),
+            ),
+        )
+        for number in range(items)
+    ]
+
+
+@given(st.sampled_from(LABELS), st.integers(1, 12), st.integers(0, 300))
+def test_what_enough_items_share_is_vocabulary_and_what_fewer_share_is_secret(label, sharing, others):
+    items = sharing + others
+    rows = tickets(label, sharing, items)
+    rule = f"- A laptop that cannot reach the office printer belongs to the queue {label}."
+    is_vocabulary = sharing >= max(FEWEST_SHARING, ceil(SHARING * items))
+    assert (find_leak(build_index(rows), rule, "") is None) == is_vocabulary
+
+
+def test_a_label_of_several_splits_is_shared_by_all_of_them():
+    rows = [
+        (split, split, Secrets(answers=("Network Operations",), inputs=(f"Ticket {split}: no network",)))
+        for split in Split
+    ]
+    assert find_leak(build_index(rows), "- Outages go to Network Operations.", "") is None
+    assert find_leak(build_index(rows[:2]), "- Outages go to Network Operations.", "") is not None
+
+
+def test_two_labels_in_one_answer_are_two_words_of_the_vocabulary():
+    pairs = [(queue, level) for queue in ("billing", "network", "identity") for level in ("urgent", "normal", "later")]
+    rows = [
+        (
+            f"t{number}",
+            Split.TRAIN,
+            Secrets(answers=(f"{queue} / {level}",), inputs=(f"invoice refund payment {number}",)),
+        )
+        for number, (queue, level) in enumerate(pairs)
+    ]
+    assert find_leak(build_index(rows), "- An invoice with a refund or a payment is billing / urgent.", "") is None
+
+
+def test_numbers_are_no_vocabulary_by_their_parts():
+    questions = (
+        "When did Ulysses sail past Gibraltar?",
+        "When was Betelgeuse measured in Uppsala?",
+        "When did Kea erupt?",
+    )
+    rows = [
+        (f"d{day}", Split.TEST, Secrets(answers=(f"{day} May 1999",), inputs=(question,)))
+        for day, question in enumerate((*questions, *questions[:1]), start=1)
+    ]
+    assert find_leak(build_index(rows), "- Betelgeuse was measured in Uppsala on 2 May 1999.", "") is not None
+
+
+def test_a_criterion_of_many_items_is_what_a_skill_is_for():
+    criterion = "The answer names the policy that it rests on, and says where in the handbook it stands."
+    own = "The answer says that the customer of this ticket gets a refund of the second invoice of March in full."
+    rows = [
+        (f"i{number}", Split.TRAIN, Secrets(checks=(criterion, f"Item {number}: {own}" if number == 5 else "")))
+        for number in range(30)
+    ]
+    index = build_index(rows)
+    assert find_leak(index, f"- {criterion}", "") is None
+    assert str(find_leak(index, f"- {own}", "")) == "leak: quotes a check of item i5 that fewer than 3 items share"
+
+
+def test_a_phrase_that_many_texts_hold_is_boilerplate():
+    footer = "please reply above this line to add a comment to the ticket"
+    rows = [
+        (
+            f"t{number}",
+            Split.TEST,
+            Secrets(inputs=(f"Case {number} of customer{number} about thing{number}. {footer}",)),
+        )
+        for number in range(5)
+    ]
+    assert find_leak(build_index(rows), f'- Pass over the footer "{footer}".', "") is None

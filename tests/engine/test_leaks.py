@@ -41,7 +41,7 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
     assert isinstance(event, Accepted)
     assert (event.patch.applied, event.patch.skipped) == (1, 1)
     assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
-        ("invalid", "leak: quotes an answer of item selection3"),
+        ("invalid", "leak: quotes an answer of item selection3 that fewer than 3 items share"),
         ("applied", ""),
     ]
     assert "Gold" not in history[1].skill.document
@@ -50,7 +50,7 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
 def test_if_nothing_is_left_the_step_is_skipped_for_free():
     backend, history = run([LEAKING])
     assert isinstance(history[1].event, Skipped)
-    assert "leak: quotes an answer of item selection3" in history[1].event.why
+    assert "leak: quotes an answer of item selection3 that fewer than 3 items share" in history[1].event.why
     assert len([r for r in backend.requests if r.model == "target"]) == 3 * 8, "baseline, batch and test only"
 
 
@@ -60,7 +60,7 @@ def test_no_commit_names_the_answer():
     _, history = run([LEAKING, HONEST], title=told, reasoning=told, findings=findings)
     event = history[1].event
     assert "Gold" not in event.title + event.why
-    assert "(left out: leak: quotes an answer of item selection3)" in event.why
+    assert "(left out: leak: quotes an answer of item selection3 that fewer than 3 items share)" in event.why
     assert "The word is missing." in event.why
 
 

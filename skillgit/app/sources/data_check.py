@@ -15,7 +15,7 @@ from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.train.starting_point import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, words
+from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, vocabulary, words
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
@@ -73,7 +73,8 @@ def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list
     Args:
         known_text: What the skill may repeat: the environment's taxonomy.
     """
-    index = build_index((row.item.id, row.split, _measured(row)) for row in rows)
+    shared = vocabulary([row.secrets for row in rows])
+    index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), shared)
     text = "\n\n".join(content for _, content in skill.text_files())
     return list(find_leaks(index, text, known_text))
 
@@ -85,7 +86,8 @@ def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
     item's own question are in the same train item.
     """
     held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
-    index = build_index((row.item.id, row.split, row.secrets) for row in held_out)
+    shared = vocabulary([row.secrets for row in rows])
+    index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), shared)
     # Words that are known say nothing by themselves, so that every answer needs words of its question.
     known_text = " ".join(answer for row in held_out for answer in row.secrets.answers)
     for row in rows:
