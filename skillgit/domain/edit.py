@@ -1,7 +1,8 @@
 """Edits to a skill, and how they are applied.
 
-An edit changes one text file at one place. The place is an anchor: a stretch of the file's text that must occur exactly
-once where steps may write. An anchor that is missing or ambiguous is never guessed: the edit is reported and left out.
+An edit changes one text file at one place. The place is an anchor: a stretch of the file's text that must occur once
+where steps may write (:mod:`skillgit.domain.anchors` says what counts as one). An anchor that is missing or ambiguous
+is never guessed: the edit is reported and left out.
 
 ``append`` to a file that does not exist makes it, one folder deep. No edit deletes a file. In code and data, lines are
 added without blank lines around them, and a line may occur twice.
@@ -14,11 +15,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.anchors import spans_of
 from skillgit.domain.prose import clean_line
 from skillgit.domain.protected_regions import KEEP_END, Owner, blocks, has_marker
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trainable_files import is_prose, new_file_problem
-from skillgit.domain.untrusted.model_text import EMPTY, aligned
+from skillgit.domain.untrusted.model_text import EMPTY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -208,14 +210,8 @@ def _check_shape(edit: Edit) -> None:
 
 
 def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
-    """Return start and end of the only occurrence of ``anchor`` that lies wholly in one body block.
-
-    Where people wrote characters that are removed from anchors, such as CRLF, the text is searched as if cleaned.
-    """
-    spans = _occurrences(text, anchor)
-    if not spans:
-        clean_text, starts = aligned(text)
-        spans = [(starts[start], starts[end]) for start, end in _occurrences(clean_text, anchor)]
+    """Return start and end of the only place that ``anchor`` fits and that lies wholly in one body block."""
+    spans = spans_of(text, anchor)
     inside = [
         (start, end)
         for start, end in spans
@@ -228,14 +224,6 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
     if spans:
         raise _RefusedError(EditStatus.PROTECTED, "the anchor lies in a protected region")
     raise _RefusedError(EditStatus.ANCHOR_MISSING, "the anchor does not occur in the file")
-
-
-def _occurrences(text: str, anchor: str) -> list[tuple[int, int]]:
-    spans, start = list[tuple[int, int]](), text.find(anchor)
-    while start >= 0:
-        spans.append((start, start + len(anchor)))
-        start = text.find(anchor, start + 1)
-    return spans
 
 
 def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> str:
