@@ -12,6 +12,7 @@ from skillgit.domain.document_rewrite import ProposalKind, Rewrite, Suggestion
 from skillgit.domain.edit import Edit, EditSource, Op, normalised
 from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.concurrency import both, ordered
+from skillgit.engine.edit_places import fits
 from skillgit.engine.minibatches import chunks
 from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.progress import Stage
@@ -25,7 +26,7 @@ from skillgit.engine.prompt_sections import (
     template_section,
 )
 from skillgit.engine.proposals import Draft, best_supported, concatenated, supported
-from skillgit.engine.reply_schemas import RankReply, ask, keeps_protected
+from skillgit.engine.reply_schemas import RankReply, ask
 from skillgit.engine.update_modes import dialect
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ async def _merge(
         *_sections(groups, level),
     )
     messages = told_of_files(session, conversation(words.merge, "", sections))
-    reply = await ask(session, "merge", messages, words.merged, draw=draw, check=keeps_protected(skill))
+    reply = await ask(session, "merge", messages, words.merged, draw=draw, check=fits(skill))
     drafts = [draft for _, group in groups for draft in group]
     return concatenated(drafts, "merge") if reply is None else _unusable_of(drafts, reply.merged(_inputs(drafts)))
 
@@ -149,7 +150,7 @@ async def merge_and_rank(
         *_sections(groups, 1),
     )
     messages = told_of_files(session, conversation(words.merge_and_rank, "", sections))
-    reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"))
+    reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"), check=fits(skill))
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
     draft = reply.merged(everything.proposals)

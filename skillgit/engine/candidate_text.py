@@ -167,12 +167,15 @@ def update(
     budget: int | None,
     lint: Callable[[Edit], str] = lambda _: "",
     files: Callable[[Skill, Edit], str] = lambda *_: "",
+    *,
+    alone: bool = False,
 ) -> Application:
     """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
 
     Args:
         budget: How many of them at most; None is no limit.
         lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
+        alone: Whether each edit is applied to ``skill`` itself, and not to the result of those before it.
     """
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
@@ -186,7 +189,7 @@ def update(
             reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
             continue
         result = apply(skill, [edit])
-        skill = result.skill
+        skill = skill if alone else result.skill
         reports.extend(result.reports)
     return Application(skill=skill, reports=tuple(reports))
 

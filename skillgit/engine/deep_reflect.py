@@ -18,6 +18,7 @@ from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine import evidence_files
 from skillgit.engine.companion_files import told_of_files
+from skillgit.engine.edit_places import fits
 from skillgit.engine.minibatches import shuffle, stream
 from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.progress import Stage
@@ -31,7 +32,7 @@ from skillgit.engine.prompt_sections import (
     trajectories_section,
 )
 from skillgit.engine.reminder_appendix import aware, extended, listens
-from skillgit.engine.reply_schemas import ReplyModel, ask, keeps_protected
+from skillgit.engine.reply_schemas import ReplyModel, ask
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.trajectory_elision import elide
 from skillgit.engine.update_modes import dialect
@@ -176,7 +177,7 @@ async def _analysed(
     )
     messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
     request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
-    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
+    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
     return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
 
 

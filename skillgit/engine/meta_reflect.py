@@ -18,6 +18,7 @@ from skillgit.engine.candidate_guards import edit_lint, refusal
 from skillgit.engine.candidate_text import update
 from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.companion_files import file_lint, told_of_files
+from skillgit.engine.edit_places import fits
 from skillgit.engine.gating import judge
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.progress import Stage
@@ -87,7 +88,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
         budget_section(budget),
     )
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment.taxonomy(), sections))
-    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,))
+    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     application = update(skill, draft or Draft(), budget, edit_lint(session, skill), file_lint(session))
     proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)

@@ -10,6 +10,7 @@ from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditSource, normalised
 from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.concurrency import ended
+from skillgit.engine.edit_places import fits
 from skillgit.engine.minibatches import Cutter
 from skillgit.engine.optimizer_memory import feedback_section, history_section, tried_section
 from skillgit.engine.progress import Stage
@@ -22,7 +23,7 @@ from skillgit.engine.prompt_sections import (
     trajectories_section,
 )
 from skillgit.engine.reminder_appendix import aware, notes_of
-from skillgit.engine.reply_schemas import Finding, ask, keeps_protected
+from skillgit.engine.reply_schemas import Finding, ask
 from skillgit.engine.update_modes import dialect
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ async def _analyse(
     )
     draw = (step, group.source.value, group.batch, group.number)
     messages = aware(session, group.source, told_of_files(session, messages))
-    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=keeps_protected(skill))
+    return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
 
 
 def _clipped(reply: Analysis, group: Minibatch, budget: int | None) -> Draft:

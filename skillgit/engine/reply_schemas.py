@@ -281,6 +281,10 @@ class UnusableReplyError(Exception):
     """A reply is not the JSON that was asked for; the text says why, for the model to read."""
 
 
+class MisplacedEditsError(UnusableReplyError):
+    """Some edits of a reply have no place in the skill; the others can be used."""
+
+
 def parse(text: str, schema: type[R]) -> R:
     """Read the JSON object in ``text``, and clean what it says.
 
@@ -345,6 +349,8 @@ async def ask(
 ) -> R | None:
     """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
 
+    A reply of which only some edits have no place is better than none: it is returned if the second is no better.
+
     A question that will never be answered is left out like a reply that cannot be used: see ``engine.unanswered``.
 
     Args:
@@ -354,19 +360,26 @@ async def ask(
     Returns:
         The reply, or None if the second one does not fit either, or the question will never be answered.
     """
-    conversation = list(messages)
+    conversation, partial = list(messages), None
     for attempt in (1, 2):
         key = (stage, session.seed, *draw, attempt)
         try:
             reply = await session.calls.call("optimizer", stage, conversation, draw=key)
         except UnanswerableError:
-            return None  # the door keeps why
+            return partial  # the door keeps why
         try:
             answer = parse(reply.text, schema)
             check(answer)
+        except MisplacedEditsError as fault:
+            partial = answer
+            again = (
+                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object, every"
+                " edit included; copy each anchor from the skill as it is written there."
+            )
+            conversation += [assistant(reply.text), user(again)]
         except UnusableReplyError as fault:
             again = f"Your reply cannot be used: {fault}. Answer again with one JSON object and nothing else."
             conversation += [assistant(reply.text), user(again)]
         else:
             return answer
-    return None
+    return partial
