@@ -1,4 +1,4 @@
-"""Edits of models that fit nowhere in the skill: asked about once, then left out with the reason before anyone chooses."""
+"""Edits of models that fit nowhere in the skill: asked about once, then left out with the reason before the choice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.edit import Edit, EditReport
     from skillgit.domain.skill import Skill
-    from skillgit.engine.reflect import Reflection
     from skillgit.engine.reply_schemas import ReplyModel
     from skillgit.engine.session import Session
 
@@ -56,7 +55,7 @@ def _fault(skill: Skill, number: int, edit: Edit) -> str:
 
 
 def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tuple[Draft, ...], tuple[EditReport, ...]]:
-    """Return ``drafts`` without the edits that cannot be applied to ``skill`` on their own, and a report of each of these.
+    """Return ``drafts`` without the edits that cannot be applied to ``skill``, and a report of each of these.
 
     What is left out here takes part in no merge, no ranking and no budget.
     """
@@ -75,15 +74,6 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
         proposals = tuple(proposal for proposal, fit in zip(draft.edits, applied, strict=True) if fit)
         rest.append(draft if all(applied) else replace(draft, proposals=proposals, cut=True))
     return tuple(rest), tuple(losses.values())
-
-
-def sifted_reflection(
-    session: Session, skill: Skill, reflection: Reflection
-) -> tuple[Reflection, tuple[EditReport, ...]]:
-    """Return ``reflection`` without the edits of analysts that cannot be applied, and a report of each of these."""
-    failure, lost = sifted(session, skill, reflection.failure)
-    success, more = sifted(session, skill, reflection.success)
-    return replace(reflection, failure=failure, success=success), (*lost, *more)
 
 
 def losses(reports: Sequence[EditReport]) -> str:

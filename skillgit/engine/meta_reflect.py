@@ -6,7 +6,7 @@ gate of its own event: a version on the run branch, or a rejected candidate besi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditSource, removals, title_of
@@ -18,7 +18,7 @@ from skillgit.engine.candidate_guards import edit_lint, refusal
 from skillgit.engine.candidate_text import update
 from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.companion_files import file_lint, told_of_files
-from skillgit.engine.edit_places import fits
+from skillgit.engine.edit_places import fits, sifted
 from skillgit.engine.gating import judge
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.progress import Stage
@@ -90,7 +90,9 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment.taxonomy(), sections))
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
-    application = update(skill, draft or Draft(), budget, edit_lint(session, skill), file_lint(session))
+    (fitting,), lost = sifted(session, skill, [draft or Draft()])
+    application = update(skill, fitting, budget, edit_lint(session, skill), file_lint(session))
+    application = replace(application, reports=(*application.reports, *lost))
     proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
         merged=proposal_count,

@@ -10,7 +10,7 @@ from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditSource, normalised
 from skillgit.engine.companion_files import told_of_files
 from skillgit.engine.concurrency import ended
-from skillgit.engine.edit_places import fits
+from skillgit.engine.edit_places import fits, sifted
 from skillgit.engine.minibatches import Cutter
 from skillgit.engine.optimizer_memory import feedback_section, history_section, tried_section
 from skillgit.engine.progress import Stage
@@ -29,6 +29,7 @@ from skillgit.engine.update_modes import dialect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from skillgit.domain.edit import EditReport
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
@@ -49,6 +50,7 @@ class Reflection:
         notes: Reminders for the appendix, where they are asked for.
         probe: The experiment of the step, if there was one.
         feedback: What people had said when the step began.
+        lost: Edits that have no place in the skill, or may not be made.
     """
 
     failure: tuple[Draft, ...]
@@ -58,6 +60,7 @@ class Reflection:
     notes: tuple[SkillText, ...] = ()
     probe: Experiment | None = None
     feedback: tuple[Feedback, ...] = ()
+    lost: tuple[EditReport, ...] = ()
 
 
 class Reading:
@@ -104,16 +107,19 @@ class Reading:
         await asyncio.gather(*(task for _, task in analysts), return_exceptions=True)
         replies = [(group, task.result()) for group, task in analysts]
         answers = [(group, reply) for group, reply in replies if reply is not None]
-        drafts = [(group.source, _clipped(reply, group, self._budget)) for group, reply in answers]
+        sources = [group.source for group, _ in answers]
+        drafts, lost = sifted(self._session, self._skill, [_draft(reply, group) for group, reply in answers])
+        drafts = tuple(draft.limited(self._budget) for draft in drafts)
         return Reflection(
-            failure=tuple(draft for source, draft in drafts if source is EditSource.FAILURE),
-            success=tuple(draft for source, draft in drafts if source is EditSource.SUCCESS),
+            failure=_of(EditSource.FAILURE, sources, drafts),
+            success=_of(EditSource.SUCCESS, sources, drafts),
             findings=joined(
                 (finding for group, reply in answers for finding in reply.seen(group.rollouts)), len(self._cutters)
             ),
             unusable=len(replies) - len(answers),
             notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
             feedback=self._feedback,
+            lost=lost,
         )
 
     async def close(self) -> None:
@@ -203,7 +209,9 @@ async def _analyse(
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
 
 
-def _clipped(reply: Analysis, group: Minibatch, budget: int | None) -> Draft:
-    """Return what the analyst of ``group`` proposes, cut to ``budget``."""
-    draft = reply.draft(group.source, [rollout.item.id for rollout in group.rollouts])
-    return draft.limited(budget)
+def _draft(reply: Analysis, group: Minibatch) -> Draft:
+    return reply.draft(group.source, [rollout.item.id for rollout in group.rollouts])
+
+
+def _of(source: EditSource, sources: Sequence[EditSource], drafts: Sequence[Draft]) -> tuple[Draft, ...]:
+    return tuple(draft for own, draft in zip(sources, drafts, strict=True) if own is source)

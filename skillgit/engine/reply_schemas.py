@@ -373,8 +373,8 @@ async def ask(
         except MisplacedEditsError as fault:
             partial = answer
             again = (
-                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object, every"
-                " edit included; copy each anchor from the skill as it is written there."
+                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object,"
+                " every edit included; copy each anchor from the skill as it is written there."
             )
             conversation += [assistant(reply.text), user(again)]
         except UnusableReplyError as fault:

@@ -20,7 +20,7 @@ from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.edit_budget import analyst_budget, step_budget
-from skillgit.engine.edit_places import losses, sifted, sifted_reflection
+from skillgit.engine.edit_places import losses, sifted
 from skillgit.engine.gating import judge
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
@@ -160,14 +160,14 @@ async def _measured(
 async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
     settings = session.settings
     rollouts, reflection = await _studied(session, state, skill, step)
-    reflection, lost = sifted_reflection(session, skill, reflection)
     if settings.optimizer.merges_in_one_call:
         draft = concatenated([*chain.from_iterable(pooled(reflection))])
         budget = await step_budget(session, state, skill, draft, rollouts, step=step)
-        selection = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
+        choice = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
+        (selection,), lost = sifted(session, skill, [choice])
     else:
-        (draft,), more = sifted(session, skill, [await aggregate(session, state, skill, reflection, step=step)])
-        lost = (*lost, *more)
+        merge = await aggregate(session, state, skill, reflection, step=step)
+        (draft,), lost = sifted(session, skill, [merge])
         budget = await step_budget(session, state, skill, draft, rollouts, step=step)
         selection = await select(session, state, skill, draft, step=step, budget=budget.limit)
     candidate = await carry_out(session, state, skill, selection, step=step, budget=budget.limit)
@@ -180,7 +180,7 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
         appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
         budget=budget,
         mode=settings.optimizer.skill_update_mode,
-        lost=lost,
+        lost=(*reflection.lost, *lost),
     )
 
 

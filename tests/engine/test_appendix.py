@@ -64,7 +64,7 @@ def test_edits_and_reminders_are_one_candidate_and_edits_stay_out_of_the_region(
 
 def test_an_edit_of_the_region_is_refused():
     def reply(prompt: str) -> str:
-        if APPENDIX_START in prompt:
+        if APPENDIX_START in prompt or "have no place" in prompt:
             return json.dumps({"edits": [{"op": "delete", "anchor": "mind the amber"}]})
         return json.dumps({"edits": [], "notes": ["mind the amber"]})
 

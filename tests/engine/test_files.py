@@ -97,7 +97,7 @@ def test_a_target_without_companions_gains_nothing_by_them():
 def test_an_edit_to_a_file_that_is_not_trained_is_left_out_and_the_others_go_on():
     _, history = run({"op": "append", "content": "- no"}, RULE, files=["references/rules.md"], learning_rate=4)
     assert kinds(history)[1] is Accepted
-    assert statuses(history[1]) == [("invalid", "optimizer.files does not name 'SKILL.md'"), ("applied", "")]
+    assert statuses(history[1]) == [("applied", ""), ("invalid", "optimizer.files does not name 'SKILL.md'")]
     assert history[1].event.patch.skipped == 1
 
 

@@ -41,8 +41,8 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
     assert isinstance(event, Accepted)
     assert (event.patch.applied, event.patch.skipped) == (1, 1)
     assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
-        ("invalid", "leak: quotes an answer of item selection3 that fewer than 3 items share"),
         ("applied", ""),
+        ("invalid", "leak: quotes an answer of item selection3 that fewer than 3 items share"),
     ]
     assert "Gold" not in history[1].skill.document
 

@@ -163,7 +163,7 @@ def test_an_edit_that_does_not_apply_is_reported_and_costs_no_evaluation(edit, s
     history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
     skipped = history[1].event
     assert isinstance(skipped, Skipped)
-    assert (skipped.patch.ranked, skipped.patch.applied, skipped.patch.skipped) == (1, 0, 1)
+    assert (skipped.patch.ranked, skipped.patch.applied, skipped.patch.skipped) == (0, 0, 1)
     assert json.loads(history[1].evidence["patch.json"])["edits"][0]["status"] == status
     rollouts = [r for r in backend.requests if r.model == "target"]
     assert len(rollouts) == 8 + 8 + 8, "selection, train and test once each"
