@@ -34,16 +34,29 @@ def fits(skill: Skill) -> Callable[[ReplyModel], None]:
 
     def check(reply: ReplyModel) -> None:
         whole(reply)
-        edits = [edit.edit(EditSource.FAILURE) for edit in reply.edits] if isinstance(reply, PatchReply) else []
-        if faults := [fault for number, edit in enumerate(edits) if (fault := _fault(skill, number, edit))]:
-            raise MisplacedEditsError("; ".join(faults))
+        edits = tuple(edit.edit(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
+        faults = (_fault(skill, *numbered) for numbered in enumerate(_placed(skill, Draft(proposals=edits))))
+        if sentence := "; ".join(filter(None, faults)):
+            raise MisplacedEditsError(sentence)
 
     return check
 
 
-def _fault(skill: Skill, number: int, edit: Edit) -> str:
+def _placed(
+    skill: Skill,
+    draft: Draft,
+    lint: Callable[[Edit], str] = lambda _: "",
+    files: Callable[[Skill, Edit], str] = lambda *_: "",
+) -> list[EditReport]:
+    """Return what happens to each edit alone, or after those before it where it has its place in their text."""
+    row = update(skill, draft, None, lint, files).reports
+    alone = update(skill, draft, None, lint, files, alone=True).reports
+    return [later if later.status is EditStatus.APPLIED else own for later, own in zip(row, alone, strict=True)]
+
+
+def _fault(skill: Skill, number: int, report: EditReport) -> str:
     """Return why the edit with that number has no place, with the lines that are most like its anchor."""
-    (report,) = update(skill, Draft(proposals=(edit,)), None).reports
+    edit = report.edit
     is_elsewhere = report.status is EditStatus.INVALID and edit.file not in skill.files
     if report.status not in _ASKED_ABOUT and not is_elsewhere:
         return ""
@@ -65,7 +78,7 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
     rest: list[Draft] = []
     losses: dict[tuple[str, str, str, str], EditReport] = {}
     for draft in drafts:
-        reports = update(skill, draft, None, lint, files, alone=True).reports
+        reports = _placed(skill, draft, lint, files)
         applied = [report.status is EditStatus.APPLIED for report in reports]
         for report in reports:
             if report.status is not EditStatus.APPLIED:
