@@ -275,6 +275,11 @@ class MemoryReply(ReplyModel):
 
 
 R = TypeVar("R", bound=ReplyModel)
+_ONE_OBJECT = "one JSON object and nothing else"
+_CUT = (
+    "Your reply reached the limit of its length and was cut. Answer again within half of it: propose fewer items, the"
+    f" most valuable first, and write shorter texts. Answer with {_ONE_OBJECT}."
+)
 
 
 class UnusableReplyError(Exception):
@@ -285,14 +290,17 @@ class MisplacedEditsError(UnusableReplyError):
     """Some edits of a reply have no place in the skill; the others can be used."""
 
 
-def parse(text: str, schema: type[R]) -> R:
+def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
     """Read the JSON object in ``text``, and clean what it says.
+
+    Args:
+        mend: Whether near misses are mended; the rest of a reply that was cut is not there to be mended.
 
     Raises:
         UnusableReplyError: There is none, or it does not fit ``schema``.
     """
     try:
-        value = clean_json(_json_object(text))
+        value = clean_json(_json_object(text, mend=mend))
     except RecursionError as error:  # what was mended may be nested as deep as it likes
         raise UnusableReplyError("its JSON is nested too deeply") from error
     if value is None:
@@ -304,13 +312,15 @@ def parse(text: str, schema: type[R]) -> R:
         raise UnusableReplyError("; ".join(faults)) from error
 
 
-def _json_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object of a reply, see :func:`object_in`; near misses are mended."""
+def _json_object(text: str, *, mend: bool) -> dict[str, object] | None:
+    """Return the JSON object of a reply, see :func:`object_in`."""
     try:
         return object_in(text) or None
     except SeveralObjectsError as error:
         raise UnusableReplyError("it holds several JSON objects") from error
     except DocumentError:
+        if not mend:
+            return None
         fences, braces = json_spans(text)
     excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
     if "{" not in excerpt or len(excerpt) > _MOST_MENDED:
@@ -367,8 +377,9 @@ async def ask(
             reply = await session.calls.call("optimizer", stage, conversation, draw=key)
         except UnanswerableError:
             return partial  # the door keeps why
+        is_cut = reply.finish_reason == "length"
         try:
-            answer = parse(reply.text, schema)
+            answer = parse(reply.text, schema, mend=not is_cut)
             check(answer)
         except MisplacedEditsError as fault:
             partial = answer
@@ -378,7 +389,7 @@ async def ask(
             )
             conversation += [assistant(reply.text), user(again)]
         except UnusableReplyError as fault:
-            again = f"Your reply cannot be used: {fault}. Answer again with one JSON object and nothing else."
+            again = _CUT if is_cut else f"Your reply cannot be used: {fault}. Answer again with {_ONE_OBJECT}."
             conversation += [assistant(reply.text), user(again)]
         else:
             return answer

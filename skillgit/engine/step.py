@@ -332,7 +332,7 @@ def _unusable(session: Session, count: int) -> tuple[str, str]:
     """Return the title and the reasons of a step whose analysts, ``count`` of them, proposed nothing usable."""
     reason = unanswered(session, "analyst")
     unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
-    problem = f"{unread} analyst replies were not the JSON asked for." if unread else ""
+    problem = f"{unread} analyst replies were not the JSON asked for, or were cut twice." if unread else ""
     title = "no usable reply" if unread else "no analyst is answered"
     return title, "\n\n".join(filter(None, (reason, problem)))
 

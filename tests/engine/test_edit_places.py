@@ -1,4 +1,4 @@
-"""An edit that has no place is asked about once; what stays lost costs no budget and is told with its reason."""
+"""An edit that has no place, or a reply that was cut, is asked about once; what stays lost is told with its reason."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import Accepted, Skipped
+from skillgit.plugin.backend import Reply, Usage
 
 WRONG = {"op": "replace", "anchor": "- begin wel, always", "content": "- begin well: amber"}
 RIGHT = {"op": "replace", "anchor": "- begin well", "content": "- begin well: amber"}
@@ -65,3 +66,29 @@ def test_where_nothing_is_left_the_history_says_what_was_lost():
     assert history[1].event.title == "no edit applies"
     assert "the anchor does not occur" in history[1].event.why
     assert not [request for request in backend.requests if "Merge" in request.messages[0].text[:40]]
+
+
+def test_a_reply_that_was_cut_is_not_mended_but_asked_for_again_in_fewer_words():
+    whole = json.dumps({"edits": [{"op": "append", "content": "- amber"}, {"op": "append", "content": "- birch"}]})
+    cut = whole[: whole.index("birch") - 3]
+    prompts: list[str] = []
+
+    def reply(prompt: str) -> Reply | str:
+        prompts.append(prompt)
+        return (
+            whole
+            if "was cut" in prompt
+            else Reply(text=cut, usage=Usage(tokens_in=10, tokens_out=9), finish_reason="length")
+        )
+
+    _, history = run(reply)
+    assert sum("was cut" in prompt for prompt in prompts) == 1
+    assert history[1].event.patch.applied == 2
+
+
+def test_a_reply_that_is_whole_at_its_limit_counts():
+    whole = json.dumps({"edits": [{"op": "append", "content": "- amber"}]})
+    usage = Usage(tokens_in=10, tokens_out=9)
+    backend, history = run(lambda _: Reply(text=whole, usage=usage, finish_reason="length"))
+    assert history[1].event.patch.applied == 1
+    assert not any("was cut" in request.messages[-1].text for request in backend.requests)

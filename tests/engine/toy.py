@@ -80,13 +80,15 @@ class ToyBackend:
     """Answers as target and as optimizer; ``script`` may replace optimizer replies by kind of prompt."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
-    script: dict[str, Callable[[str], str]] = field(default_factory=dict)
+    script: dict[str, Callable[[str], str | Reply]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     info = BackendInfo(name="toy", summary="", needs_network=False)
 
     async def complete(self, request: Request) -> Reply:
         self.requests.append(request)
         text = self._target(request.messages) if request.model == "target" else self._optimizer(request.messages)
+        if isinstance(text, Reply):
+            return text
         return Reply(text=text, usage=Usage(tokens_in=10, tokens_out=2))
 
     async def aclose(self) -> None:
