@@ -95,6 +95,10 @@ class PackagedEnvironment(ABC):
     def _prompt_file(self, name: str) -> str:
         return prompt_file(f"{__package__}.{self.info.name}", name)
 
+    def target_prompt(self) -> str:
+        """Return the system prompt, with ``{skill}`` in the place of the skill."""
+        return self._prompt_file("system")
+
     def _system(self, skill: Skill) -> str:
         """Return the system prompt with ``skill`` in its place."""
         return with_skill(self._prompt_file("system"), skill)

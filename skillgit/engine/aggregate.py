@@ -119,7 +119,7 @@ async def _merge(
         memory_section(state.optimizer_memory),
         *_sections(groups, level),
     )
-    messages = told_of_files(session, conversation(words.merge, "", sections))
+    messages = told_of_files(session, conversation(words.merge, None, sections))
     reply = await ask(session, "merge", messages, words.merged, draw=draw, check=fits(skill))
     drafts = [draft for _, group in groups for draft in group]
     return concatenated(drafts, "merge") if reply is None else _unusable_of(drafts, reply.merged(_inputs(drafts)))
@@ -149,7 +149,7 @@ async def merge_and_rank(
         budget_section(budget),
         *_sections(groups, 1),
     )
-    messages = told_of_files(session, conversation(words.merge_and_rank, "", sections))
+    messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
     reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"), check=fits(skill))
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
@@ -279,7 +279,7 @@ async def select(
     session.monitor.stage(Stage.SELECT, 1)
     messages = conversation(
         dialect(session).rank,
-        "",
+        None,
         (
             skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),

@@ -46,7 +46,7 @@ async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...
     Args:
         draw: The place in the run that the call belongs to; another one asks anew.
     """
-    messages = conversation(STAGE, "", (template_section(skill),))
+    messages = conversation(STAGE, None, (template_section(skill),))
     reply = await ask(session, STAGE, messages, RewriteReply, draw=draw, check=_shortens(skill))
     if reply is None or not reply.body.strip():
         return None
@@ -126,7 +126,7 @@ async def _from_suggestions(
         history_section(state.memory, session.settings.gradient.max_history_tokens),
         proposals_section(draft.suggestions),
     )
-    messages = conversation("rewrite", "", sections)
+    messages = conversation("rewrite", None, sections)
     reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
     if reply is None:
         unread = "The optimizer's new text could not be used, nor could the second one."

@@ -9,7 +9,7 @@ from skillgit.domain.edit import Op
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.method_settings import Companions
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, tagged
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.prompts import FILES, prompt
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import ConfigError
@@ -98,7 +98,7 @@ def delivered(skill: Skill, settings: TargetSettings) -> Skill:
             continue
         part = elide(text, room)
         room -= len(part)
-        parts.append(tagged(TAG, part, path=path))
+        parts.append(f'<{TAG} path="{path}">\n{part.strip(chr(10))}\n</{TAG}>')
     if left_out:
         parts.append(f"[... {', '.join(left_out)} left out: too long ...]")
     if not parts:

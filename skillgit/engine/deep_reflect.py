@@ -157,7 +157,7 @@ async def _written(
         trajectories_section(failures, "failure", room),
         trajectories_section(passes, "success", room) if passes else "",
     )
-    messages = conversation("probe", session.task.environment.taxonomy(), sections)
+    messages = conversation("probe", session.task.environment, sections)
     return await ask(session, "probe", messages, ProbeReply, draw=(step,))
 
 
@@ -175,7 +175,7 @@ async def _analysed(
         tagged("before", "\n".join(map(_before, experiment.before))),
         trajectories_section(experiment.after, "probed", settings.gradient.max_trajectory_tokens),
     )
-    messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
+    messages = conversation(words.failures, session.task.environment, sections)
     request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
     reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
     return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})

@@ -109,7 +109,7 @@ async def step_budget(
     session.monitor.stage(Stage.SELECT, 1)
     messages = conversation(
         "budget",
-        "",
+        None,
         (
             skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),

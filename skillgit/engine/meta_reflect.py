@@ -87,7 +87,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
         record_section(epoch, room),
         budget_section(budget),
     )
-    messages = told_of_files(session, conversation("meta_reflect", session.task.environment.taxonomy(), sections))
+    messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     (fitting,), lost = sifted(session, skill, [draft or Draft()])

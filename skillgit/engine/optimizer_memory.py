@@ -14,7 +14,7 @@ from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.run_state import StepMemory
@@ -29,25 +29,26 @@ ITEMS_SHOWN = 24
 
 
 def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
-    """Return what was tried before, newest first, or nothing.
+    """Return what was tried before, newest first, or nothing; steps of the newest epoch with findings and reasons.
 
     Args:
         max_tokens: About how long the section may be; the newest step is told whatever its length.
     """
-    return tagged("history", _told(steps, max_tokens, in_full=False)) if steps else ""
+    newest = max((step.epoch for step in steps), default=0)
+    return tagged("history", _told(steps, max_tokens, in_full=lambda step: step.epoch == newest)) if steps else ""
 
 
 def record_section(steps: Sequence[StepMemory], max_tokens: int) -> str:
     """Return the steps of an epoch with their reasons and with all that they fixed and broke, newest first."""
-    return tagged("record", _told(steps, max_tokens, in_full=True), steps=len(steps))
+    return tagged("record", _told(steps, max_tokens, in_full=lambda _: True), steps=len(steps))
 
 
-def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: bool) -> str:
+def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: Callable[[StepMemory], bool]) -> str:
     """Return the newest steps in full, then older ones by their titles, as far as they fit."""
     lines: list[str] = []
     room = max_tokens * CHARACTERS_PER_TOKEN
     for step in reversed(steps):
-        text = _step(step, in_full=in_full)
+        text = _step(step, in_full=in_full(step))
         if lines and len(text) + 1 > room:
             text = _head(step)
         if lines and len(text) + 1 > room:

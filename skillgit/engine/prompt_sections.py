@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.edit import Edit
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.prompts import prompt
+from skillgit.engine.prompts import SHOWN, prompt
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.environment import ShowsPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,21 +22,58 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Rollout, Trajectory
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.plugin.backend import Message
+    from skillgit.plugin.environment import Environment
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English text; only lengths of prompts depend on it."""
 
 
-def conversation(name: str, taxonomy: str, sections: Iterable[str]) -> list[Message]:
-    """Return the prompt called ``name`` as system message and the non-empty sections as user message."""
-    instructions = prompt(name).replace("{taxonomy}", taxonomy.strip())
-    return [system(instructions), user("\n\n".join(section for section in sections if section))]
+def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
+    """Return the prompt called ``name`` as system message and the non-empty sections as user message.
+
+    Args:
+        environment: Whose task it is, which the prompt then tells; None where that does not matter.
+    """
+    taxonomy = environment.taxonomy().strip() if environment is not None else ""
+    instructions = prompt(name).replace("{taxonomy}", taxonomy).rstrip()
+    material = "\n\n".join(filter(None, (environment_section(environment), *sections)))
+    return [system(f"{instructions}\n\n{prompt(SHOWN)}"), user(marked(material))]
+
+
+_MARK = "\udfff"
+"""Holds the place of the number that tells a tag from tags in texts; half of a surrogate pair is in no text at all."""
+_LIKE_A_TAG = re.compile(r"</?([a-z_]+)(?:-(\d{1,9}))?(?=[\s>])")
 
 
 def tagged(tag: str, text: str, **attributes: str | float) -> str:
-    """Return ``text`` between tags on lines of their own; nothing is escaped."""
-    suffix = "".join(f' {name}="{value}"' for name, value in attributes.items())
-    return f"<{tag}{suffix}>\n{text.strip(chr(10))}\n</{tag}>"
+    """Return ``text`` between tags on lines of their own; :func:`conversation` makes sure that it cannot forge them."""
+    suffix = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items())
+    return f"<{tag}{_MARK}{suffix}>\n{text.strip(chr(10))}\n</{tag}{_MARK}>"
+
+
+def _attribute(value: str | float) -> str:
+    return re.sub(r"[\"<>\s]+", " ", str(value))
+
+
+def marked(text: str) -> str:
+    """Return ``text`` with tags that nothing between them looks like.
+
+    Where a text holds what looks like one of the tags, all tags get a number that the text does not have.
+    """
+    tags = set(re.findall(rf"<([a-z_]+){_MARK}", text))
+    forged = [int(number or 0) for name, number in _LIKE_A_TAG.findall(text) if name in tags]
+    return text.replace(_MARK, f"-{max(forged) + 1}" if forged else "")
+
+
+def environment_section(environment: Environment | None) -> str:
+    """Return what the task is, how it is scored, and the target's own prompt where the environment shows it."""
+    if environment is None:
+        return ""
+    info = environment.info
+    lines = [f"task: {info.summary}", f"scoring: {info.scorer}"]
+    if isinstance(environment, ShowsPrompt):
+        lines.append(tagged("target_prompt", environment.target_prompt()))
+    return tagged("environment", "\n".join(lines), name=info.name)
 
 
 def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **attributes: str) -> str:
@@ -78,7 +117,7 @@ def memory_section(memory: str) -> str:
 
 
 def budget_section(budget: int | None) -> str:
-    return f"<budget>{'none' if budget is None else budget}</budget>"
+    return f"<budget{_MARK}>{'none' if budget is None else budget}</budget{_MARK}>"
 
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:

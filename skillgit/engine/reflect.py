@@ -193,7 +193,7 @@ async def _analyse(
     whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     messages = conversation(
         words.failures if group.source is EditSource.FAILURE else words.successes,
-        session.task.environment.taxonomy(),
+        session.task.environment,
         (
             template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),

@@ -106,7 +106,7 @@ async def _consolidated(
 ) -> tuple[SkillText, ...]:
     """Return a shorter list of reminders; nothing if the optimizer has none that is shorter and can be used."""
     section = tagged("notes", "\n".join(f"- {note}" for note in notes), count=len(notes))
-    messages = conversation("consolidate_notes", "", (skill_section(skill, session.settings.optimizer), section))
+    messages = conversation("consolidate_notes", None, (skill_section(skill, session.settings.optimizer), section))
     reply = await ask(session, "appendix", messages, NotesReply, draw=(step,))
     if reply is None:
         return ()

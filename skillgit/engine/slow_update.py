@@ -121,7 +121,7 @@ async def _asked(
         memory_section(state.optimizer_memory),
         _comparison_section(session, pairs),
     )
-    messages = conversation("slow_update", session.task.environment.taxonomy(), sections)
+    messages = conversation("slow_update", session.task.environment, sections)
     return await ask(session, "slow_update", messages, GuidanceReply, draw=(state.epoch,))
 
 
@@ -139,7 +139,7 @@ async def _memory(
         ),
         _comparison_section(session, pairs),
     )
-    messages = conversation("meta_skill", session.task.environment.taxonomy(), sections)
+    messages = conversation("meta_skill", session.task.environment, sections)
     return await ask(session, "meta_skill", messages, MemoryReply, draw=(state.epoch,))
 
 

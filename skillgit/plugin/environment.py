@@ -217,6 +217,15 @@ def call_bounds(environment: Environment, item: Item) -> CallBounds | None:
 
 
 @runtime_checkable
+class ShowsPrompt(Protocol):
+    """What an environment may add, so that the optimizer knows under which prompt the target works."""
+
+    def target_prompt(self) -> str:
+        """Return the target's system prompt, with ``{skill}`` in the place of the skill."""
+        ...
+
+
+@runtime_checkable
 class KeepsSecrets(Protocol):
     """What an environment may add, so that the leak lint knows what no skill may quote."""
 

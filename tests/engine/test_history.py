@@ -35,7 +35,8 @@ def test_history_covers_all_epochs_newest_first_with_the_items_that_a_rejected_e
         "step 1 (epoch 1) reject 0.5000 against 0.7500: rule 1",
     ]
     assert text.count("  broke: q2, q3") == 3
-    assert "cause" not in text
+    assert "  because: finding 3" in text, "what the steps of the newest epoch saw is told to its later steps"
+    assert "cause 1" not in text
 
 
 def test_what_does_not_fit_is_told_by_its_title_and_then_left_out_in_the_open():

@@ -46,7 +46,7 @@ def carry_out(prompt: str) -> str:
 def listed(prompt: str, kind: str) -> list[dict]:
     drafts = [
         draft
-        for text in re.findall(r"<patches[^>]*>\n(.*?)\n</patches>", prompt, re.DOTALL)
+        for text in re.findall(r"<patches[^>]*>\n(.*?)\n</patches[^>]*>", prompt, re.DOTALL)
         for draft in json.loads(text)
     ]
     return [entry for draft in drafts for entry in draft.get(kind, [])]
@@ -409,7 +409,7 @@ def test_the_skill_stands_once_in_a_prompt():
         _, backend = run(train=ONE_EPOCH, gradient={"minibatch_size": 2}, optimizer=optimizer)
         prompts = [r.messages[1].text for r in backend.requests if r.model == "optimizer"]
         assert prompts
-        assert all(prompt.startswith("<skill ") and prompt.count("\n- begin well") == 1 for prompt in prompts)
+        assert all(f"\n{prompt}".count("\n<skill ") == prompt.count("\n- begin well") == 1 for prompt in prompts)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_long_history_is_bounded_and_says_what_is_missing():
 def test_the_writer_sees_the_editable_text_and_placeholders_for_what_is_protected():
     text = "---\nname: s\n---\n\n# T\n\n<!-- skillgit:keep -->\nk\n<!-- /skillgit:keep -->\n- rule\n"
     shown = template_section(Skill("s", {"SKILL.md": text.encode(), "run.sh": b"echo"}))
-    body = shown[shown.index("<body") : shown.index("</body>")]
+    body = shown[shown.index("<body") : shown.index("</body")]
     assert "skillgit:keep" not in body
     assert "name: s" not in body
     assert "[[protected:1]]" in body

@@ -107,7 +107,7 @@ class ToyBackend:
 
 
 def analyse(prompt: str) -> str:
-    missing = sorted(set(re.findall(r"lacks (\w+)", prompt)))[:1]
+    missing = sorted(set(re.findall(r"lacks (\w+)", prompt[prompt.rindex("<trajectories") :])))[:1]
     edits = [{"op": "append", "content": f"- {word}", "support": 2} for word in missing]
     findings = [{"pattern": f"lacks {word}", "count": 2, "items": ["train1"]} for word in missing]
     return json.dumps({"title": f"add {missing}", "reasoning": "It is missing.", "edits": edits, "findings": findings})
@@ -116,7 +116,7 @@ def analyse(prompt: str) -> str:
 def merge(prompt: str) -> str:
     edits = [
         edit
-        for listed in re.findall(r"<patches[^>]*>\n(.*?)\n</patches>", prompt, re.DOTALL)
+        for listed in re.findall(r"<patches[^>]*>\n(.*?)\n</patches[^>]*>", prompt, re.DOTALL)
         for patch in json.loads(listed)
         for edit in patch["edits"]
     ]

@@ -113,7 +113,7 @@ class Briefing:
     @property
     def budget(self) -> int:
         """The most edits that may be proposed; more than any analyst proposes where there is no limit."""
-        match = re.search(r"^<budget>\s*(\d+)\s*</budget>", self.text, re.MULTILINE)
+        match = re.search(r"^<budget(?:-\d+)?>\s*(\d+)\s*</budget", self.text, re.MULTILINE)
         return int(match[1]) if match else _NO_LIMIT
 
     @property
@@ -157,7 +157,8 @@ class Briefing:
 def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
     """Return attributes and body of every section ``tag`` whose tags stand on lines of their own."""
     pattern = re.compile(
-        rf"^<{tag}(?P<attributes>(?: [^>\n]*)?)>(?:\n(?P<body>.*?))?\n?</{tag}>[ \t]*$", re.DOTALL | re.MULTILINE
+        rf"^<{tag}(?P<mark>(?:-\d+)?)(?P<attributes>(?: [^>\n]*)?)>(?:\n(?P<body>.*?))?\n?</{tag}(?P=mark)>[ \t]*$",
+        re.DOTALL | re.MULTILINE,
     )
     return [(dict(_ATTRIBUTE.findall(match["attributes"])), match["body"] or "") for match in pattern.finditer(text)]
 
@@ -175,7 +176,7 @@ def _assembled(skill: str) -> str:
 
 
 def _attempt(attributes: dict[str, str], body: str) -> TaskAttempt:
-    rest = re.sub(r"^<turn\b.*?^</turn>[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE)
+    rest = re.sub(r"^<turn\b.*?^</turn(?:-\d+)?>[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE)
     match = _EXPECTED.search("\n".join(text for _, text in sections(rest, "feedback")))
     return TaskAttempt(
         item=attributes.get("id", ""),

@@ -230,6 +230,9 @@ class SpreadsheetBench(PackagedEnvironment):
         limits = [self._mode, turns, self._seconds]
         return short_digest([self.info.name, self._rule.name, self._prompt, *parts, *limits])
 
+    def target_prompt(self) -> str:
+        return self._prompt
+
     @property
     def _prompt(self) -> str:
         return self._prompt_file("tools" if self._mode == "react" else "program")

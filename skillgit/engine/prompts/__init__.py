@@ -32,6 +32,8 @@ NAMES = (
     "budget",
     "rewrite",
 )
+SHOWN = "shown"
+"""What every prompt ends with that shows something."""
 FILES = "trainable_files"
 """What prompts that ask for edits go on with where other files than ``SKILL.md`` are trained."""
 
@@ -44,4 +46,4 @@ def prompt(name: str) -> str:
 
 def prompts_digest(*more: str) -> str:
     """Return the digest of the prompts of every run, and of those called ``more`` that a run has besides."""
-    return short_digest({name: prompt(name) for name in (*NAMES, *more)})
+    return short_digest({name: prompt(name) for name in (*NAMES, SHOWN, *more)})

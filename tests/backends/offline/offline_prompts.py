@@ -7,10 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.prompt_sections import conversation, tagged
+from skillgit.engine.prompt_sections import conversation, marked, tagged
 from skillgit.engine.prompts import prompt
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
+from skillgit_backends.offline.prompts import Briefing
 from skillgit_envs.answer_tag import extract
 from skillgit_envs.searchqa import system_prompt, user_prompt
 from skillgit_envs.searchqa.scoring import feedback
@@ -48,7 +49,7 @@ def ask_reader(question: str, documents: Sequence[tuple[str, str]], *rules: str,
 
 
 def ask_analyst(name: str, *sections: str) -> dict[str, Any]:
-    return json.loads(complete("analyst", conversation(name, "- kinds", sections)))
+    return json.loads(complete("analyst", conversation(name, None, sections)))
 
 
 def attempt(
@@ -73,3 +74,8 @@ def attempt(
 def read(parts: Iterable[str], outcome: str = "failure") -> str:
     shown = list(parts)
     return tagged("trajectories", "\n".join(shown), outcome=outcome, count=len(shown))
+
+
+def briefing(text: str) -> Briefing:
+    """Return sections as the offline models get them, with the tags that the engine's prompts have."""
+    return Briefing(marked(text))

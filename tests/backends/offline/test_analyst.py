@@ -123,7 +123,7 @@ def test_failures_that_nobody_can_explain_lead_to_no_findings():
 
 
 def test_replies_fit_the_schema_of_the_engine_and_are_always_the_same():
-    messages = conversation("analyse_failures", "- kinds", (skill_section(skill()), failures(PASSAGES[0])))
+    messages = conversation("analyse_failures", None, (skill_section(skill()), failures(PASSAGES[0])))
     first = complete("analyst", messages)
     assert first == complete("analyst", messages)
     assert parse(first, AnalysisReply).findings

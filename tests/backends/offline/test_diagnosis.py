@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from offline_prompts import attempt
+from offline_prompts import attempt, briefing
 from reader_cases import PASSAGES, Passage
 
 from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.prompts import Briefing, TaskAttempt
+from skillgit_backends.offline.prompts import TaskAttempt
 from skillgit_backends.offline.rules import HARMFUL, Habit
 
 
 def why(passage: Passage, answer: str, *golds: str) -> list[Habit]:
-    (only,) = Briefing(attempt("tr-1", passage.question, passage.documents, answer, golds)).attempts
+    (only,) = briefing(attempt("tr-1", passage.question, passage.documents, answer, golds)).attempts
     return causes(only)
 
 

@@ -54,14 +54,14 @@ def test_a_probe_is_asked_for_failures_and_for_nothing_else():
 
 def test_probed_tasks_are_analysed_like_others():
     sections = (skill_section(skill()), budget_section(2), tagged("probe", PROBES[0]), read(failures(), "probed"))
-    messages = extended(conversation("analyse_failures", "- kinds", sections), "probed")
+    messages = extended(conversation("analyse_failures", None, sections), "probed")
     assert json.loads(complete("analyst", messages))["findings"]
 
 
 def aware(made: Skill, name: str = "lapses_in_failures") -> dict[str, object]:
     sections = (skill_section(made), budget_section(4), read(failures()))
     kind = "analyse_failures" if name == "lapses_in_failures" else "analyse_successes"
-    return json.loads(complete("analyst", extended(conversation(kind, "- kinds", sections), name)))
+    return json.loads(complete("analyst", extended(conversation(kind, None, sections), name)))
 
 
 def test_a_rule_that_stands_and_was_not_followed_is_a_lapse_and_a_missing_one_a_defect():

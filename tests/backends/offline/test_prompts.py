@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from offline_prompts import attempt, read, skill, tagged
+from offline_prompts import attempt, briefing, read, skill, tagged
 from reader_cases import PASSAGES
 
 from skillgit.domain.edit import Edit, Op
@@ -10,14 +10,13 @@ from skillgit.domain.run_state import StepMemory
 from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.prompt_sections import budget_section, drafts_section, proposals_section, skill_section
 from skillgit.engine.proposals import Draft
-from skillgit_backends.offline.prompts import Briefing
 
 OAK = PASSAGES[-1]
 
 
 def test_skill_budget_and_trajectories_are_read_as_the_engine_writes_them():
     made = attempt("tr-1", OAK.question, OAK.documents, 'a "b" c', ['x "y"', "z"])
-    found = Briefing("\n\n".join([skill_section(skill("Be kind.")), budget_section(3), read([made])]))
+    found = briefing("\n\n".join([skill_section(skill("Be kind.")), budget_section(3), read([made])]))
     assert found.document == skill("Be kind.").document.strip("\n")
     assert found.budget == 3
     (only,) = found.attempts
@@ -26,13 +25,13 @@ def test_skill_budget_and_trajectories_are_read_as_the_engine_writes_them():
 
 
 def test_a_missing_answer_is_an_empty_one():
-    (only,) = Briefing(read([attempt("tr-1", OAK.question, OAK.documents, "", ["z"])])).attempts
+    (only,) = briefing(read([attempt("tr-1", OAK.question, OAK.documents, "", ["z"])])).attempts
     assert (only.answer, only.expected) == ("", ("z",))
 
 
 def test_feedback_of_another_environment_tells_no_expected_answer():
     parts = tagged("turn", "q", role="user"), tagged("answer", "a"), tagged("feedback", "3 of 5 tests fail")
-    (only,) = Briefing(tagged("trajectory", "\n".join(parts), id="t")).attempts
+    (only,) = briefing(tagged("trajectory", "\n".join(parts), id="t")).attempts
     assert only.expected == ()
 
 
@@ -50,14 +49,14 @@ def test_history_tells_rejected_lines_from_accepted_ones():
         )
         for number, decision in ((1, Decision.ACCEPT_NEW_BEST), (2, Decision.REJECT))
     ]
-    found = Briefing(history_section(steps))
+    found = briefing(history_section(steps))
     assert [(step.accepted, step.added) for step in found.steps()] == [(False, ("- Rule 2.",)), (True, ("- Rule 1.",))]
     assert found.rejected_lines == {"rule 2"}
 
 
 def test_patches_and_edits_are_read_with_source_and_number():
     edits = (Edit(op=Op.APPEND, content="- Rule.", support=3),)
-    found = Briefing(
+    found = briefing(
         drafts_section([Draft(proposals=edits, title="t")], "success", 2) + "\n\n" + proposals_section(edits)
     )
     ((source, (patch,)),) = found.patches
@@ -66,7 +65,7 @@ def test_patches_and_edits_are_read_with_source_and_number():
 
 
 def test_sections_that_are_absent_are_empty():
-    found = Briefing("nothing")
+    found = briefing("nothing")
     assert found.document == ""
     assert found.attempts == found.patches == found.proposals("edits") == found.steps() == found.pairs == []
     assert found.section("memory") == ""
@@ -79,7 +78,7 @@ def test_of_two_skills_the_current_one_counts_and_of_a_pair_its_current_side():
     ]
     pair = tagged("pair", "\n".join(sides), id="tr-1", category="regressed")
     skills = [skill_section(skill(rule), version=version) for rule, version in (("A.", "previous"), ("B.", "current"))]
-    found = Briefing("\n\n".join([*skills, tagged("comparison", pair, improved=0)]))
+    found = briefing("\n\n".join([*skills, tagged("comparison", pair, improved=0)]))
     assert "- B." in found.document
     assert [(attempt.category, attempt.item, attempt.answer) for attempt in found.pairs] == [
         ("regressed", "tr-1", "new")

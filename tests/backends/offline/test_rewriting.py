@@ -144,6 +144,6 @@ def test_the_budget_is_what_several_tasks_support_and_less_after_a_rejection():
 
 def test_a_second_attempt_gives_the_same_answer():
     messages = conversation(
-        "rewrite", "", (template_section(kept()), proposals_section([suggestion(f'Add the rule: "{YEAR}"')]))
+        "rewrite", None, (template_section(kept()), proposals_section([suggestion(f'Add the rule: "{YEAR}"')]))
     )
     assert complete("analyst", messages) == complete("analyst", messages)

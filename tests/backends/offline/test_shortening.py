@@ -28,7 +28,7 @@ SLOW = """\
 def shortened(*lines: str) -> tuple[str, RewriteReply]:
     text = "---\nname: demo\ndescription: d\n---\n\n" + "\n".join(lines) + "\n"
     skill = Skill("demo", {DOCUMENT: text.encode()})
-    reply = parse(offline.complete(conversation("compress", "", [template_section(skill)])), RewriteReply)
+    reply = parse(offline.complete(conversation("compress", None, [template_section(skill)])), RewriteReply)
     return (Template.of(text).fill(reply.body) if reply.body else text), reply
 
 
