@@ -23,9 +23,6 @@ async def until_answered(
 
     Args:
         max_turns: Replies at most.
-
-    Raises:
-        BackendError: A call failed for good.
     """
     pictures = f"\n[{len(images)} picture{'s' if len(images) > 1 else ''}]" if images else ""
     message = Message(role="user", parts=(Text(text=question), *images)) if images else user(question)

@@ -34,7 +34,7 @@ _WIDEST_GAP = 600
 """What an ellipsis stands for is no longer than a paragraph."""
 
 
-_cleaned = lru_cache(maxsize=8)(aligned)
+_clean_text = lru_cache(maxsize=8)(aligned)
 """Edits of a patch are looked for in the same few texts."""
 
 
@@ -69,13 +69,13 @@ def spans_of(text: str, anchor: str) -> list[Span]:
     if exact := _occurrences(text, anchor):
         return exact
     # where people wrote characters that are removed from anchors, such as CRLF, the text is searched as if cleaned
-    clean_text, starts = _cleaned(text)
-    if cleaned := [(starts[start], starts[end]) for start, end in _occurrences(clean_text, anchor)]:
-        return cleaned
-    folded = _folded(text)
-    if whole := [_whole_marks(text, span, anchor) for span in folded.spans(_folded(anchor).text.strip())]:
+    clean_text, starts = _clean_text(text)
+    if clean_spans := [(starts[start], starts[end]) for start, end in _occurrences(clean_text, anchor)]:
+        return clean_spans
+    plain = _folded(text)
+    if whole := [_whole_marks(text, span, anchor) for span in plain.spans(_folded(anchor).text.strip())]:
         return whole
-    return [_whole_marks(text, span, anchor) for span in _shortened(text, folded, anchor)]
+    return [_whole_marks(text, span, anchor) for span in _shortened(text, plain, anchor)]
 
 
 def _occurrences(text: str, anchor: str) -> list[Span]:
@@ -138,7 +138,7 @@ def _whole_marks(text: str, span: Span, anchor: str) -> Span:
     return start, end
 
 
-def _shortened(text: str, folded: _Folded, anchor: str) -> list[Span]:
+def _shortened(text: str, plain: _Folded, anchor: str) -> list[Span]:
     """Return the stretches of one paragraph that an anchor with an ellipsis may name."""
     parts = _ELLIPSIS.split(anchor.strip())
     if len(parts) != len(("before", "after")):
@@ -146,7 +146,7 @@ def _shortened(text: str, folded: _Folded, anchor: str) -> list[Span]:
     head, tail = (_folded(part).text.strip() for part in parts)
     if any(part and len(part) < _FEWEST_OF_AN_END for part in (head, tail)) or not (head or tail):
         return []
-    heads, tails = list(folded.spans(head)), list(folded.spans(tail))
+    heads, tails = list(plain.spans(head)), list(plain.spans(tail))
     if not tail:
         return [(start, _line_end(text, end)) for start, end in heads]
     if not head:

@@ -154,24 +154,24 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
     )
 
 
-def build_index(rows: Iterable[tuple[str, Split, Secrets]], shared: Vocabulary | None = None) -> SecretIndex:
+def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
     """Return the index of the secrets of items, given as id, split and secrets.
 
     Args:
-        shared: The vocabulary of the task; that of ``rows`` by default, and of more where ``rows`` are not all items.
+        task_words: The vocabulary of the task; that of ``rows`` by default, and of more where ``rows`` are not all items.
     """
     rows = list(rows)
-    shared = shared or vocabulary([secrets for _, _, secrets in rows])
-    common = _common_words([secrets for _, _, secrets in rows]) | shared.answer_words
+    task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
+    common = _common_words([secrets for _, _, secrets in rows]) | task_words.answer_words
     answers = tuple(
         _Answer(item=item, words=tuple(words(answer)), spelled=answer.strip(), context=_telling(secrets.inputs, common))
         for item, _, secrets in rows
         for answer in secrets.answers
-        if words(answer) and not shared.has_answer(words(answer))
+        if words(answer) and not task_words.has_answer(words(answer))
     )
-    texts = [(" ".join(words(text)), Leak(item, kind, shared.fewest)) for item, kind, text in _long_texts(rows)]
-    body = _body([(text, source) for text, source in texts if text not in shared.texts])
-    return SecretIndex(answers, *body, common, shared.fewest)
+    texts = [(" ".join(words(text)), Leak(item, kind, task_words.fewest)) for item, kind, text in _long_texts(rows)]
+    body = _body([(text, source) for text, source in texts if text not in task_words.texts])
+    return SecretIndex(answers, *body, common, task_words.fewest)
 
 
 def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:

@@ -35,7 +35,6 @@ async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal |
     """Return why ``candidate``, made of ``skill``, is broken; None if nothing speaks against trying it.
 
     Raises:
-        ConfigError: A shell script cannot be checked, because bash is not installed.
         EnvironmentFaultError: The sandbox failed, which says nothing of the candidate.
         SandboxError: There is a self-check, and this machine has no sandbox.
     """
@@ -50,7 +49,6 @@ async def check_seed(session: Session, skill: Skill) -> None:
     """Refuse to train a skill that fails its own self-check, for no candidate could pass it.
 
     Raises:
-        ConfigError: It fails.
         SandboxError: There is a self-check, and this machine has no sandbox.
     """
     if complaint := await self_check(session, skill):
@@ -104,11 +102,7 @@ def _told(command: tuple[str, ...], result: Result) -> str:
 
 
 def fault_in(path: str, content: bytes) -> str:
-    """Return why the script or data file at ``path`` does not parse, as a clause; empty if it does or is neither.
-
-    Raises:
-        ConfigError: It is a shell script, and bash is not installed.
-    """
+    """Return why the script or data file at ``path`` does not parse, as a clause; empty if it does or is neither."""
     parse = _PARSERS.get(PurePosixPath(path).suffix.casefold()) or _by_first_line(content)
     if parse is None:
         return ""

@@ -56,11 +56,7 @@ def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
 
 
 def check_files(session: Session, skill: Skill) -> None:
-    """Refuse to train files of ``skill`` that cannot be trained.
-
-    Raises:
-        ConfigError: A pattern names no text file of the seed skill, and would allow no new one.
-    """
+    """Refuse to train files of ``skill`` that cannot be trained."""
     files = session.settings.optimizer.trainable
     if not files.beyond_document:
         return

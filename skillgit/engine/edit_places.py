@@ -35,7 +35,7 @@ def fits(skill: Skill) -> Callable[[ReplyModel], None]:
     def check(reply: ReplyModel) -> None:
         whole(reply)
         edits = tuple(edit.edit(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
-        faults = (_fault(skill, *numbered) for numbered in enumerate(_placed(skill, Draft(proposals=edits))))
+        faults = (_fault(skill, *entry) for entry in enumerate(_placed(skill, Draft(proposals=edits))))
         if sentence := "; ".join(filter(None, faults)):
             raise MisplacedEditsError(sentence)
 
@@ -76,20 +76,20 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
         return tuple(drafts), ()
     lint, files = edit_lint(session, skill), file_lint(session)
     rest: list[Draft] = []
-    losses: dict[tuple[str, str, str, str], EditReport] = {}
+    reports_by_edit: dict[tuple[str, str, str, str], EditReport] = {}
     for draft in drafts:
         reports = _placed(skill, draft, lint, files)
-        applied = [report.status is EditStatus.APPLIED for report in reports]
+        fits_now = [report.status is EditStatus.APPLIED for report in reports]
         for report in reports:
             if report.status is not EditStatus.APPLIED:
                 edit = report.edit
-                losses.setdefault((edit.op, edit.file, edit.anchor, edit.content), report)
-        proposals = tuple(proposal for proposal, fit in zip(draft.edits, applied, strict=True) if fit)
-        rest.append(draft if all(applied) else replace(draft, proposals=proposals, cut=True))
-    return tuple(rest), tuple(losses.values())
+                reports_by_edit.setdefault((edit.op, edit.file, edit.anchor, edit.content), report)
+        proposals = tuple(proposal for proposal, fit in zip(draft.edits, fits_now, strict=True) if fit)
+        rest.append(draft if all(fits_now) else replace(draft, proposals=proposals, cut=True))
+    return tuple(rest), tuple(reports_by_edit.values())
 
 
-def losses(reports: Sequence[EditReport]) -> str:
+def loss_paragraphs(reports: Sequence[EditReport]) -> str:
     """Return a paragraph on each of the first edits that were left out; a quarantined one is not quoted."""
     rest = [report for report in reports if report.status is not EditStatus.APPLIED]
     lines = [f"left out: {_name(report)}{report.detail}" for report in rest[:_SHOWN]]

@@ -90,9 +90,9 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
-    (fitting,), lost = sifted(session, skill, [draft or Draft()])
+    (fitting,), losses = sifted(session, skill, [draft or Draft()])
     application = update(skill, fitting, budget, edit_lint(session, skill), file_lint(session))
-    application = replace(application, reports=(*application.reports, *lost))
+    application = replace(application, reports=(*application.reports, *losses))
     proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
         merged=proposal_count,

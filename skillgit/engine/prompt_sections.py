@@ -61,8 +61,8 @@ def marked(text: str) -> str:
     Where a text holds what looks like one of the tags, all tags get a number that the text does not have.
     """
     tags = set(re.findall(rf"<([a-z_]+){_MARK}", text))
-    forged = [int(number or 0) for name, number in _LIKE_A_TAG.findall(text) if name in tags]
-    return text.replace(_MARK, f"-{max(forged) + 1}" if forged else "")
+    numbers = [int(number or 0) for name, number in _LIKE_A_TAG.findall(text) if name in tags]
+    return text.replace(_MARK, f"-{max(numbers) + 1}" if numbers else "")
 
 
 def environment_section(environment: Environment | None) -> str:

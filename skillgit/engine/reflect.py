@@ -50,7 +50,7 @@ class Reflection:
         notes: Reminders for the appendix, where they are asked for.
         probe: The experiment of the step, if there was one.
         feedback: What people had said when the step began.
-        lost: Edits that have no place in the skill, or may not be made.
+        losses: Edits that have no place in the skill, or may not be made.
     """
 
     failure: tuple[Draft, ...]
@@ -60,14 +60,14 @@ class Reflection:
     notes: tuple[SkillText, ...] = ()
     probe: Experiment | None = None
     feedback: tuple[Feedback, ...] = ()
-    lost: tuple[EditReport, ...] = ()
+    losses: tuple[EditReport, ...] = ()
 
 
 class Reading:
     """The analysts of a step: each is sent off as soon as its minibatch is complete, while later items still run.
 
     An analyst that fails keeps nobody from working: the failure is raised once all have ended, so that nothing which
-    was paid for is lost.
+    was paid for is losses.
 
     Args:
         budget: Changes that each analyst may propose at most; None is no limit.
@@ -108,7 +108,7 @@ class Reading:
         replies = [(group, task.result()) for group, task in analysts]
         answers = [(group, reply) for group, reply in replies if reply is not None]
         sources = [group.source for group, _ in answers]
-        drafts, lost = sifted(self._session, self._skill, [_draft(reply, group) for group, reply in answers])
+        drafts, losses = sifted(self._session, self._skill, [_draft(reply, group) for group, reply in answers])
         drafts = tuple(draft.limited(self._budget) for draft in drafts)
         return Reflection(
             failure=_of(EditSource.FAILURE, sources, drafts),
@@ -119,7 +119,7 @@ class Reading:
             unusable=len(replies) - len(answers),
             notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
             feedback=self._feedback,
-            lost=lost,
+            losses=losses,
         )
 
     async def close(self) -> None:

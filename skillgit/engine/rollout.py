@@ -91,10 +91,6 @@ async def roll_out(
 
     Args:
         slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
-
-    Raises:
-        BudgetError: A cap was reached.
-        ProviderFailureError: The provider failed systematically.
     """
     skill = delivered(skill, session.settings.target)
     prefix = _shared_key(session, skill)
@@ -168,7 +164,6 @@ def _go_on(*conversations: _Conversation) -> None:
     """Raise what ends more than one item, which an environment may have caught or made another error of.
 
     Raises:
-        SkillgitError: A cap is reached, a provider failed systematically, the run is stopped.
         CancelledError: Nobody waits for this item any more.
     """
     for conversation in conversations:

@@ -155,12 +155,7 @@ class Trainer:
     ahead: Ahead = field(default_factory=Ahead)
 
     async def next(self, state: RunState | None) -> Transition | None:
-        """Return the transition that follows ``state``; None once the run is finished.
-
-        Raises:
-            BudgetError: A cap was reached; nothing is lost, the run can go on with a larger one.
-            ProviderFailureError: A provider failed systematically.
-        """
+        """Return the transition that follows ``state``; None once the run is finished."""
         try:
             transition = await self._next(state)
             await self.session.calls.settle()

@@ -20,7 +20,7 @@ from skillgit.engine.candidate_validity import invalid
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.edit_budget import analyst_budget, step_budget
-from skillgit.engine.edit_places import losses, sifted
+from skillgit.engine.edit_places import loss_paragraphs, sifted
 from skillgit.engine.gating import judge
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
@@ -63,7 +63,7 @@ class Proposal:
     Attributes:
         salvaged: Whether the candidate is a part of one that the gate refused.
         appendix: New reminders; absent if there are none.
-        lost: Edits that had no place in the skill, or may not be made, and were never chosen from.
+        losses: Edits that had no place in the skill, or may not be made, and were never chosen from.
     """
 
     rollouts: tuple[Rollout, ...]
@@ -75,13 +75,13 @@ class Proposal:
     mode: UpdateMode = UpdateMode.PATCH
     salvaged: bool = False
     appendix: Appendix | None = None
-    lost: tuple[EditReport, ...] = ()
+    losses: tuple[EditReport, ...] = ()
 
     @property
     def application(self) -> Application:
         """The candidate's skill, new reminders included, and what happened to each edit."""
         result = self.candidate.application
-        result = replace(result, reports=(*result.reports, *self.lost))
+        result = replace(result, reports=(*result.reports, *self.losses))
         return result if self.appendix is None else replace(result, skill=self.appendix.joined(result.skill))
 
     @property
@@ -164,10 +164,10 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
         draft = concatenated([*chain.from_iterable(pooled(reflection))])
         budget = await step_budget(session, state, skill, draft, rollouts, step=step)
         choice = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
-        (selection,), lost = sifted(session, skill, [choice])
+        (selection,), losses = sifted(session, skill, [choice])
     else:
         merge = await aggregate(session, state, skill, reflection, step=step)
-        (draft,), lost = sifted(session, skill, [merge])
+        (draft,), losses = sifted(session, skill, [merge])
         budget = await step_budget(session, state, skill, draft, rollouts, step=step)
         selection = await select(session, state, skill, draft, step=step, budget=budget.limit)
     candidate = await carry_out(session, state, skill, selection, step=step, budget=budget.limit)
@@ -180,7 +180,7 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
         appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
         budget=budget,
         mode=settings.optimizer.skill_update_mode,
-        lost=(*reflection.lost, *lost),
+        losses=(*reflection.losses, *losses),
     )
 
 
@@ -264,7 +264,7 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
     edits, reports = proposal.application.applied, proposal.application.reports
     title, reasoning = _optimizer_words(proposal)
     findings = why(reasoning, proposal.reflection.findings, len(proposal.rollouts))
-    reasons = told(session, skill, reports, "\n\n".join(filter(None, (findings, losses(reports)))))
+    reasons = told(session, skill, reports, "\n\n".join(filter(None, (findings, loss_paragraphs(reports)))))
     if not edits and proposal.appendix is not None:
         title = f"remind: {proposal.appendix.notes[-1]}"
     return redact(title or title_of(edits)), redact("\n\n".join(filter(None, (reasons, _removed(proposal)))))
@@ -313,7 +313,7 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
     if not proposal.merged.proposals and proposal.reflection.unusable:
         return _unusable(session, proposal.reflection.unusable)
-    if not proposal.merged.proposals and not proposal.lost:
+    if not proposal.merged.proposals and not proposal.losses:
         return "no edit proposed", "The analysts found nothing worth changing."
     if proposal.budget.limit == 0:
         reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""

@@ -229,9 +229,6 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) ->
     """Return the rows of ``run``, whose refs are ``tips``; None if it has no accepted line.
 
     Its events are numbered from ``first`` on.
-
-    Raises:
-        SkillgitError: Its history cannot be read.
     """
     with bulk_reading():
         return _rows(repo, run, tips, first)

@@ -43,11 +43,7 @@ class QueryResult:
 
 @contextmanager
 def ask(index: Index, query: str) -> Iterator[QueryResult]:
-    """Run a query that can only read; its rows are there as long as the block lasts.
-
-    Raises:
-        UsageError: It is no query, it asks for something that is not there, or it would change something.
-    """
+    """Run a query that can only read; its rows are there as long as the block lasts."""
     with _guarded(index) as connection:
         try:
             cursor = connection.execute(query)

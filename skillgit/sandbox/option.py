@@ -23,7 +23,6 @@ def chosen(value: object) -> Sandbox:
     """Return the sandbox that the option's value names.
 
     Raises:
-        ConfigError: It names none.
         SandboxError: This machine does not offer it.
     """
     if value not in set(Mode):

@@ -84,12 +84,7 @@ _HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfwo
 
 
 def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
-    """Return the items that ``options`` name; the games that come with the environment if they name none.
-
-    Raises:
-        ConfigError: The options contradict each other, or the engine is not installed.
-        DataError: The data cannot be used.
-    """
+    """Return the items that ``options`` name; the games that come with the environment if they name none."""
     games.check_installed()
     data_root = games.data_root(str(options["data_root"]), root)
     split_dir, whole = root / str(options["split_dir"]), root / str(options["data_path"])
@@ -147,11 +142,7 @@ def _item(entry: Row, root: Path) -> Item:
 
 
 def opening(item: Item, root: Path) -> dict[str, Any]:
-    """Return what a game process needs to start the game of ``item``.
-
-    Raises:
-        DataError: The game file is gone, or is another one than it was.
-    """
+    """Return what a game process needs to start the game of ``item``."""
     if "recipe" in item.content:
         return {"recipe": item.content["recipe"]}
     gamefile = str(item.content["gamefile"])
@@ -180,10 +171,6 @@ async def play(
     """Play one game.
 
     A reply without a command uses up a step, changes nothing, and is told so.
-
-    Raises:
-        BackendError: A model call failed for good.
-        EnvironmentFaultError: The game cannot be played.
     """
     instructions = system_prompt(skill, max_steps)
     state = await game.start(opening, max_steps)
@@ -231,11 +218,7 @@ _NOTHING = "Nothing happens."
 
 
 def score(trajectory: Trajectory) -> tuple[Scored, str]:
-    """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it.
-
-    Raises:
-        EnvironmentFaultError: The trajectory says no result.
-    """
+    """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it."""
     if RESULT not in trajectory.products:
         raise EnvironmentFaultError("the game told no result", hint="roll it out again")
     result: dict[str, Any] = json.loads(trajectory.products[RESULT])

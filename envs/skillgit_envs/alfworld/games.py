@@ -24,11 +24,7 @@ _HINT = "a game is a game.tw-pddl of ALFWorld: JSON with pddl_domain, grammar, p
 
 
 def check_installed() -> None:
-    """Refuse to go on without the engine; it is looked for and not loaded.
-
-    Raises:
-        ConfigError: The engine is not installed.
-    """
+    """Refuse to go on without the engine; it is looked for and not loaded."""
     missing = [name for name in ("textworld", "alfworld", "gymnasium") if find_spec(name) is None]
     if missing:
         raise ConfigError(
@@ -63,20 +59,12 @@ def in_folder(folder: Path) -> Iterator[Path]:
 
 
 def fingerprint(path: Path) -> str:
-    """Return what identifies the content of a game file.
-
-    Raises:
-        DataError: It cannot be read.
-    """
+    """Return what identifies the content of a game file."""
     return hashlib.sha256(_bytes(path)).hexdigest()[:16]
 
 
 def parsed(path: Path) -> dict[str, Any]:
-    """Return the content of a game file.
-
-    Raises:
-        DataError: It is none.
-    """
+    """Return the content of a game file."""
     try:
         game = json.loads(_bytes(path))
     except ValueError as error:

@@ -64,9 +64,6 @@ class Pages:
 
         Args:
             row: The row; its document id and page number lead to the names that MP-DocVQA gives to the same pages.
-
-        Raises:
-            DataError: There is no such page, it is too large or it is no picture.
         """
         folder = self._folder or beside
         path = next((path for path in _candidates(folder, name, row) if path.is_file()), None)
@@ -86,11 +83,7 @@ class Pages:
         return hashlib.sha256(data).hexdigest()[:16]
 
     def image(self, name: str, *, detail: str) -> Image:
-        """Return a page that was found before, as it is shown to a model.
-
-        Raises:
-            EnvironmentFaultError: It has gone since.
-        """
+        """Return a page that was found before, as it is shown to a model."""
         try:
             data = read_plain(self._found[name], most=None, follow=True)
         except OSError as error:
@@ -121,11 +114,7 @@ _TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
 
 
 def read_items(files: Sequence[Path], *, pages: Pages) -> list[Item]:
-    """Return the items of data files.
-
-    Raises:
-        DataError: A row has no id, question or answer, or its page is not there.
-    """
+    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
 
 

@@ -38,11 +38,7 @@ _HINT = "skillgit envs livemathematicianbench lists the fields of an item"
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
-    """Return the items of data files.
-
-    Raises:
-        DataError: A row has no question, no choices or no right choice.
-    """
+    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, path)])
 
 

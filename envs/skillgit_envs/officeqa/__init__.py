@@ -55,12 +55,7 @@ _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
 
 
 def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
-    """Return the items of data files.
-
-    Raises:
-        ConfigError: A data file lies among the documents.
-        DataError: A row has no id, question or answer, or names a document that is not there.
-    """
+    """Return the items of data files."""
     corpus.refuse_keys(files)
     return read_each(files, lambda row, _: [_item(row, corpus)])
 
@@ -127,11 +122,7 @@ class OfficeTools:
         return (*(self.documents.tools if self.documents else ()), *((TOOL,) if self.search else ()))
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the target reads.
-
-        Raises:
-            EnvironmentFaultError: The sandbox or the search service failed.
-        """
+        """Carry out a call and return what the target reads."""
         if self.documents and call.name in LOOKING:
             return await self.documents.execute(call)
         try:
@@ -162,10 +153,6 @@ class Desk:
 
         Args:
             only: The documents that it may see; None for all.
-
-        Raises:
-            BackendError: A call of the target failed for good.
-            EnvironmentFaultError: A tool failed.
         """
         async with AsyncExitStack() as stack:
             tools = OfficeTools(search=self.search)
@@ -218,12 +205,7 @@ def sources(item: Item) -> tuple[str, ...]:
 
 
 def oracle_pages(item: Item, corpus: Corpus) -> str:
-    """Return the pages on which the answer of ``item`` stands.
-
-    Raises:
-        DataError: The item does not tell them, or they are not there.
-        EnvironmentFaultError: A document cannot be read.
-    """
+    """Return the pages on which the answer of ``item`` stands."""
     where = f"item {item.id}"
     addresses = cast("Sequence[str]", item.content["source_docs"])
     return oracle(where, corpus, pages_of(where, sources(item), addresses))
@@ -299,7 +281,6 @@ class OfficeQA(PackagedEnvironment):
         """Return the items of all splits.
 
         Raises:
-            ConfigError: The token of the search service is not set, or the tools could not read the documents.
             SandboxError: This machine cannot isolate the tools as it was asked to.
         """
         splits = self._load_with(self._read)

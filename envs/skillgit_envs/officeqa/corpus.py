@@ -76,22 +76,14 @@ class Search:
 
     @property
     def token(self) -> str:
-        """The value of the token's variable.
-
-        Raises:
-            ConfigError: It is not set.
-        """
+        """The value of the token's variable."""
         token = os.environ.get(self.token_variable, "") if self.token_variable else ""
         if self.token_variable and not token:
             raise ConfigError(f"the variable {self.token_variable} is not set", hint="it holds the search token")
         return token
 
     async def ask(self, query: str) -> str:
-        """Return what the service finds.
-
-        Raises:
-            EnvironmentFaultError: It cannot be reached, refuses, or answers in a form that is not known.
-        """
+        """Return what the service finds."""
         request: dict[str, object] = {"query": query, "max_num_results": self.most}
         status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
         if status != _OK:
@@ -174,9 +166,6 @@ def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> li
 
     Args:
         addresses: Addresses with a page number in their query, as ``?page=15``.
-
-    Raises:
-        DataError: Addresses and documents do not fit, or an address has no page.
     """
     documents = list(sources) * len(addresses) if len(sources) == 1 else list(sources)
     if not addresses or len(documents) != len(addresses):
@@ -196,12 +185,7 @@ def _page(where: str, address: str) -> int:
 
 
 def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
-    """Return the text of a page.
-
-    Raises:
-        DataError: The document marks no pages, or has no such page.
-        EnvironmentFaultError: The document cannot be read.
-    """
+    """Return the text of a page."""
     pieces = _MARK.split(corpus.text(document))
     pages = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     if str(number) not in pages:
@@ -213,12 +197,7 @@ def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
 
 
 def oracle(where: str, corpus: Corpus, references: Sequence[tuple[str, int]]) -> str:
-    """Return the pages ``references`` as the target reads them, each and all of them cut to their limits.
-
-    Raises:
-        DataError: A page is not there.
-        EnvironmentFaultError: A document cannot be read.
-    """
+    """Return the pages ``references`` as the target reads them, each and all of them cut to their limits."""
     sections, budget = [], ALL_CHARACTERS
     for document, number in dict.fromkeys(references):
         text = page_text(where, corpus, document, number)[: min(PAGE_CHARACTERS, budget)]
@@ -249,11 +228,7 @@ class Corpus:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The paths of all documents in the folder, in a fixed order.
-
-        Raises:
-            DataError: There is no document.
-        """
+        """The paths of all documents in the folder, in a fixed order."""
         if self._names is None:
             paths = (path for path in self.folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
             self._names = tuple(sorted(path.relative_to(self.folder).as_posix() for path in paths))
@@ -267,11 +242,7 @@ class Corpus:
         return self._names
 
     def refuse_keys(self, data: Sequence[Path]) -> None:
-        """Check that no data file lies among the documents, where the target could read its answers.
-
-        Raises:
-            ConfigError: One does.
-        """
+        """Check that no data file lies among the documents, where the target could read its answers."""
         for path in (path.resolve() for path in data):
             if path.is_relative_to(self.folder):
                 raise ConfigError(
@@ -280,11 +251,7 @@ class Corpus:
                 )
 
     def refuse_closed(self) -> None:
-        """Check that every user of this machine may read the documents; tools that root starts run as nobody.
-
-        Raises:
-            ConfigError: One is closed.
-        """
+        """Check that every user of this machine may read the documents; tools that root starts run as nobody."""
         paths = [self.folder, *(self.folder / name for name in self.names)]
         folders = {folder for path in paths[1:] for folder in path.parents if folder.is_relative_to(self.folder)}
         permissions = dict.fromkeys(paths, stat.S_IROTH) | dict.fromkeys(folders, stat.S_IROTH | stat.S_IXOTH)
@@ -296,11 +263,7 @@ class Corpus:
             )
 
     def find(self, where: str, name: str) -> str:
-        """Return the path of the document that an item calls ``name``, with its folders or without, in any format.
-
-        Raises:
-            DataError: There is no such document, or there are several.
-        """
+        """Return the path of the document that an item calls ``name``, with its folders or without, in any format."""
         if name in self.names:
             return name
         candidates = self._stems.get(PurePosixPath(name).stem, [])
@@ -314,11 +277,7 @@ class Corpus:
         raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
 
     def text(self, name: str) -> str:
-        """Return a document.
-
-        Raises:
-            EnvironmentFaultError: It cannot be read.
-        """
+        """Return a document."""
         try:
             return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
@@ -327,11 +286,7 @@ class Corpus:
             ) from error
 
     def digest(self, own: Sequence[str]) -> str:
-        """Identify the bytes of the documents ``own``, and all others by their names and sizes.
-
-        Raises:
-            EnvironmentFaultError: A document cannot be read.
-        """
+        """Identify the bytes of the documents ``own``, and all others by their names and sizes."""
         if "" not in self._digests:
             self._digests[""] = short_digest([(name, (self.folder / name).stat().st_size) for name in self.names])
         for name in own:
@@ -341,11 +296,7 @@ class Corpus:
 
     @contextmanager
     def shown(self, names: Sequence[str]) -> Iterator[Path]:
-        """Make a folder that holds the documents ``names`` alone, for as long as it is looked into.
-
-        Raises:
-            EnvironmentFaultError: A document cannot be read.
-        """
+        """Make a folder that holds the documents ``names`` alone, for as long as it is looked into."""
         with TemporaryDirectory(prefix="skillgit-documents-") as scratch:
             folder = Path(scratch).resolve()
             folder.chmod(0o755)  # who looks into it is another user

@@ -35,11 +35,7 @@ HINT = "skillgit envs searchqa lists the fields of an item"
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
-    """Return the items of one file of many items, or of many files of one item.
-
-    Raises:
-        DataError: The files are no data, or none of the known shapes.
-    """
+    """Return the items of one file of many items, or of many files of one item."""
     if len(files) > 1:
         strays = [path for path in files if not is_single_crawl(path)]
         if strays:
@@ -51,11 +47,7 @@ def read_items(files: Sequence[Path]) -> list[Item]:
 
 
 def read_file(path: Path) -> list[Item]:
-    """Return the items of one file.
-
-    Raises:
-        DataError: It is not a data file, or a row in it is none of the known shapes.
-    """
+    """Return the items of one file."""
     return read_each((path,), lambda row, _: _items(row.where, row.value, row.name))
 
 
@@ -180,9 +172,6 @@ def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]
 
     Args:
         rows: Rows of the dataset, with ``key``, ``question``, ``context`` and ``answers``.
-
-    Raises:
-        DataError: A row has not these fields.
     """
     for number, row in enumerate(rows, start=1):
         lacking = [name for name in ("key", "question", "answers") if not row.get(name)]
@@ -207,9 +196,6 @@ async def ask(item: Item, skill: Skill, target: Target, max_turns: int = 1) -> T
 
     Args:
         max_turns: Replies at most.
-
-    Raises:
-        BackendError: A call failed for good.
     """
     prompt = system(system_prompt(skill))
     task = user_prompt(str(item.content["question"]), str(item.content["context"]))

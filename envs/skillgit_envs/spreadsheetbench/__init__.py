@@ -57,9 +57,6 @@ def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
 
     The first release calls them ``1_<id>_input.xlsx`` and ``1_<id>_answer.xlsx``, the verified one ``1_<id>_init.xlsx``
     and ``1_<id>_golden.xlsx``, or ``initial.xlsx`` and ``golden.xlsx``. The id in a name may be wrong, and is not read.
-
-    Raises:
-        DataError: There is no pair, or a workbook is there twice.
     """
     workbooks: dict[tuple[int, str], Path] = {}
     for number, part, path in _named(folder):
@@ -89,11 +86,7 @@ def expected_cases(cases: list[WorkbookCase]) -> int:
 
 
 def book(path: Path) -> bytes:
-    """Return a workbook that was there when the items were read.
-
-    Raises:
-        EnvironmentFaultError: It has gone since.
-    """
+    """Return a workbook that was there when the items were read."""
     try:
         return read_plain(path, most=None, follow=True)
     except OSError as error:
@@ -131,11 +124,7 @@ class WorkbookTasks:
         """Item id to its cases."""
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files.
-
-        Raises:
-            DataError: A row lacks a field, or its workbooks are not there.
-        """
+        """Return the items of data files."""
         return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
 
     def _item(self, row: Row, folder: Path) -> Item:
@@ -241,7 +230,6 @@ class SpreadsheetBench(PackagedEnvironment):
         """Return the items of all splits.
 
         Raises:
-            ConfigError: The scorer needs LibreOffice, which is not there.
             SandboxError: This machine cannot isolate programs as it was asked to.
         """
         splits = self._load_with(self._tasks.read)

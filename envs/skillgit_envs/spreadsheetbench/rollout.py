@@ -57,10 +57,6 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
     """Let the target write a program, and run it once on each case's workbook.
 
     The products of the trajectory are the workbooks that were made, by the numbers of their cases.
-
-    Raises:
-        BackendError: A call of the target failed for good.
-        EnvironmentFaultError: The sandbox failed.
     """
     request = task(work.item, await preview(work.first, work.sandbox))
     if mode == "react":
@@ -202,11 +198,7 @@ def find_program(reply: str) -> str:
 
 
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
-    """Run a program on a workbook.
-
-    Raises:
-        EnvironmentFaultError: The sandbox failed.
-    """
+    """Run a program on a workbook."""
     limits = Limits(wall_s=seconds, cpu_s=max(1, round(seconds)))
     files = {PROGRAM: code.encode(errors="replace"), INPUT: book}
     result = await sandbox.run(sandbox.python_job(_START, files=files, limits=limits, collect=(OUTPUT,)))

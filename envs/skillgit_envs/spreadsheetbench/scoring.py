@@ -77,9 +77,6 @@ async def faults(
 
     Args:
         workbooks: Number of a case to the workbook that the program made.
-
-    Raises:
-        EnvironmentFaultError: A right workbook cannot be read, or the sandbox failed.
     """
     try:
         areas = READINGS[rule.reading](task.position, task.answer_sheet)

@@ -62,9 +62,6 @@ async def contents(
     Args:
         like: Name of a workbook to one before it, whose first sheet an area without a sheet means.
         formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
-
-    Raises:
-        EnvironmentFaultError: The sandbox failed.
     """
     corners = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
     answer = await _asked(books, like or {}, {"areas": corners, "formulas": formulas}, sandbox)
@@ -72,11 +69,7 @@ async def contents(
 
 
 async def preview(book: bytes, sandbox: Sandbox) -> str:
-    """Return the beginning of each sheet of a workbook as lines of text.
-
-    Raises:
-        EnvironmentFaultError: The workbook cannot be read, or the sandbox failed.
-    """
+    """Return the beginning of each sheet of a workbook as lines of text."""
     answer = (await _asked({"book": book}, {}, {"limits": SHOWN}, sandbox))["book"]
     if "error" in answer:
         raise EnvironmentFaultError(

@@ -56,11 +56,7 @@ RUN = "Python finds them in the folder {}. Files that you write beside it are ha
 
 
 def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> tuple[Message, ...]:
-    """Return the conversation that a rollout begins with.
-
-    Raises:
-        EnvironmentFaultError: A file has gone or changed since the items were read.
-    """
+    """Return the conversation that a rollout begins with."""
     prompt = prompt_file(__package__, "system").replace("{form}", FORMS[str(item.content["extract"])])
     pictures = [attachments.picture(entry) for entry in listed(item, "images")]
     texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
@@ -82,11 +78,7 @@ def _about_files(item: Item, attachments: Attachments, tools: str) -> list[str]:
 
 
 def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
-    """Check that the files of ``items`` can be shown as text.
-
-    Raises:
-        DataError: One is no UTF-8.
-    """
+    """Check that the files of ``items`` can be shown as text."""
     for item in items:
         for entry in listed(item, "files"):
             try:
@@ -105,10 +97,6 @@ def load(options: Mapping[str, str | float | bool], root: Path, reader: Reader) 
     """Return the items that ``options`` name; the ones that come with the environment if they name none.
 
     Rows that have a ``split`` are divided by it, and no ratio counts.
-
-    Raises:
-        ConfigError: The options contradict each other.
-        DataError: The data cannot be used, or only some rows have a split.
     """
     whole, limit = str(options["data_path"]), int(options["limit"])
     if whole and options["split_mode"] == "ratio" and limit >= 0:
@@ -147,12 +135,7 @@ class NoTools:
 
 
 async def ask(item: Item, skill: Skill, target: Target, attachments: Attachments) -> Trajectory:
-    """Ask the target once.
-
-    Raises:
-        BackendError: The call failed for good.
-        EnvironmentFaultError: A file of the item cannot be read.
-    """
+    """Ask the target once."""
     return _trajectory(item, await converse(target, messages(item, skill, attachments, "none"), NoTools(), 1))
 
 
@@ -167,12 +150,7 @@ async def work(
     sandbox: Sandbox,
     limits: Limits,
 ) -> Trajectory:
-    """Let the target work with tools over the files of the item; what Python writes are the trajectory's products.
-
-    Raises:
-        BackendError: A call failed for good.
-        EnvironmentFaultError: The sandbox failed, or a file of the item cannot be read.
-    """
+    """Let the target work with tools over the files of the item; what Python writes are the trajectory's products."""
     async with _laid_out(item, attachments) as folder:
         toolbox = SandboxTools(sandbox=sandbox, documents=folder, offered=TOOLS[tools], limits=limits)  # type: ignore[arg-type]
         conversation = await converse(target, messages(item, skill, attachments, tools), toolbox, max_turns)
@@ -206,11 +184,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def secrets_in(item: Item, attachments: Attachments) -> Secrets:
-    """Return the secrets of ``item``; files that are no text hold none.
-
-    Raises:
-        EnvironmentFaultError: A file has gone or changed since the items were read.
-    """
+    """Return the secrets of ``item``; files that are no text hold none."""
     checks = cast("Sequence[Fields]", item.content["checks"])
     files = cast("Sequence[dict[str, str]]", item.content["files"])
     sources = [entry for check in checks if check["type"] in {"python", "command"} for entry in check["files"]]
@@ -320,11 +294,7 @@ class Tasks(PackagedEnvironment):
         return splits
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
-        """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need.
-
-        Raises:
-            DataError: It is no task; the message begins with ``where``.
-        """
+        """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need."""
         return self._new_reader(drafts=True).item(where, row, path)
 
     def secrets(self, item: Item) -> Secrets:

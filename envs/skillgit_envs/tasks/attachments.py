@@ -42,9 +42,6 @@ class Attachments:
         Args:
             names: Paths that stay within the folder that they are looked for in.
             folders: Where to look; the first that has a name counts.
-
-        Raises:
-            DataError: A file is not there, lies outside, or is too large.
         """
         entries = [entry for name in names for entry in self._found(where, name, folders)]
         paths = [entry["name"] for entry in entries]
@@ -85,11 +82,7 @@ class Attachments:
         return digest
 
     def read(self, entry: Mapping[str, str]) -> bytes:
-        """Return the bytes of a file that was found before.
-
-        Raises:
-            EnvironmentFaultError: It has gone or changed since.
-        """
+        """Return the bytes of a file that was found before."""
         path = self._paths[entry["digest"]]
         try:
             data = read_plain(path, most=_LARGEST, follow=True)
@@ -100,11 +93,7 @@ class Attachments:
         return data
 
     def picture(self, entry: Mapping[str, str]) -> Image:
-        """Return a picture as it is shown to a model.
-
-        Raises:
-            EnvironmentFaultError: It has gone or changed since.
-        """
+        """Return a picture as it is shown to a model."""
         kind = _PICTURES[Path(entry["name"]).suffix.lower()]
         return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
 
@@ -120,11 +109,7 @@ def _path(where: str, name: str) -> TreePath:
 
 
 def check_pictures(where: str, entries: Listed) -> None:
-    """Check that files are pictures, by their names.
-
-    Raises:
-        DataError: One is not.
-    """
+    """Check that files are pictures, by their names."""
     for entry in entries:
         if Path(entry["name"]).suffix.lower() not in _PICTURES:
             raise DataError(f"{where}: {entry['name']} is no PNG, JPEG, GIF or WebP", hint="convert it")

@@ -53,22 +53,14 @@ class Reader:
     splits: dict[str, Split] = field(default_factory=dict)
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files.
-
-        Raises:
-            DataError: Rows are no tasks, name files that are not there, or are drafts; it names all of them.
-        """
+        """Return the items of data files."""
         return read_each(files, self._items)
 
     def _items(self, row: Row, path: Path) -> list[Item]:
         return [self.item(where, fields, path) for where, fields in _tasks(row, path)]
 
     def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
-        """Return the item that a row of the file ``path`` stands for.
-
-        Raises:
-            DataError: It is no task, names a file that is not there, or is a draft.
-        """
+        """Return the item that a row of the file ``path`` stands for."""
         if row.get("status") == DRAFT and not self.drafts:
             raise DataError(
                 f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"

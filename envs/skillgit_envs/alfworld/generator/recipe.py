@@ -45,11 +45,7 @@ class Recipe:
 
     @classmethod
     def parse(cls, row: Mapping[str, object], where: str) -> Recipe:
-        """Read a recipe.
-
-        Raises:
-            DataError: A field is missing, unknown or of another kind.
-        """
+        """Read a recipe."""
         names = {field.name for field in fields(cls)}
         if set(row) != names:
             raise DataError(f"{where}: a recipe cannot have the fields {', '.join(sorted(row))}", hint=_HINT)

@@ -51,18 +51,11 @@ class Game:
 
         Args:
             opening: ``game``, the content of a game file, or ``recipe``, what to make a game of.
-
-        Raises:
-            EnvironmentFaultError: It cannot be loaded.
         """
         return await self._ask({**opening, "max_steps": max_steps})
 
     async def step(self, command: str) -> State:
-        """Carry out ``command``.
-
-        Raises:
-            EnvironmentFaultError: The game hangs or has ended.
-        """
+        """Carry out ``command``."""
         return await self._ask({"command": command})
 
     async def _ask(self, question: Mapping[str, Any]) -> State:
@@ -106,11 +99,7 @@ class Simulator:
 
     @asynccontextmanager
     async def game(self) -> AsyncIterator[Game]:
-        """Give a process that waits for its game; it is killed, with all that it started, when the block is left.
-
-        Raises:
-            EnvironmentFaultError: No process can be started.
-        """
+        """Give a process that waits for its game; it is killed, with all that it started, when the block is left."""
         control, token = self._running(), next(self._tokens)
         ours, theirs = socket.socketpair()
         with ours:

@@ -40,9 +40,6 @@ def read_checks(source: CheckSource, values: Sequence[object]) -> list[Fields]:
 
     Args:
         values: The checks as the row has them: objects, or names of kinds that need nothing more.
-
-    Raises:
-        DataError: A check is of no known kind, or its fields are wrong.
     """
     return [_read(source, number, value) for number, value in enumerate(values, start=1)]
 
@@ -87,12 +84,7 @@ def reading_of(checks: Sequence[Fields]) -> Reads:
 
 
 async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
-    """Carry out ``checks`` and return the score with what the optimizer may read.
-
-    Raises:
-        BackendError: The judge could not be asked.
-        EnvironmentFaultError: A check could not do its part.
-    """
+    """Carry out ``checks`` and return the score with what the optimizer may read."""
     grades = [await KINDS[check["type"]].grade(check, sheet) for check in checks]
     passes = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
     whole = fsum(check["weight"] for check in checks)

@@ -115,12 +115,7 @@ def _result(sheet: Sheet) -> str:
 
 
 async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    """Ask the judge; a reply that cannot be read is sent back once with the reason.
-
-    Raises:
-        BackendError: The judge could not be asked.
-        EnvironmentFaultError: The second reply cannot be read either.
-    """
+    """Ask the judge; a reply that cannot be read is sent back once with the reason."""
     messages = [system(prompt_file(_PROMPTS, prompt)), user(question)]
     for _ in range(2):
         reply = await sheet.judge.chat(messages)
