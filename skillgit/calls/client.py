@@ -71,9 +71,6 @@ class Calls:
         ledger: Where replies and outcomes are recorded.
         meter: What the event in progress has cost, by role and stage.
         caps: What the run may cost at most.
-
-    Raises:
-        ConfigError: There is a cap in dollars, but the price of a model is not known.
     """
 
     def __init__(
@@ -201,10 +198,8 @@ class Calls:
             draw: The place in the run that asks; a deliberate second sample has another one.
 
         Raises:
-            BudgetError: The call would go over a cap.
             UnanswerableError: It will never be answered; it is recorded, and not made again.
             BackendError: It failed for good.
-            ProviderFailureError: The provider failed systematically.
         """
         route = self._routes[role]
         request = route.request(messages, tools)
@@ -263,9 +258,6 @@ class Calls:
         """Ask providers whose last call failed whether they answer at all.
 
         An outage that begins with the last items of an event must not be taken for faults of these items.
-
-        Raises:
-            ProviderFailureError: One does not answer.
         """
         for role, route in self._routes.items():
             if not self._asking.doubts(route):

@@ -202,11 +202,8 @@ class Asking:
         """Return what is kept of the answer to ``question``.
 
         Raises:
-            BudgetError: It would go over a cap.
-            StoppedError: The run was stopped.
             UnanswerableError: The question will never be answered.
             BackendError: It failed for good.
-            ProviderFailureError: The provider failed systematically.
         """
         lane = self._lanes[lane_of(question.route)]
         lane.breaker.check()

@@ -86,11 +86,7 @@ class Breaker:
         self._last: BackendError | None = None
 
     def check(self) -> None:
-        """Let a call pass.
-
-        Raises:
-            ProviderFailureError: The breaker is open.
-        """
+        """Let a call pass."""
         if self._failures < self._limit or self._last is None:
             return
         raise ProviderFailureError(

@@ -51,10 +51,6 @@ class Budget:
 
         If it does not fit only because of calls in flight, they are waited for: they may cost less than was reserved,
         and what they bring must be recorded before the run stops.
-
-        Raises:
-            BudgetError: It does not fit, and nothing is in flight any more.
-            StoppedError: The run was stopped, and nothing is in flight any more.
         """
         while refusal := self._refusal(estimate):
             if not self._reserved:

@@ -17,11 +17,7 @@ _ID_LENGTH = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """A note of a person on a commit.
-
-    Attributes:
-        text: What the person says; lines of text.
-    """
+    """A note of a person on a commit."""
 
     commit: str
     text: str
@@ -39,9 +35,7 @@ class Tried:
     """A candidate that the gate of another run, or of someone else's part of it, rejected.
 
     Attributes:
-        base: The version that it was made of.
         bound: Whether that is only the highest that it could have been.
-        current: The score that it had to beat.
     """
 
     run: str

@@ -67,7 +67,6 @@ class Secrets:
 
     Attributes:
         inputs: What the target reads, the question first: a document, search results, …
-        checks: Sources of programs that check an answer.
     """
 
     answers: tuple[str, ...] = ()
@@ -118,13 +117,7 @@ class SecretIndex:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What so many items share that it is secret of none.
-
-    Attributes:
-        fewest: How many items have to share it.
-        texts: Whole answers, inputs and checks, folded.
-        answer_words: Words of answers, numbers left out.
-    """
+    """What so many items share that it is secret of none."""
 
     fewest: int
     texts: frozenset[str]
@@ -158,7 +151,7 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
     """Return the index of the secrets of items, given as id, split and secrets.
 
     Args:
-        task_words: The vocabulary of the task; that of ``rows`` by default, and of more where ``rows`` are not all items.
+        task_words: The vocabulary of the task; that of ``rows`` by default, which may be a part of its items.
     """
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])

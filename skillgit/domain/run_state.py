@@ -56,7 +56,6 @@ class StepMemory:
     Attributes:
         decision: The gate's decision; absent for a skipped step and for the edit of a person.
         bound: Whether that is only the highest that it could have been.
-        current: The score that it had to beat.
         base: The version that its candidate was made of; absent for a skipped step.
         author: Who edited the skill by hand; empty for everything else.
     """
@@ -94,7 +93,6 @@ class RunState:
     Attributes:
         memory: The steps so far, and what persons did between them, oldest first.
         optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
-        meta_epoch: The last epoch that was reflected on.
         slow_epoch: The last epoch whose slow update is finished, merge included.
         pending_merge: Accepted guidance whose merge is not written yet.
         interventions: How many candidates of persons the gate has decided on.

@@ -142,12 +142,7 @@ def _resamples(n: int) -> Iterator[list[int]]:
 
 
 def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
-    """Return the chance that the paired test at ``alpha`` finds a true gain.
-
-    Args:
-        fixes: Chance of an item to be fixed.
-        breaks: Chance of an item to be broken.
-    """
+    """Return the chance that the paired test at ``alpha`` finds a true gain."""
     changing = fixes + breaks
     if changing <= 0.0 or n <= 0:
         return 0.0

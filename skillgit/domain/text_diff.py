@@ -131,7 +131,6 @@ def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDif
 
     Args:
         files: The differences, as git tells them; headings are looked for in the lines that are there.
-        context: Unchanged lines to keep around a change.
     """
     diffs = [
         replace(file, hunks=tuple(replace(hunk, lines=_with_words(hunk.lines)) for hunk in file.hunks))

@@ -21,9 +21,7 @@ class Item:
     """One task of an environment.
 
     Attributes:
-        id: Unique in its environment, over all splits.
         content: Everything that the environment knows of it, gold included, as JSON values.
-        task_type: The group that it is reported under.
 
     Raises:
         DataError: The id is none, or the content cannot be written as JSON.

@@ -6,12 +6,29 @@ There are no migrations: an index of another schema is dropped and built again f
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+_PATIENCE = 0.2
+"""Seconds: someone waits at a prompt."""
+
+
+def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]] | None:
+    """Return the rows of a query of the index file ``path``; None if it cannot be used as it is."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+                return None
+            return connection.execute(query, values).fetchall()
+    except (sqlite3.Error, ValueError):
+        return None
+
 
 SCHEMA = 9
 """Grows by one with every change of the tables, the views or what is written into them."""

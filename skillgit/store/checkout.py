@@ -29,9 +29,7 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
     """Detach HEAD at ``commit``, or put it on ``branch``, whose tip that is; return the files that changed.
 
     Raises:
-        ConflictError: A file has changes that would be lost; nothing was written.
         UnsafeNameError: It holds a name that would be another place.
-        UsageError: The repository has no work tree.
     """
     _work_tree(repo)
     repo.commit(commit)
@@ -72,9 +70,7 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
     overwritten; the content of a version that was written earlier is.
 
     Raises:
-        ConflictError: A file has changes that would be lost; nothing was written.
         RevisionNotFoundError: ``commit`` has no such path.
-        UsageError: The repository has no work tree.
     """
     root = _work_tree(repo)
     files: dict[str, pygit2.Oid] = {}

@@ -117,7 +117,6 @@ class RunWriter:
 
         Raises:
             ConcurrentWriteError: Someone else moved the run; nothing was written.
-            ConflictError: The run exists already, or a branch is in the way of its names.
         """
         self._check_turn(event)
         write_again()

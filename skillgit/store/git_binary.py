@@ -126,7 +126,6 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
 
     Raises:
         NotFoundError: There is no git on this machine.
-        UsageError: It names no time.
     """
     expression = text.strip()
     if expression.lower() == "tomorrow":

@@ -48,11 +48,7 @@ def published_runs(repo: Repo) -> list[str]:
 
 
 def request_stop(repo: Repo, run: str, pid: int) -> None:
-    """Ask process ``pid`` to stop after the step of ``run`` that it is at.
-
-    Raises:
-        ConflictError: The repository cannot be written.
-    """
+    """Ask process ``pid`` to stop after the step of ``run`` that it is at."""
     path = _request(repo, run)
     young = path.with_name(f"{path.name}.new")
     try:

@@ -36,22 +36,14 @@ _PAUSE_S = 0.01
 
 @contextmanager
 def repo_lock(repo: Repo) -> Iterator[None]:
-    """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs.
-
-    Raises:
-        ConflictError: Nobody can write the repository, be it for want of permission or of a disk that takes it.
-    """
+    """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs."""
     with _held(repo, "lock"):
         yield
 
 
 @contextmanager
 def notes_lock(repo: Repo) -> Iterator[None]:
-    """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside.
-
-    Raises:
-        ConflictError: As for :func:`repo_lock`.
-    """
+    """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside."""
     with _held(repo, "notes.lock"):
         yield
 
@@ -81,12 +73,7 @@ class RunLock:
         self._handle = -1
 
     def __enter__(self) -> Self:
-        """Take the lock.
-
-        Raises:
-            RunLockedError: A live process holds it.
-            ConflictError: Nobody can write the repository.
-        """
+        """Take the lock."""
         handle = _opened(self._repo, self._name)
         if not _try_lock(handle):
             os.close(handle)

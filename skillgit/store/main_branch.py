@@ -63,7 +63,6 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
     left as it is.
 
     Raises:
-        ConflictError: A file is in the way of the folder.
         ConcurrentWriteError: ``main`` moved meanwhile.
     """
     tip = repo.tip(refs.MAIN)

@@ -34,7 +34,6 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
 
     Raises:
         ConcurrentWriteError: Others kept writing notes at the same time.
-        ConflictError: The repository cannot be written.
     """
     for attempt in range(_TRIES):
         try:

@@ -142,7 +142,6 @@ def promote(
 
     Raises:
         ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
-        ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
     """
     tip = main_tip(repo)
     identity = repo.identity()
@@ -178,7 +177,6 @@ def move_main(
 
     Raises:
         ConcurrentWriteError: ``main`` moved meanwhile.
-        ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
     """
     trees = _work_trees(repo)
     for tree in trees:
@@ -217,11 +215,7 @@ def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) ->
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
-    """Refuse a promotion that a work tree could not follow.
-
-    Raises:
-        ConflictError: One has changes that would be lost.
-    """
+    """Refuse a promotion that a work tree could not follow."""
     tip = main_tip(repo)
 
     def write() -> pygit2.Tree:

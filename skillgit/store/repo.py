@@ -135,11 +135,7 @@ class Repo:
         return Identity(name=name or Identity().name, email=email or Identity().email)
 
     def config(self, key: str) -> str:
-        """Return the value of ``key`` in git's configuration; empty if it is not set.
-
-        Raises:
-            UsageError: The value is not UTF-8.
-        """
+        """Return the value of ``key`` in git's configuration; empty if it is not set."""
         config = self.raw.config
         try:
             return str(config[key]) if key in config else ""

@@ -71,7 +71,6 @@ def update_refs(
 
     Raises:
         ConcurrentWriteError: A ref is not where it was expected.
-        ConflictError: Someone holds a ref, or a branch is in the way of another one's name.
     """
     repo.raw.set_ident(identity.name, identity.email)
     with repo_lock(repo):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import address_of
-from skillgit.index.unrefreshed import glance
+from skillgit.index.schema import glance
 from skillgit.store.location import common_dir, configured
 from skillgit.store.seals import own_folder
 

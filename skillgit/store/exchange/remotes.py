@@ -61,12 +61,7 @@ def find_remote(repo: Repo, name: str | None) -> Remote:
 
 
 def add_remote(repo: Repo, name: str, url: str) -> None:
-    """Name another repository.
-
-    Raises:
-        ConflictError: The name is taken.
-        UsageError: It cannot be a name.
-    """
+    """Name another repository."""
     if any(remote.name == name for remote in remotes(repo)):
         raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {name} URL")
     if name.startswith("-"):
@@ -80,7 +75,6 @@ def set_url(repo: Repo, name: str, url: str) -> None:
 
     Raises:
         NotFoundError: There is no such remote.
-        UsageError: Git does not take the address.
     """
     find_remote(repo, name)
     _done(git(repo, "remote", "set-url", "--", name, url), "skillgit remote set-url NAME URL")
@@ -112,11 +106,7 @@ _SHORT_NAME = refs.NOTES.removeprefix("refs/notes/")
 
 
 def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
-    """Take in the notes that the commit ``theirs`` holds and return whether that changed ours.
-
-    Raises:
-        ConflictError: Git cannot merge them.
-    """
+    """Take in the notes that the commit ``theirs`` holds and return whether that changed ours."""
     ours = repo.tip(refs.NOTES)
     if theirs is None or ours == theirs:
         return False
