@@ -71,22 +71,18 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 def system(text: str) -> Message:
-    """Return a system message."""
     return Message(role="system", parts=(Text(text=text),))
 
 
 def user(text: str) -> Message:
-    """Return a user message."""
     return Message(role="user", parts=(Text(text=text),))
 
 
 def assistant(text: str) -> Message:
-    """Return an assistant message."""
     return Message(role="assistant", parts=(Text(text=text),))
 
 
@@ -237,9 +233,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def aclose(self) -> None:
-        """Release connections."""
-        ...
+    async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

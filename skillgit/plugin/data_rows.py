@@ -38,7 +38,6 @@ class Row:
     """One row of a data file.
 
     Attributes:
-        where: File and place, for messages.
         value: What is there, as JSON values; a CSV row is a mapping of column to text.
         name: The key that an object gives it, or the file's name for a file of one row; else empty.
 
@@ -102,7 +101,6 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
     """Return what ``things_of`` makes of every row of ``files``; a broken row does not hide the next one.
 
     Args:
-        files: Data files.
         things_of: Makes items of a row and the file that it is in; a row that it cannot use is a DataError, which
             is given the place of the row where it does not say it.
 

@@ -50,8 +50,6 @@ def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source:
     """Return the items that a manifest names, in its order.
 
     Args:
-        manifest: The ids of each split.
-        items: All items.
         source: Where they come from, for messages.
 
     Raises:
@@ -82,10 +80,7 @@ def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -
     """Return the error that ids of a manifest are not in the data.
 
     Args:
-        split: The split that they belong to.
-        missing: The ids.
         total: How many ids the split has.
-        source: Where they were looked for.
     """
     return DataError(
         f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}",

@@ -39,7 +39,6 @@ class PluginSource:
 
     @property
     def identity(self) -> str:
-        """Everything in one word."""
         return short_digest([self.name, self.version, self.code])
 
 

@@ -37,10 +37,6 @@ _TERMS = frozenset(Terms.__slots__)
 class ForeignPolicy(Policy):
     """A policy whose class comes from a file or another package.
 
-    Args:
-        cls: The class.
-        origin: What the configuration calls it.
-
     Raises:
         UsageError: It is not a policy, or has no name that verdicts can record.
     """
@@ -64,23 +60,18 @@ class ForeignPolicy(Policy):
         self.wants_gain = bool(self._policy.wants_gain)  # type: ignore[misc]
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Ask it."""
         return self._truth("accepts", self._ask(self._policy.accepts, comparison))
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Ask it."""
         return self._truth("reachable", self._ask(self._policy.reachable, best, count, thorough=thorough))
 
     def is_slow(self, *, counts_decide: bool) -> bool:
-        """Ask it."""
         return self._truth("is_slow", self._ask(self._policy.is_slow, counts_decide=counts_decide))
 
     def wants(self, terms: Terms) -> str:
-        """Ask it."""
         return str(self._ask(self._policy.wants, terms))
 
     def shortfall(self, p: float, terms: Terms) -> str:
-        """Ask it."""
         return str(self._ask(self._policy.shortfall, p, terms))
 
     def _ask(self, method: Callable[..., object], *args: object, **options: object) -> object:
@@ -113,7 +104,6 @@ class Plugin:
     Attributes:
         name: The name of the entry point.
         reference: ``module:attribute``.
-        distribution: The package that brings it.
     """
 
     name: str
@@ -267,7 +257,6 @@ class _FromBytes(SourceFileLoader):
         self._code = code
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled module."""
         return self.source_to_code(self._code, self.get_filename(fullname))
 
 
@@ -314,7 +303,6 @@ def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
     """Execute the plug-in ``path`` and return its module.
 
     Args:
-        path: The file, absolute.
         files: Its bytes and those of the modules in its folder that it imports; it gets these, whatever is on the disk
             by then, and in a process that has loaded it before.
     """

@@ -55,7 +55,6 @@ def parameters_json(request: Request) -> dict[str, object]:
 
 
 def message_json(message: Message) -> dict[str, object]:
-    """Return a message as a JSON value."""
     return {
         "role": message.role,
         "parts": [_part(part) for part in message.parts],
@@ -65,7 +64,6 @@ def message_json(message: Message) -> dict[str, object]:
 
 
 def tool_json(tool: Tool) -> list[object]:
-    """Return a tool as a JSON value."""
     return [tool.name, tool.description, dict(tool.parameters)]
 
 

@@ -50,9 +50,7 @@ def write_files(
     inside the one before, and no link is followed.
 
     Args:
-        folder: A folder that is missing, in one that is there.
         files: Path in the folder to content.
-        executable: The paths of programs.
         durable: Whether to have them on the disk before this returns.
 
     Raises:

@@ -52,13 +52,9 @@ def check_backend(
     """Examine a backend, with about 40 small calls of its model; call it where no event loop runs.
 
     Args:
-        cls: The backend's class.
-        settings: Settings that it works with.
-        model: The model to ask.
         messages: A conversation that the model can answer; the last message is the user's.
         echoes: Whether the model's reply repeats the last user message. Only then mixed-up answers can be told.
         tools: Whether the model calls a tool when it is offered one.
-        images: Whether the model takes pictures.
         misbehaving: Returns the settings with which the backend asks the server at an address. The kit runs servers
             that refuse, break off and never answer there. Without it, these failures are not examined.
         timeout_s: Seconds that one reply may take.
@@ -297,7 +293,6 @@ def _check_call(call: ToolCall, promises: Promises) -> None:
 
 
 async def check_images(case: Case, promises: Promises) -> None:
-    """Show a picture."""
     if not case.images:
         return
     with promises.during("a request with a picture"):

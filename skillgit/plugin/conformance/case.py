@@ -25,12 +25,8 @@ class Case:
     """A backend with its circumstances.
 
     Attributes:
-        cls: The backend's class.
-        model: The model that is asked.
         messages: A conversation that it can answer, whose last message is the user's.
         echoes: Whether a reply repeats the last user message.
-        tools: Whether the model can call tools.
-        images: Whether the model takes pictures.
         misbehaving: Makes settings that lead to a server at an address; None if the backend talks to no server.
         timeout_s: Seconds that one reply may take.
     """
@@ -47,12 +43,10 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The class, for sentences."""
         return self.cls.__name__
 
     @property
     def request(self) -> Request:
-        """A plain question."""
         return Request(model=self.model, messages=self.messages, max_output_tokens=1024)
 
     def saying(self, text: str) -> Request:

@@ -46,8 +46,6 @@ def check_environment(
     """Examine an environment without a model, a script plays the target; call it where no event loop runs.
 
     Args:
-        cls: The environment's class.
-        options: Options that it works with.
         root: The folder that relative paths refer to; the working directory if there is none.
         answers: Returns what a target would have to say to solve an item, in one reply or in several. Without it,
             nothing is said of right answers.

@@ -121,7 +121,6 @@ class Misbehaving:
         silent: Whether it never answers.
 
     Attributes:
-        url: Its address.
         keys: The keys that it was sent.
         asked: Set when it has been asked.
     """
@@ -197,7 +196,6 @@ class Misbehaving:
 
 
 async def _read(reader: asyncio.StreamReader) -> dict[str, str]:
-    """Read a whole request and return its headers."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[1:]
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head if line)}
     await reader.readexactly(int(headers.get("content-length", "0")))

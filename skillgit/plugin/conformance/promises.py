@@ -12,11 +12,7 @@ _LONG = 300
 
 
 class ConformanceError(AssertionError):
-    """A plug-in breaks promises of its contract.
-
-    Attributes:
-        broken: What is broken, one sentence each.
-    """
+    """A plug-in breaks promises of its contract."""
 
     def __init__(self, subject: str, sentences: tuple[str, ...]) -> None:
         promises = "1 promise" if len(sentences) == 1 else f"{len(sentences)} promises"
@@ -25,11 +21,7 @@ class ConformanceError(AssertionError):
 
 
 class Promises:
-    """What is broken so far.
-
-    Args:
-        subject: The plug-in, for the error.
-    """
+    """What is broken so far."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject

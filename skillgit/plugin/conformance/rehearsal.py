@@ -31,7 +31,6 @@ class Scripted:
 
     Attributes:
         says: Its replies, one after the other; the last one for ever.
-        fails: Whether every call of it fails.
         heard: The texts of the messages of each call.
         tools: Whether it was ever offered a tool.
     """
@@ -42,7 +41,6 @@ class Scripted:
     tools: bool = False
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Answer."""
         self.heard.append(tuple(message.text for message in messages))
         self.tools = self.tools or bool(tools)
         if self.fails:
@@ -58,8 +56,6 @@ class RehearsalOutcome:
     Attributes:
         trajectory: What the environment says that the target did.
         scored: The score; None if there is no trajectory to score.
-        target: The target, with what it heard.
-        judge: The judge, with what it heard.
         blocked: The line that kept the event loop from running; empty if none did.
     """
 
