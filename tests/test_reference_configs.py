@@ -7,6 +7,8 @@ users of the reference bring along.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -207,3 +209,49 @@ def test_a_key_that_holds_a_secret_is_refused(configs, tmp_path):
     refused = skillgit("train", configs / "searchqa" / "default.yaml", "--dry-run", *OFFLINE, cwd=repository, code=2)
     assert "holds a secret" in refused.err
     assert "abc123" not in refused.err
+
+
+REAL = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2] / "shared" / "data")).parent
+CONFIGS = REAL / "reference" / "reference-configs" / "configs"
+SPLITS = {
+    "alfworld": "alfworld_path_split",
+    "docvqa": "docvqa/splits",
+    "livemathematicianbench": "livemathematicianbench_split",
+    "officeqa": "officeqa_split",
+    "searchqa": "searchqa_split",
+    "spreadsheetbench": "spreadsheetbench_split",
+}
+
+
+def checkout_of_the_reference(folder: Path) -> None:
+    """Lay out ``folder`` as a checkout of the reference: its own configurations, our data where its data would be."""
+    shutil.copytree(CONFIGS, folder / "configs")
+    for name, split in SPLITS.items():
+        package = DATA.parents[1] / name
+        shutil.copytree(package / "data", folder / "data" / split)
+        skill = folder / "skillopt" / "envs" / name / "skills"
+        skill.mkdir(parents=True)
+        (skill / "initial.md").write_text("# Task\n\n- Answer the question.\n")
+    data = folder / "data"
+    shutil.copytree(data / "officeqa_split" / "bulletins", data / "officeqa_docs_official")
+    shutil.copytree(data / "spreadsheetbench_split" / "workbooks", data / "spreadsheetbench_verified_400" / "workbooks")
+    for split in ("train", "val", "test"):
+        shutil.copytree(data / "docvqa" / "splits" / "pages", data / "docvqa" / "splits" / split / "pages")
+
+
+@pytest.mark.skipif(not CONFIGS.is_dir(), reason=f"the reference's configurations are not at {CONFIGS}")
+@pytest.mark.parametrize("name", SPLITS)
+def test_each_configuration_of_the_reference_plans_a_training_in_place(name, tmp_path):
+    if name == "alfworld":
+        pytest.importorskip("alfworld.gen")
+    if name == "spreadsheetbench" and shutil.which("soffice") is None:
+        pytest.skip("LibreOffice is not installed")
+    checkout_of_the_reference(tmp_path / "reference")
+    repository = new_repository(tmp_path / "repository")
+    config = tmp_path / "reference" / "configs" / name / "default.yaml"
+    # what comes with skillgit has fewer items than the reference takes
+    plan = skillgit(
+        "train", config, "--dry-run", "-o", "train.train_size=0", cwd=repository, env={"OPENAI_API_KEY": "x"}
+    )
+    assert "openai_chat/gpt-5.5" in plan.out
+    assert "nothing was run or written" in plan.out

@@ -180,7 +180,7 @@ class SpreadsheetBench(PackagedEnvironment):
         source="workbooks made for skillgit; the public data is read from env.data_path or env.split_dir",
         options=(
             *OPTIONS,
-            option("data_root", "", "Folder of the workbooks; empty takes that of the data."),
+            option("data_root", "", "Folder of the workbooks; empty takes that of the data.", path=True),
             option(
                 "mode",
                 "multi",

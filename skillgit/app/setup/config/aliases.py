@@ -48,6 +48,7 @@ RENAMED = {
     "env.workers": "calls.concurrency",
     "env.max_tool_turns": "env.max_turns",
     "env.search_api_url": "env.search_url",
+    "env.data_dirs": "env.docs_dir",
     "env.analyst_workers": "gradient.analyst_workers",
     "env.max_completion_tokens": "calls.max_output_tokens",
     **dict.fromkeys(("model.azure_endpoint", "model.azure_openai_endpoint"), "model.openai_chat_azure_endpoint"),
@@ -136,6 +137,7 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
     for key, value in layer.items():
         full_name = _sectioned(key, names, backends)
         name, leaf = key_today(full_name), leaf_today(full_name, value)
+        leaf = _only(leaf) if name == "env.docs_dir" else leaf
         if name != full_name:
             less = "" if leaf is value else ", which does not count the first attempt"
             notes.append(
@@ -153,6 +155,8 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
         else:
             result[name], spellings[name] = leaf, key
             notes_of_names.extend([f"{key} = {name}"] if full_name != key else [])
+    if (mode := layer.get("env.search_mode")) is not None and mode.value == "offline" and "env.search_url" in result:
+        notes.append(f"{result.pop('env.search_url').origin}: env.search_url has no effect: env.search_mode is offline")
     if notes_of_names:
         where = next(iter(layer.values())).origin.where
         source = where if where.startswith("-o") else where.rpartition(":")[0]
@@ -192,11 +196,30 @@ def _refuse_secret(name: str, leaf: Leaf) -> None:
 
 def _without_effect(name: str, leaf: Leaf) -> str:
     reason = RETIRED[name]
-    if reason.value is not _ANY and leaf.value != reason.value:
+    if reason.value is not _ANY and not _says(leaf.value, reason.value):
         raise ConfigError(
             f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(reason.value)}", hint=reason.reason
         )
     return f"{leaf.origin}: {name} has no effect: {reason.reason}"
+
+
+def _only(leaf: Leaf) -> Leaf:
+    """Return a list of one folder as that folder, since officeqa reads one."""
+    if not isinstance(leaf.value, list):
+        return leaf
+    if len(leaf.value) != 1 or not isinstance(leaf.value[0], str):
+        raise ConfigError(
+            f"{leaf.origin}: env.docs_dir is a list of {len(leaf.value)} folders, and one is read",
+            hint="put the documents into one folder, or name the one that holds them all",
+        )
+    return replace(leaf, value=leaf.value[0], text=leaf.value[0])
+
+
+def _says(value: object, wanted: object) -> bool:
+    """Say whether a value is the one that is accepted, also in quotation marks, or is none at all."""
+    if isinstance(value, str) and isinstance(wanted, bool):
+        return value.strip().lower() in {"", str(wanted).lower()}
+    return value is None or value == wanted
 
 
 def _expanded(layer: Layer) -> Layer:

@@ -123,9 +123,20 @@ def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[s
     if text.startswith("~/") and environ.get("HOME"):
         text = f"{environ['HOME']}{text[1:]}"
     here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
-    if here != there and there.exists() and not here.exists():
+    if here.exists() or Path(text).is_absolute():
+        return here, []
+    top = _above_configs(leaf.folder)
+    if top is not None and (top / Path(text).parts[0]).exists():
+        above = (top / text).resolve()
+        return above, [f"{leaf.origin}: {key} is taken from the folder above configs: {above}"]
+    if here != there and there.exists():
         return there, [f"{leaf.origin}: {key} is taken from the working directory: {there}"]
     return here, []
+
+
+def _above_configs(folder: Path) -> Path | None:
+    """Return the root of a checkout whose configurations are in ``configs``: there the reference's paths begin."""
+    return next((path.parent for path in (folder, *folder.parents) if path.name == "configs"), None)
 
 
 def read_overrides(overrides: Sequence[str], folder: Path) -> list[Layer]:
