@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
+from rapidfuzz.distance import Levenshtein
+
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
@@ -18,7 +20,7 @@ from skillgit_envs.tasks.checks.check import CheckSource
 from skillgit_envs.tasks.extraction import EXTRACTORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.plugin.data_rows import Row
@@ -31,6 +33,9 @@ _HINT = "the README of the environment tasks lists the fields of a task"
 _LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
 _PROGRAMS = ("python", "command")
 _OWN = ("id", "check", "checks", "status", "split")
+_TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
+_FIELDS = frozenset((*PROMPTS, *ANSWERS, *_LISTS, *_OWN, *_TEXTS))
+_SHORTEST_TYPO = 4
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +70,7 @@ class Reader:
             raise DataError(
                 f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"
             )
+        _refuse_typos(where, row, {*_FIELDS, *filter(None, [self.prompt_field])})
         content = self._content(where, row, path)
         identity = text_field(where, row, "id") or f"t-{short_digest(content)}"
         task_type, split = text_field(where, row, "task_type") or "default", text_field(where, row, "split")
@@ -139,6 +145,17 @@ class Reader:
         if reading not in EXTRACTORS:
             raise DataError(f"{where} has the 'extract' '{reading}'", hint=f"known are {', '.join(EXTRACTORS)}")
         return reading
+
+
+def _refuse_typos(where: str, row: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse a field whose name is one letter from one that means something: it would be passed over in silence.
+
+    Other fields are a row's own business, such as where it comes from.
+    """
+    for name in row.keys() - known:
+        meant = next((field for field in sorted(known) if Levenshtein.distance(name.lower(), field) <= 1), None)
+        if meant is not None and len(name) >= _SHORTEST_TYPO:
+            raise DataError(f"{where} has the field '{name}', which means nothing", hint=f"it may be '{meant}'")
 
 
 def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -210,6 +210,9 @@ def test_pictures_are_shown(tmp_path: Path):
         ({"answer": {"a": 1}}, "has an answer that is neither text nor number"),
         ({"prompt": " "}, "has no prompt or question or input or task with text"),
         ({"id": "a b"}, "item id 'a b' is not usable"),
+        ({"chek": "exact"}, "has the field 'chek', which means nothing"),
+        ({"rubic": "polite"}, "has the field 'rubic', which means nothing"),
+        ({"image": []}, "has the field 'image', which means nothing"),
     ],
 )
 def test_what_is_wrong_with_a_row_is_said_with_its_place(tmp_path: Path, row: dict, said: str):
@@ -270,3 +273,8 @@ def test_all_faults_of_a_file_are_told(written):
     with pytest.raises(DataError) as caught:
         Reader().read([path])
     assert [fault.message.partition(" ")[0] for fault in caught.value.faults] == [f"{path}:1", f"{path}:3"]
+
+
+def test_a_field_that_resembles_none_is_the_row_s_own_business(tmp_path: Path):
+    item = one(tmp_path, {"prompt": "a", "answer": "x", "customer": "c-7", "source": "mail", "ids": [1]})
+    assert item.content["prompt"] == "a"
