@@ -71,7 +71,7 @@ def complete(messages: Sequence[Message]) -> str:
 
 def analyse_failures(briefing: Briefing) -> Answer:
     """Group the failures by cause and propose rules against the commonest."""
-    document, seed, avoid = briefing.document, briefing.text, briefing.rejected_lines
+    document, seed, avoid = briefing.document, briefing.seed, briefing.rejected_lines
     rules_present = rules_in(document)
     items = by_cause(briefing.attempts, rules_present)
     edits = list[Answer]()
@@ -114,7 +114,7 @@ def _tried(briefing: Briefing) -> frozenset[StrEnum]:
 
 def _choose(briefing: Briefing, items: Mapping[StrEnum, list[str]], rules_present: frozenset[StrEnum]) -> list[StrEnum]:
     """Return the rules to propose: those that several failures ask for, and now and then one that overshoots."""
-    seed, attempts = briefing.text, _tried(briefing)
+    seed, attempts = briefing.seed, _tried(briefing)
     missing = [rule for rule in items if rule not in HARMFUL | rules_present]
     missing.sort(key=lambda rule: rule in attempts)
     common = [rule for rule in missing if len(items[rule]) >= _FEW]
@@ -142,7 +142,7 @@ def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answ
     """Return an edit that rewords a rule which is in the skill and was not followed."""
     for rule, ids in items.items():
         line = line_asking(briefing.document, rule)
-        text = wording(rule, briefing.text, briefing.rejected_lines | {normalised(line)}) if line else ""
+        text = wording(rule, briefing.seed, briefing.rejected_lines | {normalised(line)}) if line else ""
         if text and rules_in(line) == {rule}:
             return [edit("replace", anchor=line, content=f"- {text}", support=len(ids)) | {"items": ids}]
     return []
@@ -150,7 +150,7 @@ def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answ
 
 def _advise(briefing: Briefing) -> list[Answer]:
     """Return advice that fits any failure, if some is neither in the skill nor rejected; often nothing."""
-    seed, options = briefing.text, _subject(briefing).advice
+    seed, options = briefing.seed, _subject(briefing).advice
     first = draw(seed, "advice", len(options))
     text = next(
         (
@@ -175,7 +175,7 @@ def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: 
 
 def analyse_successes(briefing: Briefing) -> Answer:
     """Mostly find nothing that the skill should say; sometimes propose a rule that is idle, or one that harms."""
-    seed, subject = briefing.text, _subject(briefing)
+    seed, subject = briefing.seed, _subject(briefing)
     chance = draw(seed, "success", 100)
     items = [attempt.item for attempt in briefing.attempts]
     symptom, text = subject.strengths[draw(seed, "habit", len(subject.strengths))]

@@ -41,7 +41,7 @@ PROBES = (
 
 def slow_update(briefing: Briefing) -> Answer:
     """Write guidance against what fails with both versions, or fails anew, and that no rule addresses yet."""
-    seed, failing = briefing.text, _failing(briefing, most=2)
+    seed, failing = briefing.seed, _failing(briefing, most=2)
     standing = [bare(line) for line in briefing.section("guidance").splitlines() if line.strip()]
     rules_present = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))
     missing = [rule for rule in failing if rule not in HARMFUL | rules_present][:_MOST_NEW]
@@ -146,7 +146,7 @@ def probe(briefing: Briefing) -> Answer:
     suspects = [RULES[rule].label for rule in by_cause(briefing.attempts, HARMFUL)][:2]
     return {
         "reasoning": f"The failures may have to do with: {' or '.join(suspects) or 'what the answers do not show'}.",
-        "probe": PROBES[draw(briefing.text, "probe", len(PROBES))],
+        "probe": PROBES[draw(briefing.seed, "probe", len(PROBES))],
     }
 
 
@@ -162,7 +162,7 @@ def with_reminders(answer: Answer, briefing: Briefing) -> Answer:
     failing = by_cause(briefing.attempts, frozenset())
     lapses = [rule for rule in RULES if rule in failing and rule in rules_in(document) - HARMFUL - in_notes]
     avoid = frozenset(normalised(line) for line in document.splitlines())
-    notes = [text for rule in lapses if (text := wording(rule, briefing.text, avoid))][:_MOST_REMINDERS]
+    notes = [text for rule in lapses if (text := wording(rule, briefing.seed, avoid))][:_MOST_REMINDERS]
     edits = [change for change in answer.get("edits", ()) if not notes or not _rewords(change)]
     return answer | ({"edits": edits} if "edits" in answer else {}) | {"notes": notes}
 

@@ -19,6 +19,9 @@ _SKILL = re.compile(r"<skill\b[^>]*>(?P<body>.*)</skill>", re.DOTALL)
 _CONTEXT = re.compile(r"<context>(?P<body>.*?)</context>", re.DOTALL)
 _QUESTION = re.compile(r"<question>(?P<body>.*?)</question>", re.DOTALL)
 _NO_LIMIT = 1_000
+_ENVIRONMENT = re.compile(r"^<environment\b.*?^</environment[^>]*>\n+", re.DOTALL | re.MULTILINE)
+_MARKS = re.compile(r"(</?[a-z_]+)-\d+(?=[ >])")
+_REASONS = re.compile(r"^  (?:because|fixed): .*\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _STEP = re.compile(
     r"^(?:step|slow|epoch)\b.*?\b(?P<decision>accept\w*|reject\w*|skip\w*|revert\w*|merge\w*)\b", re.IGNORECASE
@@ -91,6 +94,12 @@ class Briefing:
     def section(self, tag: str) -> str:
         """Return the body of the first section ``tag``; empty if there is none."""
         return next((body for _, body in sections(self.text, tag)), "")
+
+    @property
+    def seed(self) -> str:
+        """What draws are made from: what the prompt is about and not how it says it, so that prompts can improve."""
+        text = _ENVIRONMENT.sub("", self.text, count=1)
+        return _REASONS.sub("", _MARKS.sub(r"\1", text))
 
     @property
     def document(self) -> str:
