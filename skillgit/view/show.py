@@ -211,8 +211,10 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
                     evaluation.split.value,
                     f"{version_label(evaluation.version)}  {summary(evaluation, gauge, screen)}",
                 )
-        case _:
+        case SlowMerged() | Measured() | Reverted():
             yield from _version(event, gauge, screen)
+        case _:
+            yield "event", event.kind.value
     yield from _paid(event, screen)
 
 

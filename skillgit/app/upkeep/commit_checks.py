@@ -22,6 +22,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
 from skillgit.domain.protected_regions import slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
@@ -133,7 +134,7 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
         yield from final_item_problems(event, files, is_import=is_import)
-    summary = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
+    summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, summary, getattr(event, "verdict", None))
     if isinstance(event, Accepted | Rejected) and (event.origin is Origin.MERGE or _restores(event)):

@@ -11,6 +11,7 @@ from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
     Edited,
+    Gated,
     Measured,
     Rejected,
     Reverted,
@@ -182,9 +183,8 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
     Whoever intervenes may set a seed of their own; a fork takes over a score, whoever measured it.
     """
     first = state.started.evaluation
-    if isinstance(event, Skipped | Edited | RunStarted | RunFinished):
-        evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
-    else:
+    evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
+    if isinstance(event, Gated):
         evaluations = (event.evaluation,)
     has_seed = not (state.started.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
     for evaluation in evaluations:
