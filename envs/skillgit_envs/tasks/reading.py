@@ -147,15 +147,15 @@ class Reader:
         return reading
 
 
-def _refuse_typos(where: str, row: Mapping[str, Any], known: Collection[str]) -> None:
+def _refuse_typos(where: str, row: Mapping[str, Any], names: Collection[str]) -> None:
     """Refuse a field whose name is one letter from one that means something: it would be passed over in silence.
 
     Other fields are a row's own business, such as where it comes from.
     """
-    for name in row.keys() - known:
-        meant = next((field for field in sorted(known) if Levenshtein.distance(name.lower(), field) <= 1), None)
-        if meant is not None and len(name) >= _SHORTEST_TYPO:
-            raise DataError(f"{where} has the field '{name}', which means nothing", hint=f"it may be '{meant}'")
+    for name in row.keys() - names:
+        likely = next((field for field in sorted(names) if Levenshtein.distance(name.lower(), field) <= 1), None)
+        if likely is not None and len(name) >= _SHORTEST_TYPO:
+            raise DataError(f"{where} has the field '{name}', which means nothing", hint=f"it may be '{likely}'")
 
 
 def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
