@@ -19,7 +19,7 @@ from skillgit.engine.concurrency import both, growing, side_by_side
 from skillgit.engine.gating import judge
 from skillgit.engine.method_settings import PairPolicy
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
-from skillgit.engine.optimizer_memory import history_section
+from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.prompt_sections import conversation, memory_section, skill_section, tagged, trajectory_text
 from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply, ask
@@ -119,6 +119,9 @@ async def _asked(
         *_both_skills(session, previous, current),
         tagged("guidance", standing) if standing else "",
         memory_section(state.optimizer_memory),
+        record_section(
+            [step for step in state.memory if step.epoch == state.epoch], session.settings.gradient.max_history_tokens
+        ),
         _comparison_section(session, pairs),
     )
     messages = conversation("slow_update", session.task.environment, sections)
