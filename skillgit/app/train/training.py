@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
 from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.app.recorded.run_record import start_document
 from skillgit.app.recorded.score_summary import after_baseline, before_baseline
 from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.comparable_conditions import environment_change
+from skillgit.app.setup.config.error_sentences import shown
+from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.models import asked_roles, preflight
 from skillgit.app.train.exit_report import Trained, finished, unfinished
 from skillgit.app.train.starting_point import find_beginning
@@ -54,6 +57,10 @@ if TYPE_CHECKING:
     from skillgit.engine.transition import Transition
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
+
+
+_KEYS_SHOWN = 5
+"""Keys that are named where a run cannot go on with another configuration."""
 
 
 class Training:
@@ -261,8 +268,27 @@ def _check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setu
     if different == ["environment"]:
         raise ConfigError(change, hint=f"undo that to go on, or {fork}")
     if different:
-        raise ConfigError(f"run {name} was started with another {' and other '.join(different)}", hint=fork)
+        changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else ""
+        raise ConfigError(f"run {name} was started with another {' and other '.join(different)}{changes}", hint=fork)
     return start_event
+
+
+def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> str:
+    """Return the end of a sentence that names the keys whose values are not those that the run recorded."""
+    config, old = setup.config, start_document(repo, first.evidence, "config.json")
+    if not old:
+        return ""
+    new, changes = config.document, list[str]()
+    for section in sorted({*old, *new}):
+        recorded = old.get(section)
+        before: dict[str, object] = recorded if isinstance(recorded, dict) else {}
+        after = new.get(section, {})
+        for key in sorted({*before, *after}):
+            full_name = f"{section}.{key}"
+            if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.places:
+                changes.append(f"{full_name} was {shown(before.get(key))} and is {shown(after.get(key))}")
+    rest = f" and {len(changes) - _KEYS_SHOWN} more" if len(changes) > _KEYS_SHOWN else ""
+    return f": {', '.join(changes[:_KEYS_SHOWN])}{rest}" if changes else ", or by a skillgit with other prompts"
 
 
 def continuing(request: TrainRequest, run: str) -> str:

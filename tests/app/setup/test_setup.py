@@ -160,6 +160,17 @@ def test_a_run_does_not_go_on_with_an_edited_scorer_and_says_why(repository):
     ]
 
 
+def test_a_run_does_not_go_on_with_other_settings_and_names_each_of_them(repository):
+    options = ("-o", "train.num_epochs=7", "-o", "gate.policy=paired", "-o", "calls.concurrency=3")
+    refused = train(repository, "one", *options, code=2)
+    first = refused.err.splitlines()[0]
+    assert first.startswith("skillgit: run one was started with another configuration: ")
+    assert "gate.policy was 'strict' and is 'paired'" in first
+    assert "train.num_epochs was" in first
+    assert "is 7" in first
+    assert "concurrency" not in first, "it changes no result"
+
+
 def known(workspace, context, *overrides):
     """Return the outcomes of the text of v0 that are known under these settings."""
     setup = set_up(load_config(context, "run.yaml", overrides))
