@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 from once import once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
+
+from skillgit.app.train.train import TrainRequest
+from skillgit.app.train.training import continuing
+from skillgit.domain.cost import Caps
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -73,3 +78,46 @@ def test_a_run_killed_again_and_again_still_gets_to_the_same_end(every, unbroken
     assert deaths >= 5
     assert refs(repository) == unbroken[0]
     assert calls(log) == unbroken[1]
+
+
+@pytest.fixture(scope="module")
+def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose run, far from the defaults, was ended by a cap."""
+    repository = new_repository(tmp_path_factory.mktemp("capped") / "repository")
+    stopped = skillgit(*SMALL, "--max-calls", "120", cwd=repository, code=7)
+    assert "with a larger cap goes on" in stopped.err
+    return repository
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_configuration_that_it_recorded(capped, unbroken, tmp_path):
+    repository = tmp_path / "repository"
+    shutil.copytree(capped, repository)
+    skillgit("train", "--run", "small", "--quiet", cwd=repository)
+    assert refs(repository) == unbroken[0]
+
+
+def test_a_run_shows_its_settings_and_each_line_is_an_override_that_changes_nothing(capped):
+    lines = skillgit("show", "v0", "--settings", cwd=capped).out.splitlines()
+    assert {"train.num_epochs=2", "train.batch_size=20", "optimizer.lr_scheduler=cosine"} <= {*lines}
+    overrides = [word for line in lines if not line.startswith("env.name=") for word in ("-o", line)]
+    plan = skillgit("train", "demo", "--run", "small", "--dry-run", *overrides, cwd=capped)
+    assert "2 epochs" in plan.out
+    refused = skillgit("train", "demo", "--run", "small", "-o", "train.num_epochs=3", cwd=capped, code=2)
+    assert "skillgit train --run small goes on as it began" in refused.err
+
+
+def test_a_new_run_from_a_version_takes_the_configuration_of_its_run(capped):
+    plan = skillgit("train", "--from", "small/v0", "--run", "other", "--dry-run", cwd=capped)
+    assert "run small" in plan.out
+    assert "2 epochs" in plan.out
+    assert "name one: skillgit train CONFIG" in skillgit("train", "--run", "nothing", cwd=capped, code=2).err
+    assert "name one: skillgit train CONFIG" in skillgit("train", cwd=capped, code=2).err
+
+
+def test_the_command_that_goes_on_keeps_the_caps_of_the_one_that_stopped():
+    caps = Caps(max_calls=90, max_usd=2.5)
+    request = TrainRequest(config="my tasks.yaml", overrides=("env.limit=3",), caps=caps)
+    command = continuing(request, "one")
+    assert command == "skillgit train 'my tasks.yaml' -o env.limit=3 --run one --max-calls 90 --max-usd 2.5"
+    assert continuing(request, "one", capped=False).endswith("--run one")

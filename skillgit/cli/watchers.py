@@ -162,7 +162,7 @@ _SIGNAL_BASE = 128
 
 def watched(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
-    require_terminal(session, "train --tui", instead=f"skillgit train {request.config}")
+    require_terminal(session, "train --tui", instead=f"skillgit train {request.config or '--run NAME'}")
     from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
     trainer = TrainerProcess(list(_words(session, request, form, strict=strict)), session.context.environ)
@@ -188,7 +188,7 @@ def _words(session: CommandSession, request: TrainRequest, form: Form, *, strict
     """Yield the command line of the training, without ``skillgit``."""
     yield from ("-C", str(session.context.directory))
     yield f"--color={'always' if session.screen.colour else 'never'}"
-    yield from ("train", request.config, "--quiet")
+    yield from ("train", *filter(None, (request.config,)), "--quiet")
     for override in request.overrides:
         yield from ("-o", override)
     options = {

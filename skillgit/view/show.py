@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from json import loads
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from skillgit.app.history.settings import RunSettings
     from skillgit.app.history.show import Shown
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
@@ -80,6 +82,14 @@ def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: dateti
         numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
+    """Yield ``key=value`` for each setting, those faint that are defaults."""
+    for setting in report.settings:
+        value = loads(setting.value)
+        line = f"{setting.key}={one_line(value) if isinstance(value, str) else setting.value}"
+        yield screen.paint(Style.FAINT, line) if setting.chosen == "default" else line
 
 
 _WIDTH = 120

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from skillgit.app.history.items import ItemOrder, ItemsRequest, items
 from skillgit.app.history.matrix import matrix
-from skillgit.app.setup.config.run_configuration import read_document
-from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.domain.statistics import wilson_interval
-from skillgit.errors import ConfigError, NotFoundError
-from skillgit.plugin.redaction import redact_json
-from skillgit.store.evidence import read_evidence
+from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.history.items import Column, ItemTable
     from skillgit.app.history.matrix import MatrixCell
     from skillgit.app.recorded.score_summary import Interval
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.text_diff import FileDiff, Hunk, Line
     from skillgit.index.rows import RunRow
 
@@ -140,53 +134,6 @@ def _kept(columns: Sequence[Column]) -> list[int]:
     indexes = [index for index, column in enumerate(columns) if index == 0 or column.is_best]
     newest = [index for index in reversed(range(len(columns))) if index not in indexes]
     return sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
-
-
-Chosen = Literal["default", "set", "environment", "backend"]
-"""Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
-option of the environment or of a backend, whose defaults are its own."""
-
-_CONFIG = "config.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSetting:
-    """One setting of a run."""
-
-    key: str
-    value: str
-    chosen: Chosen
-
-
-def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, ...]:
-    """Return the settings in the evidence of the start of a run; none where it is not here or cannot be read."""
-    files = (read_evidence(workspace.repo, evidence, (_CONFIG,)) if evidence else None) or {}
-    if _CONFIG not in files:
-        return ()
-    try:
-        document = read_document(files[_CONFIG], "the run")
-    except ConfigError:
-        return ()
-    names = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
-    return tuple(setting for section in names for setting in _section(section, document[section]))
-
-
-def _section(section: str, values: Mapping[str, object]) -> Iterator[RunSetting]:
-    shape = SECTIONS.get(section)
-    fields = shape.model_fields if shape else {}
-    usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
-    for name in sorted(values):
-        value = values[name]
-        source: Chosen = "set"
-        if name not in fields:
-            source = "backend" if section == "model" else "environment" if section == "env" else "set"
-        elif name in usual and usual[name] == value:
-            source = "default"
-        yield RunSetting(key=f"{section}.{name}", value=_json(value), chosen=source)
-
-
-def _json(value: object) -> str:
-    return json.dumps(redact_json(value), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,17 +10,16 @@ from skillgit.app.deliver.report import (
     DiffAllowance,
     DiffExcerpt,
     ItemMap,
-    RunSetting,
     SplitProgress,
     item_map,
     progress,
-    recorded_settings,
 )
 from skillgit.app.deliver.report_events import Events, RuleStories, rule_stories, tell
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.settings import recorded_settings
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.blame import Blame
     from skillgit.app.history.cost import Spending
     from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.history.settings import RunSetting
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rows import LogRow, RunRow

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
-from skillgit.app.setup.config.load import load_config, load_recorded, named_keys
+from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
 from skillgit.app.setup.config.run_configuration import read_document, settings_of
 from skillgit.app.setup.models import find_routes
 from skillgit.app.workspace.workspace import BRING
@@ -151,9 +151,6 @@ def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
     return frozenset(item for item in names if item)
 
 
-_HINT = "name one with --config CONFIG"
-
-
 def find_config(
     context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
 ) -> ResolvedConfig:
@@ -161,10 +158,20 @@ def find_config(
     if config is not None:
         return load_config(context, config, overrides)
     if not runs:
-        raise UsageError("no run tells by which configuration to measure", hint=_HINT)
-    run = runs[0]
-    with or_name_one():
-        return load_recorded(context, f"run {run}", _settings(workspace, run), overrides)
+        raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
+    return recorded_config(context, workspace, runs[0], overrides)
+
+
+def recorded_config(
+    context: Context, workspace: Workspace, run: str, overrides: Sequence[str], hint: str = NAME_ONE
+) -> ResolvedConfig:
+    """Return the configuration that ``run`` recorded, with ``overrides``.
+
+    Args:
+        hint: How the user names another one.
+    """
+    with or_name_one(hint):
+        return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
 
 
 def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
@@ -185,12 +192,12 @@ def refused_settings(workspace: Workspace, run: str) -> str:
 
 
 @contextmanager
-def or_name_one() -> Iterator[None]:
+def or_name_one(hint: str = NAME_ONE) -> Iterator[None]:
     """Let errors about a recorded configuration say that another one can be named."""
     try:
         yield
     except (ConfigError, DataError, NotFoundError) as error:
-        error.hint = f"{error.hint}; or {_HINT}" if error.hint else _HINT
+        error.hint = f"{error.hint}; or {hint}" if error.hint else hint
         raise
 
 
@@ -198,7 +205,7 @@ def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]
     """Return what keeps numbers from being comparable with those of ``run``, one sentence each."""
     start, row = start_record(workspace, run), queries.row_of_version(workspace.index, run, 0)
     if start is None or row is None:
-        raise UsageError(f"the start of run {run} is not here", hint=_HINT)
+        raise UsageError(f"the start of run {run} is not here", hint=NAME_ONE)
     change = environment_change(workspace.repo, start, setup)
     event: RunStarted = start.event  # type: ignore[assignment]
     items = f"the items are not those of run {run}" if event.splits != setup.splits_digest else ""
@@ -219,7 +226,7 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
     )
 
 
-def _settings(workspace: Workspace, run: str) -> RecordedSettings:
+def _settings(workspace: Workspace, run: str, hint: str = NAME_ONE) -> RecordedSettings:
     """Return what may be acted on of the configuration that ``run`` recorded."""
     row = queries.row_of_version(workspace.index, run, 0)
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
@@ -227,7 +234,7 @@ def _settings(workspace: Workspace, run: str) -> RecordedSettings:
     if row is None or CONFIG not in files:
         raise UsageError(
             f"the configuration of run {run} is not here",
-            hint=f"{_HINT}, or bring it: {BRING}",
+            hint=f"{hint}, or bring it: {BRING}",
         )
     document = read_document(files[CONFIG], f"run {run}")
     if not is_own(workspace.repo, start=row.commit):

@@ -13,21 +13,23 @@ from skillgit.app.setup.measuring import open_session, planner
 from skillgit.app.setup.model_session import open_door, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.setup import recorded_config, set_up
 from skillgit.app.train.publisher import publishing
 from skillgit.app.train.starting_point import find_beginning
 from skillgit.app.train.training import Training, continuing, left_unfinished
+from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.errors import ConfigError
+from skillgit.errors import ConfigError, UsageError
 from skillgit.index.cost_queries import paces
 from skillgit.store.history import run_names
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
+    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.setup import Setup
     from skillgit.app.train.exit_report import Trained
@@ -43,7 +45,8 @@ class TrainRequest:
     """What the user asks for.
 
     Attributes:
-        config: A configuration file, or the name of a shipped one.
+        config: A configuration file, or the name of a shipped one; None takes what ``run`` recorded, or the run of
+            ``start``.
         overrides: ``section.key=value``; later ones win.
         run: The run's name; a new one is made if there is none.
         start: The revision that a new run starts from; None takes the configuration's seed.
@@ -51,7 +54,7 @@ class TrainRequest:
         ask_again: Whether to ask once more what was recorded as never to be answered.
     """
 
-    config: str
+    config: str | None
     overrides: tuple[str, ...] = ()
     run: str | None = None
     start: str | None = None
@@ -64,8 +67,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 
     The first Ctrl-C lets calls in flight end and be recorded; a second one leaves at once. Neither loses an event.
     """
-    config = load_config(context, request.config, request.overrides)
-    setup = set_up(config)
+    setup = set_up(_config(context, request))
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
@@ -81,6 +83,25 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
                     return publisher.finished(runner.run(training.to_the_end()))
+
+
+_HINT = "name one: skillgit train CONFIG"
+
+
+def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
+    """Return the configuration of the request, or that of the run that it goes on with or starts from."""
+    if request.config is not None:
+        return load_config(context, request.config, request.overrides)
+    with open_workspace(context) as workspace:
+        names = run_names(workspace.repo.tips())
+        if request.run in names:
+            return recorded_config(context, workspace, request.run, request.overrides, _HINT)
+        row = resolve_in(workspace, request.start).row if request.start else None
+        if row is not None:
+            return recorded_config(context, workspace, row.run, request.overrides, _HINT)
+    if request.run:
+        raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=_HINT)
+    raise UsageError("no configuration is named, and no run to go on with", hint=f"{_HINT}, or --run NAME")
 
 
 def _new_name(context: Context, setup: Setup) -> str:
@@ -111,7 +132,7 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
 
 def plan_train(context: Context, request: TrainRequest) -> Plan:
     """Return what ``train`` would do with the same request; nothing is written and no model is asked."""
-    setup = set_up(load_config(context, request.config, request.overrides))
+    setup = set_up(_config(context, request))
     caps = caps_of(setup, request)
     with open_workspace(context) as workspace:
         beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)

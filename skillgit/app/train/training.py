@@ -264,9 +264,9 @@ def _check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setu
         "environment": bool(change := environment_change(repo, records[0], setup)),
     }
     different = [aspect for aspect, differs in differences.items() if differs]
-    fork = f"fork it into a run of its own: --from {name}/v0 --run NAME"
+    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins anew with yours"
     if different == ["environment"]:
-        raise ConfigError(change, hint=f"undo that to go on, or {fork}")
+        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
     if different:
         changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else ""
         raise ConfigError(f"run {name} was started with another {' and other '.join(different)}{changes}", hint=fork)
@@ -291,10 +291,15 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> str:
     return f": {', '.join(changes[:_KEYS_SHOWN])}{rest}" if changes else ", or by a skillgit with other prompts"
 
 
-def continuing(request: TrainRequest, run: str) -> str:
-    """Return the command that goes on with ``run``."""
-    overrides = [word for override in request.overrides for word in ("-o", override)]
-    return shlex.join(("skillgit", "train", request.config, *overrides, "--run", run))
+def continuing(request: TrainRequest, run: str, *, capped: bool = True) -> str:
+    """Return the command that goes on with ``run``, with the caps of the request where it is to be ``capped``."""
+    words = ["skillgit", "train", *filter(None, (request.config,))]
+    words += [word for override in request.overrides for word in ("-o", override)]
+    words += ["--run", run]
+    caps = {"--max-calls": request.caps.max_calls, "--max-tokens": request.caps.max_tokens}
+    for option, cap in (caps | {"--max-usd": request.caps.max_usd}).items() if capped else ():
+        words += [option, f"{cap:g}" if isinstance(cap, float) else str(cap)] if cap is not None else []
+    return shlex.join(words)
 
 
 @contextmanager
@@ -310,7 +315,7 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
         raise stop from error
     except SkillgitError as error:
         if isinstance(error, BudgetError):
-            error.hint = f"{command} with a larger cap goes on where it stands"
+            error.hint = f"{continuing(request, name, capped=False)} with a larger cap goes on where it stands"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)
         raise

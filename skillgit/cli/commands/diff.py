@@ -11,7 +11,7 @@ import click
 from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, forms, verb
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
-from skillgit.view.show import lines
+from skillgit.view.show import lines, setting_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -266,10 +266,11 @@ def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
 @verb("show")
 @click.argument("revision", metavar="REV[:PATH]", default="head", shell_complete=complete_revisions)
 @click.option("--stat", is_flag=True, help="Show how much it changed in which file, not the diff")
+@click.option("--settings", is_flag=True, help="Show the settings of its run; each line can be given to train with -o")
 @as_of_option
 @document_form
 @click.pass_obj
-def show_command(session: CommandSession, revision: str, *, stat: bool, form: Form) -> None:
+def show_command(session: CommandSession, revision: str, *, stat: bool, settings: bool, form: Form) -> None:
     """Show one event, or a file of a version.
 
     Of an event it shows message, scores and diff. REV is the newest version of the default run unless you name one.
@@ -278,11 +279,19 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, form: Fo
     """
     version, _, path = revision.partition(":")
     if version and path and "{" not in version:  # :/TEXT and REV^{/TEXT} are git's names of commits
-        if stat or form is Form.JSON:
-            raise click.UsageError("--stat and --json do not go with REV:PATH", click.get_current_context())
+        if stat or settings or form is Form.JSON:
+            raise click.UsageError("--stat, --settings and --json do not go with REV:PATH", click.get_current_context())
         from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
 
         return session.output.raw(cat(session.context, revision))
+    if settings:
+        from skillgit.app.history.settings import run_settings  # noqa: PLC0415 - see the package
+
+        configuration = run_settings(session.context, revision)
+        if form is Form.JSON:
+            return session.output.document("show-settings/1", configuration)
+        with session.output.paged():
+            return session.output.text(setting_lines(configuration, session.screen))
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
     report = show(session.context, revision)

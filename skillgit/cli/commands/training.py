@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @verb("train")
-@click.argument("config", shell_complete=complete_configs)
+@click.argument("config", required=False, shell_complete=complete_configs)
 @click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
 @click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
 @override_option
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def train_command(
     session: CommandSession,
     *,
-    config: str,
+    config: str | None,
     run: str | None,
     start: str | None,
     overrides: tuple[str, ...],
@@ -62,8 +62,9 @@ def train_command(
 ) -> int:
     """Train a skill as CONFIG says, one commit for each decision.
 
-    CONFIG is a file, or the name of a configuration that comes with skillgit. A run that was stopped goes on where it
-    stood when it is trained again under its name. Ctrl-C stops after the current call and loses nothing.
+    CONFIG is a file, or the name of a configuration that comes with skillgit. Without it, the run NAME, or the run of
+    REV, lends its own. A run that was stopped goes on where it stood when it is trained again under its name. Ctrl-C
+    stops after the current call and loses nothing.
 
     With --tui the run is a process of its own, which no key reaches by mistake: K asks it to stop after its step, q
     closes the screen and leaves it at work.

@@ -40,6 +40,7 @@ _INERT = {
     "env.out_root": "the output of a run is the repository",
     "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
 }
+NAME_ONE = "name one with --config CONFIG"
 _KEY = re.compile(r"[\w.:/-]{1,80}")
 """What a key looks like; a stranger's may hold anything."""
 _NAMED = 5
@@ -66,11 +67,12 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
 
 
 def load_recorded(
-    context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = ()
+    context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = (), *, hint: str = NAME_ONE
 ) -> ResolvedConfig:
     """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
 
     Args:
+        hint: How the user names another one.
         overrides: Texts of the form ``section.key=value``.
 
     Raises:
@@ -82,7 +84,7 @@ def load_recorded(
         config = _resolved(context, name, layers, path=directory / name, root=directory)
     except (ConfigError, NotFoundError) as error:
         if settings.refused:  # what is wrong may be that something of it is left out
-            raise _untrusted(name, settings.refused) from error
+            raise _untrusted(name, settings.refused, hint) from error
         raise
     entries = {entry.key: entry for entry in config.entries}
     refusals = [
@@ -91,14 +93,14 @@ def load_recorded(
         if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
     ]
     if refusals:
-        raise _untrusted(name, refusals)
+        raise _untrusted(name, refusals, hint)
     return config
 
 
-def _untrusted(name: str, keys: Collection[str]) -> UsageError:
+def _untrusted(name: str, keys: Collection[str], hint: str) -> UsageError:
     return UsageError(
         f"{name} was trained elsewhere, and its configuration sets {named_keys(keys)}, which only you may set",
-        hint="look at it, then name a configuration with --config CONFIG, or set those keys yourself with -o KEY=VALUE",
+        hint=f"look at it, then {hint}, or set those keys yourself with -o KEY=VALUE",
     )
 
 
