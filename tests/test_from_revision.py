@@ -29,3 +29,24 @@ def test_a_hand_edited_skill_is_the_seed_of_a_run(tmp_path_factory, tmp_path, br
     assert skillgit("show", "mine/v0:SKILL.md", cwd=repository).out == text
     assert git("rev-parse", "mine/v0^", cwd=repository).out == commit
     assert "no problems" in skillgit("fsck", cwd=repository).out
+
+
+def test_a_skill_of_ones_own_is_not_trained_on_the_samples_of_an_environment_for_ones_own_tasks(tmp_path):
+    repository = tmp_path / "repository"
+    skillgit("init", repository, cwd=tmp_path)
+    refused = skillgit("train", "tasks/default", "--dry-run", cwd=repository, code=2)
+    assert "tasks has no data, and repository would be trained on the samples that come with it" in refused.err
+    assert "-o env.data_path=FILE" in refused.err
+    (tmp_path / "mine.jsonl").write_text(
+        "".join(f'{{"prompt": "How high is {n}?", "answer": {n}}}\n' for n in range(40))
+    )
+    skillgit("train", "tasks/default", "--dry-run", "-o", "env.data_path=../mine.jsonl", cwd=repository)
+    skillgit(
+        "train", "demo", "--dry-run", cwd=repository
+    )  # a benchmark's own samples are what one asks for by its name
+
+
+def test_the_seed_of_an_environment_is_trained_on_its_samples(tmp_path):
+    repository = tmp_path / "repository"
+    skillgit("init", repository, "--env", "tasks", cwd=tmp_path)
+    assert "of tasks" in skillgit("train", "tasks/default", "--dry-run", cwd=repository).out

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from skillgit.cli.output import Form
 from skillgit.cli.session import CommandSession, open_context
 from skillgit.errors import SkillgitError
+from skillgit.view.catalogue import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -63,7 +64,7 @@ def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) ->
     """
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
-    near = nearest(args[0], names)
+    near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
     hint = f", did you mean '{near}'?" if near else ""
     raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
 

@@ -40,7 +40,7 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
         list(_blobs(repo, commit, ""))  # where a name is at fault, that is what is to be said
         raise ConflictError(
             f"git will not check out {branch or commit[:12]}: {escaped(answer.error)}",
-            hint="commit or stash the changes: git stash",
+            hint="commit or stash the changes: git stash" if "overwritten" in answer.error else "git status",
         )
     if not before:
         return tuple(sorted(_as_text(path) for path, _ in _blobs(repo, commit, "")))

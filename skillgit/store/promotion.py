@@ -31,7 +31,7 @@ TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""
 
 _PROMOTED = re.compile(rf"^Skillgit-{TRAILER}: (?P<name>\S+)$", re.MULTILINE)
-_IN_THE_WAY = re.compile(r"^error: [^']*'(?P<path>[^']+)'", re.MULTILINE)
+_IN_THE_WAY = re.compile(r"^error: (?!unable )[^']*'(?P<path>[^']+)'", re.MULTILINE)
 _LOOKED_BACK = 10_000
 """Commits of ``main`` that are looked through for the last change of a skill."""
 
@@ -270,7 +270,12 @@ def _check(tree: Repo, answer: GitResult, *, has_moved: bool = False) -> None:
     if has_moved:
         raise ConflictError(
             f"main has the version now, but the work tree {tree.workdir} cannot take it in: {problem}",
-            hint="git stash, then git reset --keep main",
+            hint="git stash, then git reset --keep main" if match else "mend that, then git reset --keep main",
+        )
+    if match is None:
+        raise ConflictError(
+            f"the work tree {tree.workdir} has main checked out and cannot take it in: {problem}",
+            hint="nothing was written; git status",
         )
     raise ConflictError(
         f"the work tree {tree.workdir} has main checked out, and changes in it would be lost: {problem}",

@@ -178,6 +178,13 @@ RENAMED: dict[str, Renamed] = {
     "trailers": Renamed(now="git log -1 --format='%(trailers)'", module="history"),
     "version": Renamed(now="skillgit --version", module="setup"),
 }
+ELSEWHERE = {
+    **dict.fromkeys(("resume", "continue"), "train --run NAME"),
+    **dict.fromkeys(("list", "ls"), "runs"),
+    "history": "log",
+    "undo": "revert",
+}
+"""What other programs call a command."""
 RENAMED_OPTIONS: dict[str, dict[str, str]] = {
     "bisect": {"--of": "--run"},
     "cherry-pick": {"--onto": "--run"},

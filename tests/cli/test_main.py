@@ -128,6 +128,10 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
     ("arguments", "said"),
     [
         (("lgo",), "skillgit: there is no command 'lgo', did you mean 'log'?\nhint: skillgit --help\n"),
+        (
+            ("resume",),
+            "skillgit: there is no command 'resume', did you mean 'train --run NAME'?\nhint: skillgit --help\n",
+        ),
         (("statsu",), "skillgit: there is no command 'statsu', did you mean 'status'?\nhint: skillgit --help\n"),
         (("zzzzzz",), "skillgit: there is no command 'zzzzzz'\nhint: skillgit --help\n"),
         (

@@ -53,6 +53,14 @@ def test_changes_that_would_be_lost_are_not_overwritten(repo, history, v0) -> No
     assert repo.head() == ("", v0)
 
 
+def test_what_git_cannot_do_for_another_reason_is_no_matter_of_changes(repo, history, v0) -> None:
+    (repo.common_dir / "index.lock").touch()
+    with pytest.raises(ConflictError, match=r"index\.lock") as refused:
+        checkout(repo, history[1].commit)
+    assert refused.value.hint == "git status"
+    assert repo.head() == ("", v0)
+
+
 def test_an_untracked_file_in_the_way_is_not_overwritten(repo, history) -> None:
     (repo.workdir / PATH).mkdir(parents=True)
     (repo.workdir / DOCUMENT).write_text("mine\n")

@@ -25,8 +25,11 @@ CLEAN = dict.fromkeys(("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOI
 
 def train(repository: Path, *options: str, code: int = 0, env: dict[str, str] | None = None):
     return skillgit(
-        "train", "demo", "--run", "demo", *QUICK, *options, cwd=repository, env=CLEAN | (env or {}), code=code
+        "train", "demo", "--run", "demo", *QUICK, *NAMES, *options, cwd=repository, env=CLEAN | (env or {}), code=code
     )
+
+
+NAMES = ("-o", "model.target=reader", "-o", "model.optimizer=analyst")
 
 
 def through(backend: str, *settings: str) -> tuple[str, ...]:

@@ -35,7 +35,10 @@ def apart(target: Wire, optimizer: Wire) -> tuple[str, ...]:
 
 def train(repository: Path, *options: str, code: int = 0, env: dict[str, str] | None = None):
     surroundings = CLEAN | KEYS | (env or {})
-    return skillgit("train", "demo", "--run", "demo", *SHORT, *options, cwd=repository, env=surroundings, code=code)
+    names = ("-o", "model.target=reader", "-o", "model.optimizer=analyst")
+    return skillgit(
+        "train", "demo", "--run", "demo", *SHORT, *names, *options, cwd=repository, env=surroundings, code=code
+    )
 
 
 def asked(wire: Wire) -> list[Entry]:

@@ -205,7 +205,12 @@ def test_an_agent_that_tells_its_environment_tells_no_key(repository, tmp_path):
     agent = tmp_path / "agent"
     agent.write_text(DUMP)
     agent.chmod(0o755)
-    keys = ("target_backend=claude_code_exec", f"claude_code_exec_path={agent}", "claude_code_exec_allow_root=true")
+    keys = (
+        "target=opus",
+        "target_backend=claude_code_exec",
+        f"claude_code_exec_path={agent}",
+        "claude_code_exec_allow_root=true",
+    )
     options = [word for key in keys for word in ("-o", f"model.{key}")]
     sizes = ("-o", "evaluation.sel_env_num=6", "-o", "evaluation.test_env_num=2", "-o", "env.limit=8")
     code, told = train(repository, *options, *sizes)

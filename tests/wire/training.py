@@ -36,6 +36,7 @@ def over(wire: Wire, dialect: str) -> tuple[str, ...]:
     else:
         keys = (
             *("target_backend=openai_chat", "optimizer_backend=openai_chat", f"openai_chat_api={dialect}"),
+            *("target=reader", "optimizer=analyst"),
             *(f"openai_chat_base_url={wire.url}/v1", "openai_chat_api_key_env=OPENAI_API_KEY"),
         )
     return tuple(word for key in keys for word in ("-o", f"model.{key}"))

@@ -88,7 +88,9 @@ class ClaudeChatBackend:
         Raises:
             FatalBackendError: There is no key.
         """
-        name = credential(self._settings).name
+        key = credential(self._settings)
+        name = key.name
+        self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK
         return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
 
     async def aclose(self) -> None:

@@ -178,6 +178,7 @@ class OpenAIWireBackend:
             FatalBackendError: A key is needed and not there.
         """
         endpoint = self._endpoint()
+        self._connection.client(endpoint)  # so that the first call's time is that of its answer, not of loading the SDK
         return Probe(place=endpoint.host, ready=True, detail=endpoint.credential)
 
     async def context(self, model: str) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.pipeline import Route
 from skillgit.calls.pricing import find_context, find_price, price_of
@@ -14,7 +15,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import PlaysRole, Probes, TellsContext
-from skillgit.plugin.registry import find_backend
+from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -47,6 +48,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     name = getattr(model, role) or model.optimizer
     settings = config.settings(role)
     backend, source = _backend(config, role, settings)
+    _check_model(name, role, backend, config)
     own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
@@ -67,6 +69,24 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         lane=_lane(f"{backend.info.name}/{name}", settings, own),
         as_written=partial(_as_written, config, role),
     )
+
+
+def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig) -> None:
+    """Refuse a model that only the default backend has, where the user named another one and forgot the model."""
+    usual = ModelSettings.model_fields["target_backend"].default
+    origin, backend_origin = (config.origin(f"model.{key}").kind for key in (role, f"{role}_backend"))
+    is_left_over = origin == "default" or (backend_origin == "override" and origin != "override")
+    is_installed = ".py:" not in config.backend(role)
+    if (
+        is_left_over
+        and is_installed
+        and backend.info.needs_network
+        and model in load_backend(usual, config.root).info.models
+    ):
+        raise ConfigError(
+            f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}",
+            hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL",
+        )
 
 
 def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, PluginSource]:

@@ -10,7 +10,7 @@ from skillgit.app.skill_format import seed
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
 from skillgit.store import main_branch, refs
 from skillgit.store.history_reader import skill_at
@@ -138,7 +138,20 @@ def find_beginning(
     Raises:
         RevisionNotFoundError: There is no such revision, or no ``main``.
         SkillError: It is not clear which of several skills is meant, or the skill is not valid.
+        ConfigError: A skill of the user's would be trained on the samples of an environment for data of the user's.
     """
+    beginning = _beginning(workspace, config, environment, start)
+    options, info = config.options, environment.info
+    is_sample = "data_path" in options and not options["data_path"] and not options.get("split_dir")
+    if is_sample and info.public is None and beginning.skill.name != environment.seed_skill().name:
+        raise ConfigError(
+            f"{info.name} has no data, and {beginning.skill.name} would be trained on the samples that come with it",
+            hint="name your own: -o env.data_path=FILE",
+        )
+    return beginning
+
+
+def _beginning(workspace: Workspace, config: ResolvedConfig, environment: Environment, start: str | None) -> Beginning:
     if start is not None:
         return _from_revision(workspace, environment, start)
     commit = workspace.repo.tip(refs.MAIN)

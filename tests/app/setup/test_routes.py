@@ -47,7 +47,8 @@ def test_calls_to_one_account_share_a_lane_and_others_do_not(routes, monkeypatch
 
 
 def test_the_time_of_a_call_is_that_of_the_configuration_then_of_the_backend_then_two_minutes(routes):
-    agents = ("model.target_backend=codex_exec", "model.optimizer_backend=claude_code_exec")
+    models = ("model.target=m", "model.optimizer=m")
+    agents = (*models, "model.target_backend=codex_exec", "model.optimizer_backend=claude_code_exec")
     assert [routes()[role].timeout_s for role in ROLES] == [120, 120, 120]
     assert [routes(*agents)[role].timeout_s for role in ROLES] == [600, 600, 600]
     longer = routes(*agents, "model.target_timeout_s=1800.0", "calls.timeout_s=30")
@@ -58,6 +59,17 @@ def test_the_time_of_a_call_is_that_of_the_configuration_then_of_the_backend_the
 def test_a_role_may_think_harder_than_the_others(routes):
     found = routes("model.reasoning_effort=low", "model.optimizer_reasoning_effort=high")
     assert [found[role].reasoning_effort for role in ROLES] == ["low", "high", "low"]
+
+
+@pytest.mark.parametrize("backend", ["openai_chat", "openai_compatible", "claude_chat", "qwen_chat", "codex_exec"])
+def test_a_backend_is_not_asked_for_the_offline_backend_s_model(routes, backend):
+    with pytest.raises(ConfigError, match=r"model\.target is 'reader', a model of the backend offline") as refused:
+        routes(f"model.target_backend={backend}")
+    assert refused.value.hint == f"name a model of {backend}: -o model.target=MODEL"
+    with pytest.raises(ConfigError, match=r"model\.optimizer is 'analyst'"):
+        routes(f"model.backend={backend}", "model.target=m")
+    named = routes(f"model.backend={backend}", "model.target=reader", "model.optimizer=analyst")
+    assert named["target"].name == f"{backend}/reader"
 
 
 def test_a_wrong_setting_is_named_as_it_was_written(routes):

@@ -51,7 +51,7 @@ def test_an_agent_is_asked_for_its_version_and_its_login_and_nothing_else(empty,
     program = tmp_path / "codex"
     program.write_text(AGENT)
     program.chmod(0o755)
-    agent = ("model.target_backend=codex_exec", f"model.target_path={program}")
+    agent = ("model.target=m", "model.target_backend=codex_exec", f"model.target_path={program}")
     target = doctor(empty, "demo", agent, call=False).roles[0]
     assert (target.error, target.answers) == ("codex_exec is not ready to call its model", None)
     assert "codex login" in target.hint
@@ -59,7 +59,7 @@ def test_an_agent_is_asked_for_its_version_and_its_login_and_nothing_else(empty,
     found = doctor(empty, "demo", agent, call=False)
     assert (found.roles[0].version, found.roles[0].credential) == ("0.169.0", "the key in OPENAI_API_KEY")
     assert "sk-proj" not in str(found)
-    gone = doctor(empty, "demo", ("model.target_backend=codex_exec", "model.target_path=/no/such"), call=False)
+    gone = doctor(empty, "demo", (*agent, "model.target_path=/no/such"), call=False)
     assert "cannot be started" in gone.roles[0].error
     assert gone.exit_code == ExitCode.SERVICE
 
