@@ -17,7 +17,8 @@ from skillgit.domain.cost import Caps
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
-SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK)
+DEFAULTS = ("-o", "optimizer.salvage=true", "-o", "optimizer.aggregate=one_call", "-o", "gradient.contrast=2")
+SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK, *DEFAULTS)
 MOMENTS = [
     ("call", 140),
     *(soak("call", count) for count in (1, 12, 21, 33, 47, 60, 75, 90, 111, 160)),

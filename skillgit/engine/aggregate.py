@@ -111,7 +111,13 @@ async def _merge(
     level: int,
     draw: tuple[str | int, ...],
 ) -> Draft:
-    """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used."""
+    """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used.
+
+    Nothing is asked where no edit of a draft touches the place or the subject of another's.
+    """
+    drafts = [draft for _, group in groups for draft in group]
+    if disjoint(drafts):
+        return concatenated(drafts)
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     sections = (
@@ -121,7 +127,6 @@ async def _merge(
     )
     messages = told_of_files(session, conversation(words.merge, None, sections))
     reply = await ask(session, "merge", messages, words.merged, draw=draw, check=fits(skill))
-    drafts = [draft for _, group in groups for draft in group]
     return concatenated(drafts, "merge") if reply is None else _unusable_of(drafts, reply.merged(_inputs(drafts)))
 
 
@@ -130,14 +135,14 @@ async def merge_and_rank(
 ) -> Draft:
     """Merge all drafts and choose ``budget`` proposals in a single call.
 
-    Nothing is asked where one draft within the budget is all there is. If the reply cannot be used, the proposals with
-    the most support are kept.
+    Nothing is asked where there is nothing to join and the budget has room for all. If the reply cannot be used, the
+    proposals with the most support are kept.
     """
     failures, successes = pooled(reflection)
     everything = concatenated([*failures, *successes])
     if budget == 0:
         return Draft()
-    if len(failures) + len(successes) <= 1 and (budget is None or len(everything.proposals) <= budget):
+    if disjoint([*failures, *successes]) and (budget is None or len(everything.proposals) <= budget):
         return everything
     session.monitor.stage(Stage.AGGREGATE, 1)
     groups = [group for group in ((EditSource.FAILURE, failures), (EditSource.SUCCESS, successes)) if group[1]]
@@ -177,10 +182,15 @@ def _unusable_of(drafts: Sequence[Draft], merge: Draft) -> Draft:
 
 
 _ALIKE = 85.0
+_RELATED = 0.3
+"""Share of common words from which two edits may be about the same; recorded models joined none below 0.25."""
 _TWINS = 80.0
 _STEM = 3
 _FILLERS = frozenset({"a", "an", "the", "of", "to", "in", "on", "is", "are", "be", "it", "its", "as", "at"})
 _FILLERS |= {"that", "this", "these", "those"}
+_JOINTS = frozenset({"and", "any", "by", "for", "from", "if", "more", "no", "not", "one", "or", "out", "than", "their"})
+_JOINTS |= {"then", "they", "when", "where", "with"}
+_BEGINNING = 5
 _ADDING = frozenset({Op.APPEND, Op.INSERT_AFTER})
 
 
@@ -245,6 +255,42 @@ def alike_texts(first: str, second: str) -> bool:
     if a == b:
         return True
     return fuzz.ratio(a, b, score_cutoff=_ALIKE) >= _ALIKE and _same_words(_words(a), _words(b))
+
+
+def disjoint(drafts: Sequence[Draft]) -> bool:
+    """Say whether there is nothing to join.
+
+    All proposals are edits, and those of different drafts share no place in the skill and hardly a word, so that they
+    ask neither for the same nor for the contrary.
+    """
+    if not all(isinstance(proposal, Edit) for draft in drafts for proposal in draft.proposals):
+        return len(drafts) <= 1
+    return not any(
+        _same_place(first, second) or _common_words(first, second) >= _RELATED
+        for number, draft in enumerate(drafts)
+        for later in drafts[number + 1 :]
+        for first in draft.edits
+        for second in later.edits
+    )
+
+
+def _same_place(first: Edit, second: Edit) -> bool:
+    """Say whether one of two edits changes the text that the other one changes or holds on to."""
+    if first.file != second.file or {first.op, second.op} <= _ADDING or Op.APPEND in {first.op, second.op}:
+        return False
+    a, b = normalised(first.anchor), normalised(second.anchor)
+    return a in b or b in a
+
+
+def _common_words(first: Edit, second: Edit) -> float:
+    """Return the share of words, of the edit with fewer, that both have; a deletion speaks of what it deletes."""
+    a, b = (_subject(edit.content or edit.anchor) for edit in (first, second))
+    return len(a & b) / max(min(len(a), len(b)), 1)
+
+
+def _subject(text: str) -> frozenset[str]:
+    """Return the beginnings of the words that a text is about, so that ``number`` and ``numbers`` are one."""
+    return frozenset(word[:_BEGINNING] for word in _words(normalised(text)) - _JOINTS)
 
 
 def _words(text: str) -> frozenset[str]:

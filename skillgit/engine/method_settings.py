@@ -96,7 +96,7 @@ class TrainSettings(_Section):
 
     num_epochs: Positive = Field(4, description="Epochs; in each, every train item is rolled out once.")
     train_size: Natural = Field(0, description="Train items that there must be; 0 takes them as they are.")
-    batch_size: Positive = Field(40, description="Train items per batch; a step has accumulation batches.")
+    batch_size: Positive = Field(20, description="Train items per batch; a step has accumulation batches.")
     accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
     seed: int = Field(42, gt=-(10**18), lt=10**18, description="Seed of every random choice.")
     patience: Natural = Field(0, description="Steps in a row without a new best after which a run ends; 0 is never.")
@@ -121,6 +121,7 @@ class GradientSettings(_Section):
     merge_batch_size: Annotated[int, Field(ge=2)] = Field(8, description="Patches per merge call.")
     analyst_workers: Positive = Field(16, description="Optimizer calls in flight.")
     failure_only: bool = Field(default=False, description="Analyse failures only.")
+    contrast: Natural = Field(2, description="Similar trajectories of the other outcome that an analyst sees besides.")
     max_trajectory_tokens: Positive = Field(3000, description="Length at which a trajectory in a prompt is elided.")
     max_history_tokens: Positive = Field(3000, description="Length at which the history in a prompt is cut.")
     use_deep_reflect: bool = Field(default=False, description="Roll a few items out again with a probe, and analyse.")
@@ -143,7 +144,7 @@ class OptimizerSettings(_Section):
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
     )
     aggregate: Literal["hierarchical", "one_call"] = Field(
-        "hierarchical", description="Merge level by level and rank, or merge and rank in one call."
+        "one_call", description="Merge level by level and rank, or merge and rank in one call."
     )
     use_slow_update: bool = Field(default=True, description="Compare epochs and merge guidance at their ends.")
     slow_update_samples: Positive = Field(20, description="Train items that the slow update compares.")
@@ -178,7 +179,7 @@ class OptimizerSettings(_Section):
     check: str = Field(
         "", description="Command that a candidate's folder has to pass in the sandbox, like python scripts/selftest.py."
     )
-    salvage: bool = Field(default=False, description="Measure parts of a rejected patch of several edits.")
+    salvage: bool = Field(default=True, description="Measure parts of a rejected patch of several edits.")
 
     @property
     def control(self) -> ControlMode:

@@ -8,6 +8,8 @@ from math import ceil
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
+from rapidfuzz import fuzz
+
 from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import digest
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+_COMPARED = 4_000
+"""Characters of a task that are compared with another one's."""
 
 
 def stream(seed: int, purpose: str, *position: int) -> Random:
@@ -73,12 +77,14 @@ class Minibatch:
     Attributes:
         batch: The batch of the step that they belong to.
         number: Its place among the minibatches of the same source and batch.
+        contrast: Trajectories of the other outcome that are most like them, against which a rule can be tested.
     """
 
     source: EditSource
     batch: int
     number: int
     rollouts: tuple[Rollout, ...]
+    contrast: tuple[Rollout, ...] = ()
 
     @property
     def place(self) -> tuple[bool, int, int]:
@@ -100,7 +106,7 @@ class Cutter:
     In the order of the batch, the k-th run of ``minibatch_size`` failures is the k-th minibatch of failures, and the
     same goes for successes. So a minibatch is complete once its last member and all items before it are rolled out, and
     what it holds depends on outcomes alone, not on the order in which they come. The short ones at the end wait for
-    all. Items without a score are in none.
+    all. Items without a score are in none. Contrast is taken from what is rolled out before a minibatch is complete.
 
     Args:
         settings: How large minibatches are, and whether successes are read.
@@ -115,6 +121,8 @@ class Cutter:
         if not settings.failure_only:
             self._open[EditSource.SUCCESS] = []
         self._cut = dict.fromkeys(self._open, 0)
+        self._contrast = settings.contrast
+        self._scored: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: [], EditSource.SUCCESS: []}
 
     def take(self, rollout: Rollout) -> list[Minibatch]:
         """Take the rollout of one item of the batch, and return the minibatches that it completes."""
@@ -130,6 +138,7 @@ class Cutter:
         if not isinstance(rollout.outcome, Scored):
             return
         source = EditSource.SUCCESS if rollout.outcome.passed else EditSource.FAILURE
+        self._scored[source].append(rollout)
         if source in self._open:
             self._open[source].append(rollout)
             if len(self._open[source]) == self._size:
@@ -138,4 +147,26 @@ class Cutter:
     def _closed(self, source: EditSource) -> Minibatch:
         rollouts, self._open[source] = tuple(self._open[source]), []
         number, self._cut[source] = self._cut[source], self._cut[source] + 1
-        return Minibatch(source=source, batch=self._batch, number=number, rollouts=rollouts)
+        candidates = self._scored[EditSource.SUCCESS if source is EditSource.FAILURE else EditSource.FAILURE]
+        contrast = most_alike(candidates, rollouts, self._contrast)
+        return Minibatch(source=source, batch=self._batch, number=number, rollouts=rollouts, contrast=contrast)
+
+
+def most_alike(candidates: Sequence[Rollout], rollouts: Sequence[Rollout], count: int) -> tuple[Rollout, ...]:
+    """Return the ``count`` of ``candidates`` whose tasks are most like one of ``rollouts``, in their order.
+
+    Tasks of the same type go before others, and of these the ones with the most words in common.
+    """
+    types, texts = {rollout.item.task_type for rollout in rollouts}, [_task_text(rollout) for rollout in rollouts]
+
+    def rank(index: int) -> tuple[bool, float, int]:
+        text = _task_text(candidates[index])
+        likeness = max((fuzz.token_set_ratio(text, task) for task in texts), default=0.0)
+        return candidates[index].item.task_type not in types, -likeness, index
+
+    return tuple(candidates[index] for index in sorted(sorted(range(len(candidates)), key=rank)[:count]))
+
+
+def _task_text(rollout: Rollout) -> str:
+    turns = rollout.trajectory.turns if rollout.trajectory is not None else ()
+    return next((turn.content for turn in turns if turn.role == "user"), "")[:_COMPARED]

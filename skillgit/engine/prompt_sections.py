@@ -122,12 +122,22 @@ def budget_section(budget: int | None) -> str:
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
     """Return trajectories, each cut to about ``max_tokens``."""
-    parts = [
-        tagged("trajectory", trajectory_text(trajectory, max_tokens), **_scores(rollout))
+    parts = _trajectories(rollouts, "trajectory", max_tokens)
+    return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
+
+
+def contrast_section(rollouts: Sequence[Rollout], max_tokens: int) -> str:
+    """Return trajectories of the other outcome, each cut to about half of ``max_tokens``; nothing without any."""
+    parts = _trajectories(rollouts, "contrasting", max_tokens // 2)
+    return tagged("contrast", "\n".join(parts), count=len(parts)) if parts else ""
+
+
+def _trajectories(rollouts: Sequence[Rollout], tag: str, max_tokens: int) -> list[str]:
+    return [
+        tagged(tag, trajectory_text(trajectory, max_tokens), **_scores(rollout))
         for rollout in rollouts
         if (trajectory := rollout.trajectory) is not None
     ]
-    return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
 
 
 def _scores(rollout: Rollout) -> dict[str, str | float]:

@@ -16,6 +16,7 @@ from skillgit.engine.optimizer_memory import feedback_section, history_section, 
 from skillgit.engine.progress import Stage
 from skillgit.engine.prompt_sections import (
     budget_section,
+    contrast_section,
     conversation,
     memory_section,
     skill_section,
@@ -164,8 +165,10 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
             continue
         items = tuple(dict.fromkeys((*earlier.items, *finding.items)))
         rest = earlier.count - len(earlier.items) + finding.count - len(finding.items)
-        by_pattern[key] = Finding(pattern=earlier.pattern, count=min(len(items) + rest, trajectories), items=items)
-    return tuple(sorted(by_pattern.values(), key=lambda finding: -finding.count))
+        rival = earlier.rival or finding.rival
+        count = min(len(items) + rest, trajectories)
+        by_pattern[key] = Finding(pattern=earlier.pattern, count=count, items=items, rival=rival)
+    return tuple(sorted((finding.with_rival() for finding in by_pattern.values()), key=lambda row: -row.count))
 
 
 def with_probe(
@@ -202,6 +205,7 @@ async def _analyse(
             feedback,
             "" if whole else budget_section(budget),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
+            contrast_section(group.contrast, session.settings.gradient.max_trajectory_tokens),
         ),
     )
     draw = (step, group.source.value, group.batch, group.number)

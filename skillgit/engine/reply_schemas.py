@@ -104,16 +104,28 @@ class SuggestionReply(_ProposalReply):
 
 
 class Finding(ReplyModel):
-    """What an analyst saw in several trajectories."""
+    """What an analyst saw in several trajectories.
+
+    Attributes:
+        rival: Another cause that would explain the same; empty where there is none.
+    """
 
     pattern: str
     count: Count = 1
     items: tuple[str, ...] = ()
+    rival: str = ""
 
     def grounded(self, ids: Sequence[str]) -> Finding:
         """Return the finding with items and count of the ``ids`` trajectories only; named ones are counted."""
         items = tuple(item for item in dict.fromkeys(self.items) if item in ids)
-        return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(ids), 1)), items=items)
+        count = len(items) or min(self.count, max(len(ids), 1))
+        return Finding(pattern=self.pattern, count=count, items=items, rival=self.rival)
+
+    def with_rival(self) -> Finding:
+        """Return the finding as people and later steps read it: the rival behind the pattern."""
+        if not self.rival.strip():
+            return self
+        return Finding(pattern=f"{self.pattern}; or else: {self.rival}", count=self.count, items=self.items)
 
 
 class DraftReply(ReplyModel):

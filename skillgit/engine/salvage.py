@@ -52,7 +52,10 @@ class PatchPart:
 
 
 def worth_salvaging(session: Session, event: Event) -> bool:
-    """Say whether ``event`` is a rejection with parts to look at, and the settings ask for it."""
+    """Say whether ``event`` is a rejection of which a part may pass, and the settings ask for it.
+
+    A whole that is known to have broken nothing has nothing in it that keeps a part of it from gaining.
+    """
     return (
         session.settings.optimizer.salvage
         and isinstance(event, Rejected)
@@ -60,6 +63,7 @@ def worth_salvaging(session: Session, event: Event) -> bool:
         and event.patch.applied >= FEWEST_EDITS
         and event.patch.mode.proposals is ProposalKind.EDITS
         and event.appendix is None
+        and (bool(event.broken) or event.evaluation.stopped)
     )
 
 

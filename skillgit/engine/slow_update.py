@@ -159,10 +159,12 @@ def _comparison_section(session: Session, pairs: Sequence[RolloutPair]) -> str:
 
 
 def _pair_section(pair: RolloutPair, limit: int) -> str:
+    before, after = pair.previous.trajectory, pair.current.trajectory
+    # What went alike with both, as it always does where the epoch accepted nothing, is shown once.
     sides = [
-        tagged(name, trajectory_text(rollout.trajectory, limit))
-        for name, rollout in (("previous", pair.previous), ("current", pair.current))
-        if rollout.trajectory is not None
+        tagged(name, trajectory_text(trajectory, limit))
+        for name, trajectory in (("previous", None if before == after else before), ("current", after))
+        if trajectory is not None
     ]
     return tagged("pair", "\n".join(sides), id=pair.current.item.id, category=pair.category.value)
 

@@ -66,15 +66,23 @@ def test_without_the_setting_a_rejected_patch_stays_rejected():
 
 
 def test_at_most_two_parts_are_measured_and_the_rejection_keeps_what_they_scored():
-    useless = [{"op": "append", "content": f"- useless rule {number}", "support": number} for number in range(4)]
-    backend, history = run(useless, salvage=True)
+    seed = SEED.with_text("SKILL.md", SEED.document + "- coral\n")
+    useless = [{"op": "append", "content": f"- useless rule {number}", "support": number} for number in range(3)]
+    backend, history = run([BAD, *useless], seed=seed, salvage=True)
     event = history[1].event
     assert isinstance(event, Rejected)
     assert not event.patch.salvaged
     parts = json.loads(history[1].evidence["salvage.json"])["parts"]
     assert [len(part["edits"]) for part in parts] == [2, 2]
-    assert [edit["content"] for edit in parts[0]["edits"]] == ["- useless rule 2", "- useless rule 3"]
+    assert [edit["content"] for edit in parts[0]["edits"]] == ["- useless rule 0", "- useless rule 1"]
     assert event.cost.calls == len(backend.requests) - 8 - 8, "the step pays for the parts; baseline and test do not"
+
+
+def test_nothing_is_sought_in_a_patch_that_broke_nothing():
+    useless = [{"op": "append", "content": f"- useless rule {number}", "support": number} for number in range(4)]
+    _, history = run(useless, salvage=True)
+    assert isinstance(history[1].event, Rejected)
+    assert "salvage.json" not in history[1].evidence
 
 
 def test_a_single_edit_has_no_parts():

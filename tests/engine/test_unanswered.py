@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import History, ToyBackend, analyse, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.event import RunFinished, Skipped
@@ -34,7 +34,9 @@ def refusing(prompt: str, error: Exception) -> ToyBackend:
 
     # Merged proposals would be one where the optimizer is asked to rank, so that it has to leave two.
     two = [{"op": "append", "content": f"- {word}"} for word in ("amber", "birch")]
-    script = {"Merge patches": lambda _: json.dumps({"edits": two})}
+    # And only what has words in common is merged by a model.
+    related = {"Analyse failures": lambda text: analyse(text).replace('"- ', '"- word ')}
+    script = related | {"Merge patches": lambda _: json.dumps({"edits": two})}
     return ToyBackend(script=script | {prompt: refuse})
 
 

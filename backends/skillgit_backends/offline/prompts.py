@@ -19,7 +19,7 @@ _SKILL = re.compile(r"<skill\b[^>]*>(?P<body>.*)</skill>", re.DOTALL)
 _CONTEXT = re.compile(r"<context>(?P<body>.*?)</context>", re.DOTALL)
 _QUESTION = re.compile(r"<question>(?P<body>.*?)</question>", re.DOTALL)
 _NO_LIMIT = 1_000
-_FRAME = re.compile(r"^<(environment|record)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
+_FRAME = re.compile(r"^<(environment|record|contrast)\b.*?^</\1[^>]*>\n+", re.DOTALL | re.MULTILINE)
 _MARKS = re.compile(r"(</?[a-z_]+)-\d+(?=[ >])")
 _REASONS = re.compile(r"^  (?:because|fixed): .*\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')

@@ -130,6 +130,7 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     trajectory = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
     analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
     prompt_tokens = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * trajectory
+    prompt_tokens += gradient.contrast * min(trajectory, gradient.max_trajectory_tokens // 2)
     calls = settings.train.num_epochs * sum(analysts)
     yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
     drafts = [count + (_probed(settings) > 0) for count in analysts]

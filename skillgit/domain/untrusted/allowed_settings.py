@@ -75,6 +75,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
             "train.patience",
             "train.placebo",
             "gradient.minibatch_size",
+            "gradient.contrast",
             "gradient.merge_batch_size",
             "gradient.max_trajectory_tokens",
             "gradient.max_history_tokens",

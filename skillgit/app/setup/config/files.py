@@ -336,7 +336,10 @@ def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
 
 
 def _base_file(base: str, path: Path, name: str) -> Path:
+    shipped_base = shipped_folder() / "_base_" / f"{base}.yaml"
     try:
         return find(base, path.parent)
     except ConfigError as error:
+        if "/" not in base and shipped_base.is_file():
+            return shipped_base.resolve()
         raise ConfigError(f"{name}: {BASE} names '{base}', which does not exist", hint=error.hint) from error

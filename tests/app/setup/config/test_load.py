@@ -27,7 +27,7 @@ INSTALLED = [plugin.name for plugin in installed(BACKENDS)]
 
 def test_a_file_with_nothing_but_an_environment_has_all_defaults(load: Load):
     config = load("env: {name: searchqa}")
-    assert config.values.train.batch_size == 40
+    assert config.values.train.batch_size == 20
     assert config.values.optimizer.lr_scheduler == "cosine"
     assert config.values.evaluation.gate_metric is Metric.HARD
     assert config.values.calls.temperature is None
@@ -172,7 +172,7 @@ def test_an_unknown_key_in_a_file_is_found_with_its_line(load: Load):
 def test_a_section_is_not_a_value(load: Load):
     with pytest.raises(ConfigError, match="'train' is a section and holds keys, not 5"):
         load("train: 5\nenv: {name: searchqa}")
-    assert load("train:\nenv: {name: searchqa}").values.train.batch_size == 40
+    assert load("train:\nenv: {name: searchqa}").values.train.batch_size == 20
 
 
 def test_an_override_needs_key_and_value(load: Load):
@@ -266,3 +266,13 @@ def test_paths_among_an_environments_own_options_refer_to_where_they_are_written
     typed = load("env: {name: docvqa, image_dir: pages}", "env.image_dir=scans", name="sub/docs.yaml")
     assert typed.options["image_dir"] == f"{context.directory}/scans"
     assert typed.digest == written.digest, "what is found there is part of the items"
+
+
+def test_the_values_of_the_reference_are_one_word(load: Load, write: Write):
+    own = load("_base_: reference\nenv: {name: searchqa}").values
+    assert (own.train.batch_size, own.gradient.contrast) == (40, 0)
+    assert (own.optimizer.aggregate, own.optimizer.salvage) == ("hierarchical", False)
+    write("reference.yaml", "train: {batch_size: 7}\n")
+    assert load("_base_: reference\nenv: {name: searchqa}").values.train.batch_size == 7, (
+        "a file of one's own goes first"
+    )
