@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program import QUICK, git, new_repository, refs, skillgit
-from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import SEED, History, ToyBackend, ToyEnvironment, analyse, run_to_end, trainer
 from trained_runs import trained_run
 
 from skillgit.calls.ledger import Ledger
@@ -114,7 +114,8 @@ def test_1_4_without_failures_and_with_failure_only_a_step_is_a_recorded_skip_th
 
 
 def test_1_4_an_empty_merge_is_a_skip_and_no_paid_evaluation():
-    backend = ToyBackend(script={"Merge patches": lambda _: json.dumps({"edits": []})})
+    related = {"Analyse failures": lambda text: analyse(text).replace('"- ', '"- word ')}
+    backend = ToyBackend(script=related | {"Merge patches": lambda _: json.dumps({"edits": []})})
     history = run(backend, gradient={"minibatch_size": 2})
     assert events(history, Skipped)
     assert targets(backend) == 3 * 8, "baseline, batch, test"

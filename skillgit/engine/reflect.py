@@ -168,7 +168,14 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
         rival = earlier.rival or finding.rival
         count = min(len(items) + rest, trajectories)
         by_pattern[key] = Finding(pattern=earlier.pattern, count=count, items=items, rival=rival)
-    return tuple(sorted((finding.with_rival() for finding in by_pattern.values()), key=lambda row: -row.count))
+    return tuple(sorted(map(_with_rival, by_pattern.values()), key=lambda finding: -finding.count))
+
+
+def _with_rival(finding: Finding) -> Finding:
+    """Return ``finding`` as people and later steps read it: the rival cause behind the pattern."""
+    if not finding.rival.strip():
+        return finding
+    return Finding(pattern=f"{finding.pattern}; or else: {finding.rival}", count=finding.count, items=finding.items)
 
 
 def with_probe(

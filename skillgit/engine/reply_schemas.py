@@ -104,11 +104,7 @@ class SuggestionReply(_ProposalReply):
 
 
 class Finding(ReplyModel):
-    """What an analyst saw in several trajectories.
-
-    Attributes:
-        rival: Another cause that would explain the same; empty where there is none.
-    """
+    """What an analyst saw in several trajectories, and the ``rival`` cause that would explain them, if there is one."""
 
     pattern: str
     count: Count = 1
@@ -120,12 +116,6 @@ class Finding(ReplyModel):
         items = tuple(item for item in dict.fromkeys(self.items) if item in ids)
         count = len(items) or min(self.count, max(len(ids), 1))
         return Finding(pattern=self.pattern, count=count, items=items, rival=self.rival)
-
-    def with_rival(self) -> Finding:
-        """Return the finding as people and later steps read it: the rival behind the pattern."""
-        if not self.rival.strip():
-            return self
-        return Finding(pattern=f"{self.pattern}; or else: {self.rival}", count=self.count, items=self.items)
 
 
 class DraftReply(ReplyModel):

@@ -251,7 +251,9 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
 def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
     """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
     # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-    files = None if tree in drops else evidence.read_evidence(repo, tree, evidence_rows.NEEDED)
+    # And a setup that travelled alone is no proof of what was measured.
+    is_here = tree not in drops and repo.has_object(tree)
+    files = evidence.read_evidence(repo, tree, evidence_rows.NEEDED) if is_here else None
     return None if files is None else Proof(outcomes=evidence_rows.outcomes(files), plan=evidence_rows.plan(files))
 
 

@@ -25,6 +25,7 @@ from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -162,6 +163,8 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
+    if request.evidence:
+        runs = tuple(_lacking(joined, {*there, *mine.get(joined.run, {})}) for joined in runs)
     notes = there.get(refs.NOTES)
     if request.dry_run:
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
@@ -184,6 +187,14 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         notes=fresh,
         heads=heads,
     )
+
+
+def _lacking(joined: Joined, names: Collection[str]) -> Joined:
+    """Return ``joined`` with a note where evidence was asked for and neither side has any."""
+    if refs.evidence_ref(joined.run) in names:
+        return joined
+    sentence = "no evidence is there, which who trained it sends with skillgit push --evidence"
+    return replace(joined, note="; ".join(filter(None, (joined.note, sentence))))
 
 
 def _is_bulk(name: str) -> bool:

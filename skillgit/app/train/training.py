@@ -315,7 +315,8 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
         raise stop from error
     except SkillgitError as error:
         if isinstance(error, BudgetError):
-            error.hint = f"{continuing(request, name, capped=False)} with a larger cap goes on where it stands"
+            command = continuing(request, name, capped=False)
+            error.hint = f"{command} with a larger cap goes on where it stands"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)
         raise

@@ -182,6 +182,8 @@ class _Adoption:
             self._look_at_candidate(name, their)
         elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected is not RejectedMode.NONE:
             self._look_at_attic(name, their)
+        elif ref.kind is refs.RefKind.SETUP and mine is None:
+            self._moves[name] = their
         elif ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}:
             self._look_at_bulk(name, their, mine)
 
