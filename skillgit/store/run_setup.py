@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-FILES = ("config.json", "environment.json", "splits.json")
+FILES = ("config.json", "environment.json", "pinned.json", "splits.json")
 _TREE = "tree"
 """The file with the bytes of the evidence's tree, as git stores them."""
+_EVENT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
 _EVIDENCE = re.compile(r"^evidence (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
 _OID_BYTES = 20
 
@@ -47,7 +48,7 @@ def keep_setup(repo: Repo, first: Recorded) -> str | None:
         return tip
     whole = contents | {_TREE: root.read_raw()}
     signature = repo.commit(first.commit).committer
-    message = f"setup of {first.event.run}\n\nevidence {first.evidence}\n"
+    message = f"setup of {first.event.run}\n\nevent {first.commit}\nevidence {first.evidence}\n"
 
     def write() -> str:
         return str(repo.raw.create_commit(None, signature, signature, message, tree.write_files(repo, whole).id, []))
@@ -77,6 +78,12 @@ def read_setup(repo: Repo, evidence: str, names: Collection[str]) -> dict[str, b
             if content is not None and _git_id("blob", content) == entries[file]
         }
     return None
+
+
+def setup_event(repo: Repo, commit: str) -> str:
+    """Return the commit of the event that the setup in ``commit`` says to be of; empty if it names none."""
+    match = _EVENT.search(message_of(repo.commit(commit)))
+    return match["oid"] if match else ""
 
 
 def _evidence_of(repo: Repo, commit: str) -> str:

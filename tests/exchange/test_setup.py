@@ -96,3 +96,13 @@ def test_no_hint_leads_in_a_circle(host, clone, command, push):
         assert words == "skillgit pull --evidence"
         followed = attempt(*shlex.split(words)[1:], cwd=cal.path)
         assert "who trained it sends with skillgit push --evidence" in followed.out
+
+
+@pytest.mark.slow
+def test_status_and_a_fork_of_a_clone_know_what_the_run_was(owner, clone):
+    cal = clone("cal")
+    steps = [json.loads(person("status", "--json").out)["run"]["total_steps"] for person in (owner, cal)]
+    assert steps[0] == steps[1] > 0
+    cal("fork", f"{RUN}/best", "mine")
+    assert cal("show", "mine/v0", "--settings").out == owner("show", "v0", "--settings").out
+    assert "no problems" in cal("fsck").out
