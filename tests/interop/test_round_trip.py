@@ -111,6 +111,8 @@ def test_a_run_of_the_reference_goes_out_as_it_came_in(tmp_path):
     assert [record["action"] for record in history] == [record["action"] for record in outputs.history]
     assert [record["best_score"] for record in history] == [0.6, 0.6, 0.6, 0.7]
     assert json.loads((tmp_path / "out/summary.json").read_text())["best_selection_hard"] == 0.8
+    told = [path for path in (tmp_path / "out").rglob("*") if path.is_file() and "/home/somebody" in path.read_text()]
+    assert told == [], "nothing leads its programs back to where the run came from"
     second = new_repository(tmp_path / "second")
     import_outputs(user(second), tmp_path / "out", RUN)
     assert [row[3:-1] for row in story(second, RUN)] == [row[3:-1] for row in story(first, RUN)], "but for lost edits"
@@ -124,6 +126,7 @@ def test_the_layout_is_the_one_that_the_reference_reads(exported):
     assert config["target_model"]
     assert config["out_root"] == "", "it would take the results in this directory for those of another skill"
     assert not any(isinstance(value, dict) for value in config.values()), "flat"
+    assert None not in config.values(), "it computes with timeouts, and null has no sum"
     best = (exported / "best_skill.md").read_text(encoding="utf-8")
     assert "skillgit:slow" not in best
     history = json.loads((exported / "history.json").read_text())
@@ -148,8 +151,9 @@ def test_the_layout_is_the_one_that_the_reference_reads(exported):
         _check_results(exported / folder)
     state = json.loads((exported / "runtime_state.json").read_text())
     assert state["last_completed_step"] == steps[-1]
-    assert (exported / state["current_skill_path"]).is_file()
-    assert (exported / state["best_skill_path"]).read_text() == best
+    assert all(Path(state[key]).is_absolute() for key in ("current_skill_path", "best_skill_path")), "it runs elsewhere"
+    assert Path(state["current_skill_path"]).is_file()
+    assert Path(state["best_skill_path"]).read_text() == best
     summary = json.loads((exported / "summary.json").read_text())
     assert summary["total_accepts"] + summary["total_rejects"] + summary["total_skips"] == len(steps)
 

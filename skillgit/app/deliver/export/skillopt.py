@@ -39,6 +39,7 @@ from skillgit.store.run_setup import FILES as SETUP_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.app.deliver.export.skillopt_layout import Row
     from skillgit.app.workspace.context import Context
@@ -368,7 +369,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
             raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
         records = history_reader.read_run(workspace.repo, row.run)
         gauge = queries.gauge(workspace.index, row.run)
-        layout = _laid_out(workspace.repo, records, gauge.metric, gauge.soft_weight)
+        layout = _laid_out(workspace.repo, records, folder, gauge.metric, gauge.soft_weight)
     files = {name: text.encode("utf-8", "replace") for name, text in layout.files().items()}
     put(folder, lambda beside: write_files(beside, files))
     return ExportedLayout(
@@ -380,11 +381,12 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
     )
 
 
-def _laid_out(repo: Repo, records: Sequence[Recorded], metric: Metric, soft_weight: float) -> Layout:
+def _laid_out(repo: Repo, records: Sequence[Recorded], folder: Path, metric: Metric, soft_weight: float) -> Layout:
     start = records[0].event
     if not isinstance(start, RunStarted):
         raise HistoryError(f"run {start.run} has no beginning", hint="skillgit fsck")
-    layout = Layout(started=start, evidence=_evidence(repo, records[0]), metric=metric, soft_weight=soft_weight)
+    evidence = _evidence(repo, records[0])
+    layout = Layout(started=start, evidence=evidence, folder=folder, metric=metric, soft_weight=soft_weight)
     for record in records:
         event = record.event
         makes = getattr(event, "version", None) is not None or hasattr(event, "verdict")

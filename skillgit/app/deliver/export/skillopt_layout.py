@@ -17,6 +17,7 @@ from skillgit.domain.untrusted.json_limits import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import RunFinished, RunStarted
@@ -41,6 +42,7 @@ class Layout:
     """A directory, and where the run stands while its events are laid out.
 
     Attributes:
+        folder: Where it will be; the trainer of the reference goes on by absolute paths.
         soft_weight: Share of the soft score in the mixed metric.
         texts: Step to the text that was current after it.
         score: The score of the current version under the gate's metric.
@@ -50,6 +52,7 @@ class Layout:
 
     started: RunStarted
     evidence: Mapping[str, bytes]
+    folder: Path
     metric: Metric
     soft_weight: float
     history: list[Row] = field(default_factory=list)
@@ -92,9 +95,12 @@ class Layout:
 
     def config(self) -> Row:
         """Return the configuration, flat and under the names of the reference."""
+        # Where none is named, the reference makes a folder of its own. In this one its evaluation would find old
+        # results, and in that of an imported run it would write into what was imported.
+        nowhere: Row = {"out_root": ""}
         original = document(self.evidence, f"{ORIGIN}/config.json")
         if isinstance(original, dict):
-            return original
+            return original | nowhere
         settings = document(self.evidence, "config.json")
         if not isinstance(settings, dict):
             self.remark(
@@ -105,12 +111,12 @@ class Layout:
         for section, names in SECTIONED.items():
             values = settings.get(section)
             for name in names:
-                if isinstance(values, dict) and name in values:
+                if isinstance(values, dict) and values.get(name) is not None:  # it computes with what is there
                     row[_FLAT_NAMES.get(f"{section}.{name}", name)] = values[name]
         for role, model_name in (("target", self.started.models.target), ("optimizer", self.started.models.optimizer)):
             backend, _, model = model_name.partition("/")
             row |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
-        return row | {"out_root": ""}
+        return row | nowhere
 
     def value(self, hard: float, soft: float) -> float:
         """Return a score under the metric of the gate."""
@@ -194,10 +200,10 @@ def run_files(layout: Layout) -> None:
         "runtime_state.json",
         {
             "last_completed_step": len(layout.history),
-            "current_skill_path": f"skills/skill_v{steps:0{_DIGITS}d}.md",
+            "current_skill_path": str(layout.folder / "skills" / f"skill_v{steps:0{_DIGITS}d}.md"),
             "current_score": layout.score,
             "current_origin": layout.origin,
-            "best_skill_path": "best_skill.md",
+            "best_skill_path": str(layout.folder / "best_skill.md"),
             "best_score": layout.best_score,
             "best_step": layout.best_step,
             "best_origin": layout.best_origin,
