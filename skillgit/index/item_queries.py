@@ -166,6 +166,12 @@ def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
     return {row[0]: bool(row[1]) for row in rows}
 
 
+def evidence_of_event(index: Index, event: int) -> str:
+    """Return the tree of the evidence of ``event``; empty without evidence."""
+    rows = index.select("SELECT evidence FROM event WHERE id = ?", (event,))
+    return str(rows[0][0] or "") if rows else ""
+
+
 def evidence_of_commit(index: Index, commit: str) -> str:
     """Return the tree of the evidence of the event in ``commit``; empty without evidence."""
     rows = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))

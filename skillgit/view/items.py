@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.view import numbers
 from skillgit.view.surface import Style
-from skillgit.view.text import one_line, table
+from skillgit.view.text import fit, one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
+    from skillgit.app.history.items import CheckTable
+    from skillgit.app.recorded.check_scores import CheckChange
     from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.index.rows import LogRow
     from skillgit.view.surface import Glyphs, Screen
@@ -132,6 +135,9 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     if len(diff.types) > 1:
         yield ""
         yield from _types(diff, screen)
+    if diff.checks:
+        yield ""
+        yield from _checks(diff, screen)
     yield ""
     yield _sums(diff, screen)
     yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
@@ -172,6 +178,69 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         for row in diff.types
     ]
     yield from table([head, *body], align="lrrlrrl")
+
+
+def _checks(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("check", "items", "before", "", "after", "", "flips"))
+    body = [
+        (one_line(row.check), str(row.n), *check_cells(row, screen), _flips(row.fixes, row.breaks, diff.differs))
+        for row in diff.checks
+    ]
+    yield from table([head, *body], align="lrrlrrl")
+
+
+CHECK_COLUMNS = ("check", "version", "items", "score")
+"""The columns of ``items --checks --plain``."""
+_CHECK_WIDTH = 48
+_SCORE_WIDTH = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRecord:
+    """One check under one version, in machine formats."""
+
+    check: str
+    version: str
+    items: int
+    score: float
+
+
+def check_records(table: CheckTable) -> list[CheckRecord]:
+    return [
+        CheckRecord(check=row.check, version=version, items=row.items, score=score)
+        for row in table.rows
+        for version, score in zip(table.versions, row.scores, strict=True)
+        if score is not None
+    ]
+
+
+def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
+    """Yield the mean score of each check under the first version and as many of the newest ones as fit."""
+    room = (screen.width - _CHECK_WIDTH) // _SCORE_WIDTH if screen.width else len(checks.versions)
+    indices = list(range(len(checks.versions)))
+    indices = [*indices[:1], *indices[1:][-max(room - 1, 1) :]]
+    head = ("check", "items", *(checks.versions[index] for index in indices))
+    body = [
+        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(_mean(row.scores[index]) for index in indices))
+        for row in checks.rows
+    ]
+    yield from table([tuple(screen.paint(Style.FAINT, cell) for cell in head), *body], align="lr" + "r" * len(indices))
+
+
+def _mean(score: float | None) -> str:
+    return "" if score is None else numbers.score(score)
+
+
+def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
+    """Return the mean score of a check before, an arrow, the one after, and the difference."""
+    if row.before is None:
+        return "", "", numbers.score(row.after), ""
+    difference = numbers.delta(row.after - row.before) if row.after != row.before else ""
+    return numbers.score(row.before), screen.glyphs.arrow, numbers.score(row.after), difference
+
+
+def _flips(fixes: int, breaks: int, differs: Iterable[Difference]) -> str:
+    return ", ".join(counted([("fixed", fixes), ("broken", breaks)], differs, all_=False))
 
 
 def _value(value: float | None) -> str:

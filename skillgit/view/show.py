@@ -31,7 +31,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import name
+from skillgit.view.items import check_cells, name
 from skillgit.view.surface import Style
 from skillgit.view.text import inert, one_line, wrap
 
@@ -150,6 +150,7 @@ def _name(note: Noted) -> str:
     return f"{note.row.run}/{name(note.row)}"
 
 
+_CHECKS = 12
 _LABEL = 8
 _WIDEST = 100
 
@@ -159,7 +160,7 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
     yield from _head(report, screen, now)
     yield from _why(report.event, screen)
     yield ""
-    for label, text in (*_facts(report, screen), *known_facts(report, screen, now)):
+    for label, text in (*_facts(report, screen), *_checks(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
     if report.diff:
         yield ""
@@ -226,6 +227,16 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         case _:
             yield "event", event.kind.value
     yield from _paid(event, screen)
+
+
+def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
+    """Yield how each check fares, the ones that changed first."""
+    rows = sorted(report.checks, key=lambda row: -abs(row.after - (row.after if row.before is None else row.before)))
+    for index, row in enumerate(rows[:_CHECKS]):
+        cells = " ".join(filter(None, check_cells(row, screen)))
+        yield "checks" if index == 0 else "", f"{cells}  {one_line(row.check)}, {numbers.plural(row.n, 'item')}"
+    if len(rows) > _CHECKS:
+        yield "", f"and {len(rows) - _CHECKS} more, which skillgit diff --items lists"
 
 
 def _version(event: SlowMerged | Measured | Reverted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:

@@ -164,7 +164,7 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
     if request.evidence:
-        runs = tuple(_lacking(joined, {*there, *mine.get(joined.run, {})}) for joined in runs)
+        runs = tuple(_noting_evidence(run, {*there, *mine.get(run.run, {})}) for run in runs)
     notes = there.get(refs.NOTES)
     if request.dry_run:
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
@@ -189,12 +189,12 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     )
 
 
-def _lacking(joined: Joined, names: Collection[str]) -> Joined:
-    """Return ``joined`` with a note where evidence was asked for and neither side has any."""
-    if refs.evidence_ref(joined.run) in names:
-        return joined
+def _noting_evidence(run: Joined, names: Collection[str]) -> Joined:
+    """Return ``run`` with a note where evidence was asked for and neither side has any."""
+    if refs.evidence_ref(run.run) in names:
+        return run
     sentence = "no evidence is there, which who trained it sends with skillgit push --evidence"
-    return replace(joined, note="; ".join(filter(None, (joined.note, sentence))))
+    return replace(run, note="; ".join(filter(None, (run.note, sentence))))
 
 
 def _is_bulk(name: str) -> bool:

@@ -6,8 +6,10 @@ import difflib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.check_scores import check_scores
 from skillgit.app.recorded.item_history import doubts, first_solved, flips, load, no_outcomes
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
@@ -223,3 +225,52 @@ def _check_type(run_items: RunItems, task_type: str | None) -> None:
     near = difflib.get_close_matches(task_type, types, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"task types are {', '.join(types)}"
     raise NotFoundError(f"run {run_items.run} has no items of the task type '{task_type}'", hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLine:
+    """One check over the versions.
+
+    Attributes:
+        items: How many items of the newest version have it.
+        scores: Its mean score under each version; None where that is not known here.
+    """
+
+    check: str
+    items: int
+    scores: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTable:
+    """The checks of a run's items under its versions."""
+
+    run: str
+    versions: tuple[str, ...]
+    rows: tuple[CheckLine, ...]
+
+
+def checks(context: Context, run: str | None) -> CheckTable:
+    """Return how each single check, criterion or metric of the selection split fares under the versions of ``run``.
+
+    Raises:
+        NotFoundError: Their scores are not known here, or items have one score each.
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        name = find_run(workspace, run)
+        rows = [row for row in queries.log_rows(workspace.index, name) if row.version is not None]
+        scores = {row.label: check_scores(workspace, row) for row in sorted(rows, key=lambda row: row.version or 0)}
+        names = sorted({check for version in scores.values() for check in version})
+        if not names:
+            run_items = load(workspace, name, with_rejected=False)
+            if not run_items.cells:
+                raise no_outcomes(name)
+            raise NotFoundError(f"the items of run {name} have one score each", hint=f"skillgit items {name}")
+        lines = []
+        for check in names:
+            versions = [list(version.get(check, {}).values()) for version in scores.values()]
+            newest = next((values for values in reversed(versions) if values), [])
+            means = tuple(fmean(values) if values else None for values in versions)
+            lines.append(CheckLine(check=check, items=len(newest), scores=means))
+        return CheckTable(run=name, versions=tuple(scores), rows=tuple(lines))

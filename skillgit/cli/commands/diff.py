@@ -256,6 +256,7 @@ def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
             "p": result.p,
             "p_worse": result.p_worse,
             "types": result.types,
+            "checks": result.checks,
             "length": result.length,
             "notes": result.notes,
         }

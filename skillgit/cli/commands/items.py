@@ -24,6 +24,7 @@ from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view import item as one
 from skillgit.view.item import bisect_lines
+from skillgit.view.items import CHECK_COLUMNS, check_lines, check_records
 from skillgit.view.json_values import named_values
 from skillgit.view.score_tables import COLUMNS, MATRIX_COLUMNS, lines, matrix_lines, matrix_records, records
 
@@ -51,6 +52,7 @@ ORDERS = ("item", "first", "flips", "share")
 @click.option("--never-solved", is_flag=True, help="Show items that no version solves")
 @click.option("--solved", is_flag=True, help="Show items that the newest version solves")
 @click.option("--type", "task_type", metavar="T", help="Show items of the task type T")
+@click.option("--checks", "by_check", is_flag=True, help="Show the mean score of each single check, not of items")
 @click.option("--rejected", is_flag=True, help="Show rejected candidates, too")
 @click.option("--all-versions", is_flag=True, help="Show every version, however wide the table becomes")
 @click.option("--sort", type=click.Choice(ORDERS), default="item", show_default=True, help="What to sort the items by")
@@ -67,6 +69,7 @@ def items_command(
     never_solved: bool,
     solved: bool,
     task_type: str | None,
+    by_check: bool,
     rejected: bool,
     all_versions: bool,
     sort: str,
@@ -83,17 +86,13 @@ def items_command(
         _refuse_choice(click.get_current_context())
         _one(session, run, item, trajectory, form, every=all_versions)
         return
+    if by_check:
+        _by_check(session, run, form)
+        return
     from skillgit.app.history.items import ItemOrder, ItemsRequest, items  # noqa: PLC0415 - see the package
 
-    request = ItemsRequest(
-        rejected=rejected,
-        flaky=flaky,
-        never_solved=never_solved,
-        solved=solved,
-        task_type=task_type,
-        order=ItemOrder(sort),
-    )
-    table = items(session.context, run, request)
+    choice = {"rejected": rejected, "flaky": flaky, "never_solved": never_solved, "solved": solved}
+    table = items(session.context, run, ItemsRequest(**choice, task_type=task_type, order=ItemOrder(sort)))
     if form is not Form.TEXT:
         _listing(session, table, form)
         return
@@ -104,11 +103,26 @@ def items_command(
         session.output.text(lines(table, session.screen, every=all_versions))
 
 
-def _refuse_choice(ctx: click.Context) -> None:
-    """Refuse what chooses or sorts items where one is named."""
+def _by_check(session: CommandSession, run: str | None, form: Form) -> None:
+    _refuse_choice(click.get_current_context(), "--checks")
+    from skillgit.app.history.items import checks  # noqa: PLC0415 - see the package
+
+    table = checks(session.context, run)
+    if form is Form.TEXT:
+        with session.output.paged():
+            session.output.text(check_lines(table, session.screen))
+        return
+    rows = check_records(table)
+    head = {"run": table.run, "versions": table.versions}
+    session.output.listing(form, rows, schema="checks/1", name="checks", columns=CHECK_COLUMNS, head=head)
+
+
+def _refuse_choice(ctx: click.Context, option: str = "--item") -> None:
+    """Refuse what chooses or sorts items where ``option`` asks for something else than a list of them."""
     for param in ctx.command.params:
         if param.name in _CHOICES and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{param.opts[0]} goes without --item: that shows the whole history of one", ctx)
+            shows = "the whole history of one" if option == "--item" else "checks over all items"
+            raise click.UsageError(f"{param.opts[0]} goes without {option}: that shows {shows}", ctx)
 
 
 def _listing(session: CommandSession, table: ItemTable, form: Form) -> None:

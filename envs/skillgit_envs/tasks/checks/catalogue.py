@@ -24,6 +24,7 @@ _HEAVIEST = 1_000_000
 """Far above any use; sums of weights stay finite."""
 _COMMON: dict[str, tuple[type, ...]] = {
     "type": (str,),
+    "name": (str,),
     "weight": (int, float),
     "pass": (int, float),
     "message": (str,),
@@ -99,15 +100,14 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
 
 
 def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
-    """Return the score of each of several checks by its type; of several of one type, the later ones are numbered."""
-    if len(checks) == 1:
-        return ()
+    """Return the score of each of several checks and criteria; later ones of one name, or of one type, are numbered."""
     counts, parts = Counter[str](), []
     for check, grade in zip(checks, grades, strict=True):
-        counts[check["type"]] += 1
-        number = counts[check["type"]]
-        parts.append((check["type"] if number == 1 else f"{check['type']} {number}", grade.score))
-    return tuple(parts)
+        label = str(check.get("name") or check["type"])
+        for name, score in [(f"{label}: {part}", score) for part, score in grade.parts] or [(label, grade.score)]:
+            counts[name] += 1
+            parts.append((name if counts[name] == 1 else f"{name} {counts[name]}", score))
+    return tuple(parts) if len(parts) > 1 else ()
 
 
 def _said(check: Fields, grade: Grade, *, ok: bool) -> str:

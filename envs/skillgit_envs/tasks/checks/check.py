@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Fields: TypeAlias = dict[str, Any]
-"""A check as an item's content holds it: ``type``, ``weight``, ``pass``, ``message``, and the fields of its kind."""
+"""A check in the content of an item: ``type``, ``name``, ``weight``, ``pass``, ``message``, and what its kind takes."""
 Reads = Literal["tag", "json", "whole"]
 
 
@@ -26,10 +26,12 @@ class Grade:
     Attributes:
         score: From 0 to 1.
         said: Why, for the optimizer; the source of a check is no part of it.
+        parts: The score of each of several criteria, by its first words.
     """
 
     score: float
     said: str
+    parts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ twice with the places swapped, since models prefer a place (Zheng et al., 2023, 
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skillgit.domain.ids import short_digest
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
+_LONGEST_NAME = 60
+"""Characters by which a criterion is told from others."""
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
 QUESTIONS = {False: 1, True: 2}
 """How often the judge is asked, by whether it compares: then with the places swapped too."""
@@ -67,7 +70,9 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
     scores, reason = await _asked(sheet, "judge", question, read)
     misses = [number for number, score in enumerate(scores, start=1) if score < 1]
     total = sum(scores) / count
-    return Grade(score=total, said=f"the judge gives {total:.2f}{_which(misses, count)}: {reason}")
+    parts = [(shorten(text, _LONGEST_NAME), score) for text, score in zip(fields["criteria"], scores, strict=True)]
+    said = f"the judge gives {total:.2f}{_which(misses, count)}: {reason}"
+    return Grade(score=total, said=said, parts=tuple(parts) if count > 1 else ())
 
 
 def _which(misses: Sequence[int], count: int) -> str:

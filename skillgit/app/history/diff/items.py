@@ -8,6 +8,7 @@ from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.history.diff.text import Sides, sides
+from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
 from skillgit.app.recorded.item_history import absences
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
 from skillgit.app.setup.comparable_conditions import differences, matter, of_event
@@ -110,6 +111,7 @@ class ItemDiff:
         notes: What keeps the two sides from being compared like for like, as sentences.
         gained: Items that score higher under ``b`` otherwise.
         lost: Items that score lower under ``b`` otherwise.
+        checks: How single checks changed; none where items have one score only.
     """
 
     a: LogRow
@@ -130,6 +132,7 @@ class ItemDiff:
     notes: tuple[str, ...]
     gained: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    checks: tuple[CheckChange, ...] = ()
 
     @property
     def moved(self) -> bool:
@@ -175,6 +178,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             p=better,
             p_worse=worse,
             types=tuple(by_type(rows)),
+            checks=check_changes(check_scores(workspace, older), check_scores(workspace, newer)),
             length=length(workspace, both),
             notes=(*notes(workspace, older, newer, rows), *note, *noted_too),
         )
