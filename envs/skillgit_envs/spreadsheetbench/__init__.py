@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
@@ -91,6 +93,12 @@ def book(path: Path) -> bytes:
         return read_plain(path, most=None, follow=True)
     except OSError as error:
         raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the folder") from error
+
+
+@cache
+def has_pandas() -> bool:
+    """Say whether programs can import pandas; the target is told so."""
+    return importlib.util.find_spec("pandas") is not None
 
 
 def digest(path: Path) -> str:
@@ -224,7 +232,8 @@ class SpreadsheetBench(PackagedEnvironment):
 
     @property
     def _prompt(self) -> str:
-        return self._prompt_file("tools" if self._mode == "react" else "program")
+        prompt = self._prompt_file("tools" if self._mode == "react" else "program")
+        return prompt.replace("{packages}", ", openpyxl and pandas" if has_pandas() else " and openpyxl")
 
     def _load(self) -> Splits:
         """Return the items of all splits.

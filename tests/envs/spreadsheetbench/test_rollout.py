@@ -161,3 +161,16 @@ def test_real_tasks_go_over_the_wire(tmp_path: Path, real: Path):
     told = [json.dumps(entry.document) for entry in asked if entry.role == "target"]
     assert any("The answer cells of the saved workbook" in text for text in told)
     assert events(repository)[0]["kind"] == "run-finished"
+
+
+def test_the_target_is_told_of_pandas_where_programs_can_import_it(monkeypatch, tmp_path):
+    options = {option.name: option.default for option in SpreadsheetBench.info.options}
+    prompts, digests = set(), set()
+    for installed in (True, False):
+        monkeypatch.setattr("skillgit_envs.spreadsheetbench.has_pandas", lambda installed=installed: installed)
+        made = SpreadsheetBench(options, tmp_path)
+        assert ("openpyxl and pandas" in made.target_prompt()) == installed
+        assert "{packages}" not in made.target_prompt()
+        prompts.add(made.target_prompt())
+        digests.add(made.digest)
+    assert len(prompts) == len(digests) == 2, "who was told something else was measured under other conditions"
