@@ -15,7 +15,6 @@ from skillgit.store import derived_refs, refs, tree
 from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import message_of
-from skillgit.store.run_setup import read_setup
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
 def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict[str, bytes] | None:
     """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
 
-    Of a run whose setup has travelled alone, that is what there is of the evidence of its first event.
-
     Args:
         names: The files to read, if they are there; none for all.
     """
@@ -61,7 +58,7 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
         return None
     root = repo.raw.get(tree_id)
     if not isinstance(root, pygit2.Tree):
-        return read_setup(repo, tree_id, names) if names else None
+        return None
     if not names:
         return tree.read_files(root)
     contents = {name: tree.read_file(root, name) for name in names}

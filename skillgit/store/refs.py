@@ -39,9 +39,7 @@ _BRANCH = re.compile(
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
 _RELEASE = re.compile(r"refs/tags/[a-z0-9-]+/v\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
-_HIDDEN = re.compile(
-    rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic|setup)/(?P<run>{_RUN})"
-)
+_HIDDEN = re.compile(rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
 
 
 class RefKind(StrEnum):
@@ -55,7 +53,6 @@ class RefKind(StrEnum):
     EVIDENCE = "evidence"
     DROPPED = "dropped"
     ATTIC = "attic"
-    SETUP = "setup"
     NOTES = "notes"
 
     @property
@@ -100,7 +97,7 @@ class Ref(NamedTuple):
                 return best_branch(self.run)
             case RefKind.TAG:
                 return version_tag(self.run, self.number)
-            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.SETUP:
+            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC:
                 return _HIDDEN_REFS[self.kind](self.run)
             case RefKind.NOTES:
                 return NOTES
@@ -157,11 +154,6 @@ def attic_ref(run: str) -> str:
     return f"refs/skillgit/attic/{run}"
 
 
-def setup_ref(run: str) -> str:
-    """Return the ref of the configuration, items and environment of ``run``."""
-    return f"refs/skillgit/setup/{run}"
-
-
 def tracking(remote: str, name: str) -> str:
     """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
     prefixes = {
@@ -172,12 +164,7 @@ def tracking(remote: str, name: str) -> str:
     return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
-_HIDDEN_REFS = {
-    RefKind.EVIDENCE: evidence_ref,
-    RefKind.DROPPED: dropped_ref,
-    RefKind.ATTIC: attic_ref,
-    RefKind.SETUP: setup_ref,
-}
+_HIDDEN_REFS = {RefKind.EVIDENCE: evidence_ref, RefKind.DROPPED: dropped_ref, RefKind.ATTIC: attic_ref}
 
 
 def branch_of(event: Event) -> str:

@@ -41,7 +41,6 @@ _KINDS = {
     "evidence": "evidence",
     "dropped": "list of dropped evidence",
     "attic": "attic",
-    "setup": "setup",
 }
 _COUNTED = {"rejected", "tags"}
 _THERE = {

@@ -21,8 +21,8 @@ def test_a_remote_is_named_shown_changed_and_forgotten(host, ann, tmp_path):
 
 
 def test_a_remote_that_is_forgotten_takes_the_copies_of_its_refs_along_and_nothing_else(ann):
-    ann.push("--evidence")
     own = ann.own()
+    ann.push("--evidence")
     ann("fetch", "--rejected", "--evidence")
     assert any(name.startswith("refs/skillgit/remotes/origin/") for name in refs(ann.path))
     ann("remote", "remove", "origin")

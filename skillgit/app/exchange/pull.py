@@ -25,7 +25,6 @@ from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -163,8 +162,6 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
-    if request.evidence:
-        runs = tuple(_noting_evidence(run, {*there, *mine.get(run.run, {})}) for run in runs)
     notes = there.get(refs.NOTES)
     if request.dry_run:
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
@@ -187,14 +184,6 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         notes=fresh,
         heads=heads,
     )
-
-
-def _noting_evidence(run: Joined, names: Collection[str]) -> Joined:
-    """Return ``run`` with a note where evidence was asked for and neither side has any."""
-    if refs.evidence_ref(run.run) in names:
-        return run
-    sentence = "no evidence is there, which who trained it sends with skillgit push --evidence"
-    return replace(run, note="; ".join(filter(None, (run.note, sentence))))
 
 
 def _is_bulk(name: str) -> bool:

@@ -7,12 +7,10 @@ which a host may refuse.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
-from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
@@ -33,8 +31,6 @@ from skillgit.store.exchange.sending import (
     usual,
 )
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
-from skillgit.store.history import run_names
-from skillgit.store.run_setup import keep_setup
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -130,7 +126,6 @@ class _Push:
         self._repo = workspace.repo
         self._line = line_for(context, listener)
         self._remote = find_remote(self._repo, request.remote)
-        self._keep_setups()
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
         self._warnings: list[str] = []
@@ -161,14 +156,6 @@ class _Push:
             refs=(*main, *tags, *lines, *notes, *hidden),
             warnings=tuple(self._warnings),
         )
-
-    def _keep_setups(self) -> None:
-        """Let the setups of all runs stand where a push finds them; a run that cannot be read has none."""
-        for run in () if self._request.dry_run else run_names(self._repo.tips()):
-            with suppress(SkillgitError):
-                first = start_record(self._workspace, run)
-                if first is not None:
-                    keep_setup(self._repo, first)
 
     def _runs(self) -> list[str]:
         parts = map(refs.parse, self._tips)
@@ -254,7 +241,7 @@ class _Push:
         for ref in hidden:
             if ref.state is RefState.REJECTED and ref.cause is not RefusalCause.HELD:
                 kind = refs.short(ref.ref).split("/")[1]
-                subject = {"attic": "rejected candidates", "setup": "configuration"}.get(kind, "evidence")
+                subject = "rejected candidates" if kind == refs.RefKind.ATTIC else "evidence"
                 away = "; --rejected branches sends them as branches" if kind == refs.RefKind.ATTIC else ""
                 self._warnings.append(
                     f"{self._remote.name} did not take the {subject} of run {ref.run} ({ref.reason}){away}"

@@ -22,7 +22,6 @@ from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
 from skillgit.store.lock import RunLock
 from skillgit.store.run_ownership import is_own, local_settings
-from skillgit.store.run_setup import FILES as SETUP_FILES
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
+_PLAN = ("config.json", "splits.json", "environment.json", "pinned.json")
+"""What a fork takes over of the plan behind its source."""
 _OUTCOMES = "selection"
 """How the files begin that hold what a version scored."""
 
@@ -86,7 +87,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
                 score=event.gauge.score(state.evaluation(row.version or 0)),
                 metric=event.gauge.metric.value,
                 event=None,
-                planned="config.json" in evidence,
+                planned=_PLAN[0] in evidence,
             )
             if dry_run:
                 return result
@@ -131,7 +132,7 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
     """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
     index, repo = workspace.index, workspace.repo
     plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
-    plan_files = (read_evidence(repo, plan, SETUP_FILES) or {}) if plan else {}
+    plan_files = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
     outcome_files = (read_evidence(repo, outcomes) or {}) if outcomes else {}
     return plan_files | {path: content for path, content in outcome_files.items() if path.startswith(_OUTCOMES)}
 

@@ -17,7 +17,6 @@ from skillgit.store.git_binary import git
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.run_ownership import note_elsewhere
-from skillgit.store.run_setup import setup_event
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -183,8 +182,6 @@ class _Adoption:
             self._look_at_candidate(name, their)
         elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected is not RejectedMode.NONE:
             self._look_at_attic(name, their)
-        elif ref.kind is refs.RefKind.SETUP and (mine is None or not self._is_of_line(mine)):
-            self._moves[name] = their
         elif ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}:
             self._look_at_bulk(name, their, mine)
 
@@ -234,11 +231,6 @@ class _Adoption:
         else:
             copy = refs.tracking(self._terms.remote, name)
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(copy)}"
-
-    def _is_of_line(self, setup: str) -> bool:
-        """Say whether a setup is of an event of the run's line, and not of one that had its name before."""
-        event, line = setup_event(self._repo, setup), self._moves.get(self._line) or self._mine.get(self._line, "")
-        return bool(event) and self._repo.reaches(line, event)
 
     def _keeps_all(self) -> bool:
         """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""

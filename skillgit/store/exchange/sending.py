@@ -79,9 +79,9 @@ def parcel(
     sequence = sorted(
         (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
     )
-    hidden = {name: tips[name] for name in (refs.setup_ref(run),) if name in tips}
+    hidden = {}
     if evidence:
-        hidden |= {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
+        hidden = {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
     attic = refs.attic_ref(run)
     chain = None
     if form is RejectedMode.ATTIC:

@@ -35,7 +35,6 @@ from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
-from skillgit.store.run_setup import FILES as SETUP_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -397,4 +396,4 @@ def _laid_out(repo: Repo, records: Sequence[Recorded], folder: Path, metric: Met
 
 
 def _evidence(repo: Repo, record: Recorded) -> Mapping[str, bytes]:
-    return read_evidence(repo, record.evidence) or read_evidence(repo, record.evidence, SETUP_FILES) or {}
+    return read_evidence(repo, record.evidence) or {}
