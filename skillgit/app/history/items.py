@@ -130,7 +130,7 @@ def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable
         name = find_run(workspace, run)
         run_items = load(workspace, name, with_rejected=request.rejected)
         if not run_items.cells:
-            raise no_outcomes(name)
+            raise no_outcomes(workspace, name)
         _check_type(run_items, request.task_type)
         noisy = doubts(workspace, run_items)
         lines = [_line(run_items, item, noisy.get(item, ())) for item in run_items.cells]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.workspace.revision import is_address
 from skillgit.app.workspace.revision_range import span_of
-from skillgit.app.workspace.workspace import IF_CLONED, Absence, Workspace, open_workspace
+from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
+from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import log_filter, queries
@@ -178,12 +179,15 @@ def _check_item(workspace: Workspace, item: str) -> None:
 
     names = log_filter.item_names(workspace.index)
     near = get_close_matches(item, names, n=3, cutoff=0.5)
-    if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
-        raise NotFoundError(
-            f"no commit message names '{item}', and the outcomes of single items are not known here", hint=IF_CLONED
-        )
+    absences = {run: _absences(workspace, run) for run in queries.run_names(workspace.index)}
+    for run, kinds in absences.items():
+        if kinds and (Absence.AWAY in kinds or Absence.STAYED in kinds or not names):
+            raise NotFoundError(
+                f"no commit message names '{item}', and the outcomes of single items are not known here",
+                hint=next(iter(kinds)).remedy(f"{run}/{version_label(0)}"),
+            )
     if not names:
-        raise NotFoundError("the outcomes of single items are not known here", hint=IF_CLONED)
+        raise NotFoundError("no item was measured yet", hint="skillgit train CONFIG")
     raise NotFoundError(
         f"no event measured an item '{item}'",
         hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(names[:8])}, …",

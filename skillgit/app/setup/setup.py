@@ -26,6 +26,7 @@ from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
 from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
+from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
 from skillgit.store.run_ownership import is_own, local_settings
 
@@ -232,10 +233,8 @@ def _settings(workspace: Workspace, run: str, hint: str = NAME_ONE) -> RecordedS
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
     files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
     if row is None or CONFIG not in files:
-        raise UsageError(
-            f"the configuration of run {run} is not here",
-            hint=f"{hint}, or bring it: {BRING}",
-        )
+        remedy = f", or bring it: {BRING}" if may_have_evidence(workspace.repo, run) else ""
+        raise UsageError(f"the configuration of run {run} is not here", hint=f"{hint}{remedy}")
     document = read_document(files[CONFIG], f"run {run}")
     if not is_own(workspace.repo, start=row.commit):
         return of_stranger(settings_of(document))
