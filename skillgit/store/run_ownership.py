@@ -82,27 +82,22 @@ def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
         return frozenset()
 
 
-def note_asked(repo: Repo, tips: Mapping[str, str]) -> None:
-    """Note that the evidence of runs was asked for, and all of it brought, when their lines ended with ``tips``."""
-    asked = _asked(repo) | dict(tips)
-    write_file(_asked_file(repo), "".join(f"{run} {tip}\n" for run, tip in sorted(asked.items())).encode())
+def note_asked(repo: Repo, run: str, tip: str) -> None:
+    """Note that all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
+    if not is_asked(repo, run, tip):
+        write_file(_asked(repo, run), f"{tip}\n".encode())
 
 
 def is_asked(repo: Repo, run: str, tip: str) -> bool:
     """Say whether all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
-    return _asked(repo).get(run) == tip
-
-
-def _asked(repo: Repo) -> dict[str, str]:
     try:
-        lines = read_plain(_asked_file(repo)).decode("ascii", errors="replace").splitlines()
+        return read_plain(_asked(repo, run)) == f"{tip}\n".encode()
     except OSError:
-        return {}
-    return {run: tip for run, _, tip in (line.partition(" ") for line in lines)}
+        return False
 
 
-def _asked_file(repo: Repo) -> Path:
-    return repo.private_dir / "evidence-asked"
+def _asked(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"run-{run}.asked"
 
 
 def _list(repo: Repo, run: str) -> Path:

@@ -169,8 +169,9 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
     if request.evidence:
         runs = tuple(_without_evidence(joined, groups[joined.run]) for joined in runs)
-        if not request.dry_run:
-            note_asked(repo, {run.run: there[refs.run_branch(run.run)] for run in runs if run.state in _TAKEN_IN})
+        for run in runs:
+            if run.state in _TAKEN_IN and not request.dry_run:
+                note_asked(repo, run.run, there[refs.run_branch(run.run)])
     notes = there.get(refs.NOTES)
     if request.dry_run:
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)

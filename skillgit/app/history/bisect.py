@@ -11,7 +11,7 @@ from skillgit.app.history.item import attempts
 from skillgit.app.recorded.evaluation_notes import as_outcomes_note, record
 from skillgit.app.recorded.item_history import absences, load, unknown_item
 from skillgit.app.setup.measuring import Sample, measuring, planned
-from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.app.setup.setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
@@ -52,8 +52,7 @@ def search(
         The versions that were rolled out, and what that cost; for a dry run the plan.
     """
     run = line[0][0].run
-    config = find_config(context, workspace, [run], config=request.config, overrides=request.overrides)
-    setup = set_up(config)
+    setup = measuring_setup(context, workspace, [run], config=request.config, overrides=request.overrides)
     check_as_run(workspace, run, setup)
     items = {item.id: item for item in setup.task.items[Split.SELECTION]}
     plan = planned(context, workspace, setup, partial(_plan, workspace, request, line, items[request.item]))
