@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.workspace import Workspace
 
 
-_PUSH_AGAIN = "whoever trained it can push it once more: with this skillgit the configuration goes along"
+_PUSH_AGAIN = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
 Chosen = Literal["default", "set", "environment", "backend"]
 """Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.run_record import AsMeasured
-from skillgit.app.workspace.workspace import Absence, absence_of
+from skillgit.app.workspace.workspace import Absence, absence_of, measure
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event_kinds import EventKind
@@ -183,7 +183,7 @@ def no_outcomes(workspace: Workspace, run: str) -> NotFoundError:
     """Return the error for a run whose outcomes of items are not here."""
     return NotFoundError(
         f"the outcomes of run {run} on single items are not known here",
-        hint=absence_of(workspace.repo, run).remedy(f"{run}/{version_label(0)}"),
+        hint=absence_of(workspace.repo, run).remedy(measure(f"{run}/{version_label(0)}")),
     )
 
 

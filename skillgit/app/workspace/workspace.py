@@ -96,9 +96,9 @@ class Absence(StrEnum):
         """Say what happened to the evidence of ``subject``."""
         return f"the evidence of {subject} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
 
-    def remedy(self, revision: str) -> str:
-        """Return the hint that helps where the outcomes of ``revision`` are wanted."""
-        return f"bring it: {BRING}" if self is Absence.AWAY else measure(revision)
+    def remedy(self, otherwise: str) -> str:
+        """Return the hint that helps where evidence is wanted: the command that brings it, or what to do instead."""
+        return f"bring it: {BRING}" if self is Absence.AWAY else otherwise
 
 
 def absence_of(repo: Repo, run: str) -> Absence:

@@ -62,7 +62,7 @@ def test_a_clone_without_evidence_tells_it_too_and_claims_nothing_of_other_items
     assert {item: told(context, item) for item in named} == named
     with pytest.raises(NotFoundError, match="no commit message names 'q10'") as caught:
         told(context, "q10")
-    assert caught.value.hint == f"bring it: {BRING}"
+    assert caught.value.hint.endswith(BRING)
 
 
 @pytest.mark.usefixtures("dropped")
@@ -126,7 +126,7 @@ def test_a_comparison_of_what_was_dropped_names_how_to_measure_it(context):
 def test_a_comparison_in_a_clone_names_how_to_bring_evidence(context):
     with pytest.raises(NotFoundError, match="the evidence of v1 is not here") as caught:
         item_diff(context, "v1", "v2")
-    assert caught.value.hint == f"bring it: {BRING}"
+    assert caught.value.hint.endswith(BRING)
 
 
 @pytest.mark.usefixtures("dropped")
