@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
-NEEDED = (SELECTION, CONFIG, SPLITS, ENVIRONMENT)
+PLANNED = (CONFIG, SPLITS, ENVIRONMENT)
+NEEDED = (SELECTION, *PLANNED)
 """The files of an evidence tree that the index reads."""
 WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
 """The events whose evidence holds outcomes of items."""

@@ -76,7 +76,7 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)
-        if ref is not None and (ref.kind.is_truth or ref.kind is refs.RefKind.EVIDENCE):
+        if ref is not None and (ref.kind.is_truth or ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.PLAN}):
             runs.setdefault(ref.run, {})[name] = oid
     return runs
 
@@ -178,6 +178,8 @@ def _added(
     chain = refs.evidence_ref(run)
     if chain in old and (chain not in new or not _grew(repo, old[chain], new[chain])):
         return None
+    if _plans(old) != _plans(new):
+        return None
     fresh = [
         record
         for record in history_reader.read_new(repo, run, before, new)
@@ -192,6 +194,10 @@ def _added(
 def _sources(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, str]:
     """Return branch to tip for the branches that the run's history is read from."""
     return {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
+
+
+def _plans(tips: Mapping[str, str]) -> set[str]:
+    return {tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.kind is refs.RefKind.PLAN}
 
 
 def _grew(repo: Repo, old: str, new: str) -> bool:
@@ -245,7 +251,11 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
 
     is_here = refs.evidence_ref(run) in tips
     beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if is_here else lambda _kind, _tree: None)
-    return rows_of(run, records, beside, first)
+    rows = rows_of(run, records, beside, first)
+    if rows.plan is None and records and _plans(tips):
+        files = evidence.read_evidence(repo, records[0].evidence, evidence_rows.PLANNED)
+        rows.plan = evidence_rows.plan(files or {})
+    return rows
 
 
 def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:

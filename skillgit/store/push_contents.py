@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-_HIDDEN = re.compile(r"evidence of \S+\n\nevent [0-9a-f]{40}\n")
-"""How the message of a commit of a chain of evidence is written."""
+_HIDDEN = re.compile(r"(?:evidence|plan) of \S+\n\nevent [0-9a-f]{40}\n")
+"""How the message of a commit of a chain of evidence, or of a plan, is written."""
 _FILES = frozenset({FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK})
 
 

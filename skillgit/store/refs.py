@@ -39,7 +39,9 @@ _BRANCH = re.compile(
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
 _RELEASE = re.compile(r"refs/tags/[a-z0-9-]+/v\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
-_HIDDEN = re.compile(rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
+_HIDDEN = re.compile(
+    rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic|plan)/(?P<run>{_RUN})"
+)
 
 
 class RefKind(StrEnum):
@@ -53,6 +55,7 @@ class RefKind(StrEnum):
     EVIDENCE = "evidence"
     DROPPED = "dropped"
     ATTIC = "attic"
+    PLAN = "plan"
     NOTES = "notes"
 
     @property
@@ -97,7 +100,7 @@ class Ref(NamedTuple):
                 return best_branch(self.run)
             case RefKind.TAG:
                 return version_tag(self.run, self.number)
-            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC:
+            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
                 return _HIDDEN_REFS[self.kind](self.run)
             case RefKind.NOTES:
                 return NOTES
@@ -154,6 +157,11 @@ def attic_ref(run: str) -> str:
     return f"refs/skillgit/attic/{run}"
 
 
+def plan_ref(run: str) -> str:
+    """Return the ref of the plan of ``run``, which travels where its evidence does not."""
+    return f"refs/skillgit/plan/{run}"
+
+
 def tracking(remote: str, name: str) -> str:
     """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
     prefixes = {
@@ -164,7 +172,12 @@ def tracking(remote: str, name: str) -> str:
     return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
-_HIDDEN_REFS = {RefKind.EVIDENCE: evidence_ref, RefKind.DROPPED: dropped_ref, RefKind.ATTIC: attic_ref}
+_HIDDEN_REFS = {
+    RefKind.EVIDENCE: evidence_ref,
+    RefKind.DROPPED: dropped_ref,
+    RefKind.ATTIC: attic_ref,
+    RefKind.PLAN: plan_ref,
+}
 
 
 def branch_of(event: Event) -> str:

@@ -82,6 +82,24 @@ def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
         return frozenset()
 
 
+def note_asked(repo: Repo, run: str, tip: str) -> None:
+    """Note that all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
+    if not is_asked(repo, run, tip):
+        write_file(_asked(repo, run), f"{tip}\n".encode())
+
+
+def is_asked(repo: Repo, run: str, tip: str) -> bool:
+    """Say whether all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
+    try:
+        return read_plain(_asked(repo, run)) == f"{tip}\n".encode()
+    except OSError:
+        return False
+
+
+def _asked(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"run-{run}.asked"
+
+
 def _list(repo: Repo, run: str) -> Path:
     return repo.private_dir / f"run-{run}.elsewhere"
 

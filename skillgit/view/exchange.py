@@ -41,6 +41,7 @@ _KINDS = {
     "evidence": "evidence",
     "dropped": "list of dropped evidence",
     "attic": "attic",
+    "plan": "configuration",
 }
 _COUNTED = {"rejected", "tags"}
 _THERE = {

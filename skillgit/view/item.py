@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.workspace import Absence
+from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.view import numbers
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
@@ -176,7 +176,7 @@ def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
             yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
     gap = next((entry for entry in reversed(without) if entry.absence is not None and entry.version is not None), None)
     if gap is not None and gap.absence is not None:
-        yield screen.paint(Style.FAINT, gap.absence.remedy(f"{story.run}/{gap.name}"))
+        yield screen.paint(Style.FAINT, gap.absence.remedy(measure(f"{story.run}/{gap.name}")))
 
 
 def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:

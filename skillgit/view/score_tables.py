@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.workspace.workspace import Absence
+from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.score import known
 from skillgit.view import numbers
 from skillgit.view.items import name
@@ -372,4 +372,4 @@ def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:
             names = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
             sentence = absence.sentence(f"{numbers.plural(len(columns), 'column')}, {names},")
             yield screen.paint(Style.FAINT, f"{sentence}: flips and solved count what is left")
-            yield screen.paint(Style.FAINT, absence.remedy(f"{table.run}/{columns[-1].name}"))
+            yield screen.paint(Style.FAINT, absence.remedy(measure(f"{table.run}/{columns[-1].name}")))

@@ -76,6 +76,12 @@ class Host:
         path.chmod(0o755)
 
 
+def own(path: Path) -> dict[str, str]:
+    """Return the refs of a repository that are neither tracking copies nor plans of runs, which a push makes."""
+    others = "/remotes/", "refs/skillgit/plan/"
+    return {name: oid for name, oid in refs(path).items() if not any(part in name for part in others)}
+
+
 def knowing(password: str | None = PASSWORD) -> dict[str, str]:
     """Return the surroundings of somebody who knows a password, or none."""
     answer = f"printf 'username={NAME}\\npassword={password}\\n'"
@@ -114,8 +120,8 @@ class Person:
         return Repo.discover(self.path)
 
     def own(self) -> dict[str, str]:
-        """Return this repository's own refs."""
-        return {name: oid for name, oid in refs(self.path).items() if "/remotes/" not in name}
+        """Return this repository's own refs, but for the plans of runs, which a push makes."""
+        return own(self.path)
 
     def append(self, begin: int, end: int | None = None, *, minute: int | None = None) -> None:
         """Write the events of the sample run from ``begin`` to ``end``, the first at ``minute``."""

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hosts import Person
+from hosts import Person, own
 from program import git, new_repository, refs
 from soaking import soak
 
@@ -23,7 +23,7 @@ def test_thousands_of_refs_arrive_as_they_are(events, host, tmp_path):
     ann = Person(tmp_path / "ann")
     ann("remote", "add", "origin", host.url())
     ann.push("--rejected", "branches", "--evidence")
-    assert refs(host.path) == ann.own()
+    assert own(host.path) == ann.own()
     assert len(ann.own()) > events * 0.77
     Person(tmp_path)("clone", "--evidence", host.url(), "bob")
     assert Person(tmp_path / "bob").own() == ann.own()
@@ -45,8 +45,7 @@ def test_a_trainer_appends_while_pushes_run_and_every_push_is_one_moment(host, t
         assert copy("fsck").out.endswith("no problems\n")
     assert process.returncode == 0
     ann.push("--rejected", "branches")
-    own = {name: oid for name, oid in ann.own().items() if not name.startswith("refs/skillgit/")}
-    assert refs(host.path) == own
+    assert own(host.path) == {name: oid for name, oid in ann.own().items() if not name.startswith("refs/skillgit/")}
     assert git("fsck", "--strict", cwd=host.path).code == 0
     assert Repo.discover(ann.path).tip("refs/heads/run/demo") == refs(host.path)["refs/heads/run/demo"]
 

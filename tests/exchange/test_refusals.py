@@ -5,7 +5,7 @@ import socket
 import subprocess
 
 import pytest
-from hosts import Person, knowing
+from hosts import Person, knowing, own
 from program import SKILLGIT, git, refs, surroundings
 from sample_run import RUN
 
@@ -132,7 +132,7 @@ def test_a_server_that_dies_in_the_middle_of_a_push_loses_nothing(host, http, tm
     (host.path / "hooks/pre-receive").unlink()
     http("remote", "set-url", "origin", host.url())
     http.push("--rejected", "branches", "--evidence")
-    assert refs(host.path) == http.own()
+    assert own(host.path) == http.own()
     assert "missing" not in git("fsck", "--full", cwd=host.path).out
 
 

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hosts import Person, first
+from hosts import Person, first, own
 from program import git, refs
 from sample_run import RUN
 
@@ -15,7 +15,7 @@ from skillgit.store.run_ownership import is_own
 
 
 def theirs(host) -> dict[str, str]:
-    return refs(host.path)
+    return own(host.path)
 
 
 def events(person: Person) -> list[str]:

@@ -23,13 +23,18 @@ from skillgit.store.exchange.transport import clone as clone_repository
 from skillgit.store.exchange.transport import stand_on_main
 from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
+from skillgit.store.run_ownership import note_asked
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.errors import SkillgitError
+
+
+_TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +167,11 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
+    if request.evidence:
+        runs = tuple(_without_evidence(joined, groups[joined.run]) for joined in runs)
+        for run in runs:
+            if run.state in _TAKEN_IN and not request.dry_run:
+                note_asked(repo, run.run, there[refs.run_branch(run.run)])
     notes = there.get(refs.NOTES)
     if request.dry_run:
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
@@ -184,6 +194,13 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         notes=fresh,
         heads=heads,
     )
+
+
+def _without_evidence(run: Joined, theirs: Mapping[str, str]) -> Joined:
+    """Return ``run`` with a word on evidence that was asked for and is not there."""
+    if run.note or refs.evidence_ref(run.run) in theirs:
+        return run
+    return replace(run, note="its evidence was not pushed there")
 
 
 def _is_bulk(name: str) -> bool:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
+from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
+from skillgit.store.evidence import plan_commit
 from skillgit.store.exchange.fetching import fetch_notes, releases
 from skillgit.store.exchange.remotes import find_remote, join_notes
 from skillgit.store.exchange.sending import (
@@ -41,6 +43,13 @@ if TYPE_CHECKING:
     from skillgit.store.exchange.sending import Parcel
 
 _SHORT = 12
+_SUBJECTS = {
+    refs.RefKind.ATTIC: "rejected candidates",
+    refs.RefKind.EVIDENCE: "evidence",
+    refs.RefKind.DROPPED: "list of dropped evidence",
+    refs.RefKind.PLAN: "configuration",
+}
+"""What the hidden refs of a run hold."""
 MANY_BRANCHES = 5000
 """Branches of a repository from which on hosts become slow, or take no more."""
 
@@ -176,7 +185,9 @@ class _Push:
     def _parcel(self, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> Parcel:
         choice = self._request.rejected
         part = RejectedMode(choice) if choice else usual(run, there)
-        return parcel(self._repo, run, here, there, part, evidence=self._request.evidence)
+        start = start_record(self._workspace, run)
+        plan = plan_commit(self._repo, start) if start is not None else None
+        return parcel(self._repo, run, here, there, part, plan=plan, evidence=self._request.evidence)
 
     def _main_goes(self) -> bool:
         """Say whether main goes along: with all runs, and wherever there is none yet."""
@@ -241,7 +252,7 @@ class _Push:
         for ref in hidden:
             if ref.state is RefState.REJECTED and ref.cause is not RefusalCause.HELD:
                 kind = refs.short(ref.ref).split("/")[1]
-                subject = "rejected candidates" if kind == refs.RefKind.ATTIC else "evidence"
+                subject = _SUBJECTS[refs.RefKind(kind)]
                 away = "; --rejected branches sends them as branches" if kind == refs.RefKind.ATTIC else ""
                 self._warnings.append(
                     f"{self._remote.name} did not take the {subject} of run {ref.run} ({ref.reason}){away}"

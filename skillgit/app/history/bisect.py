@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.item import attempts
 from skillgit.app.recorded.evaluation_notes import as_outcomes_note, record
 from skillgit.app.recorded.item_history import absences, load, unknown_item
+from skillgit.app.recorded.run_record import recorded_items
 from skillgit.app.setup.measuring import Sample, measuring, planned
-from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.app.setup.setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
@@ -52,8 +54,7 @@ def search(
         The versions that were rolled out, and what that cost; for a dry run the plan.
     """
     run = line[0][0].run
-    config = find_config(context, workspace, [run], config=request.config, overrides=request.overrides)
-    setup = set_up(config)
+    setup = measuring_setup(context, workspace, [run], config=request.config, overrides=request.overrides)
     check_as_run(workspace, run, setup)
     items = {item.id: item for item in setup.task.items[Split.SELECTION]}
     plan = planned(context, workspace, setup, partial(_plan, workspace, request, line, items[request.item]))
@@ -216,7 +217,7 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
     """
     with open_workspace(context) as workspace:
         run, ends = _ends(workspace, request)
-        line = _line(workspace, run, request.item)
+        line = _line(workspace, run, request.item, measure=request.measure)
         line = _between(line, ends) if ends is not None else line
         fresh: tuple[str, ...] = ()
         cost: Cost | None = None
@@ -225,7 +226,7 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
             if not isinstance(search_result, tuple):
                 return search_result
             fresh, cost = search_result
-            cells = dict(_line(workspace, run, request.item))
+            cells = dict(_line(workspace, run, request.item, measure=True))
             line = [(row, cells[row]) for row, _ in line]
         return _found(workspace, request, run, line, fresh=fresh, cost=cost)
 
@@ -302,9 +303,11 @@ def _check_measured(workspace: Workspace, line: Line, cells: Line, request: Bise
     lacking = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
     if lacking:
         row, why = lacking[0]
+        item, between = quote(request.item), " ".join(request.ends) if request.ends else f"--run {row.run}"
         raise NotFoundError(
             f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
-            hint=f"skillgit log {row.run} --item {request.item} shows what commit messages say; --measure rolls it out",
+            hint=f"skillgit bisect {between} --item {item} --measure rolls it out;"
+            f" skillgit log {row.run} --item {item} shows what commit messages say",
         )
     subject = f"{missing[0].label} was not" if missing else "no version was"
     raise NotFoundError(
@@ -333,11 +336,12 @@ def _differ(cells: Line, request: BisectRequest) -> bool:
     return request.ends is None or (first is not None and last is not None and first.solved != last.solved)
 
 
-def _line(workspace: Workspace, run: str, item: str) -> Line:
+def _line(workspace: Workspace, run: str, item: str, *, measure: bool) -> Line:
     items = load(workspace, run, item=item)
-    if item not in items.cells:
+    cells = items.cells.get(item)
+    if cells is None and not (measure and item in (recorded_items(workspace, run, Split.SELECTION) or ())):
         raise unknown_item(workspace, run, item)
-    return list(zip(items.columns, items.cells[item], strict=True))
+    return list(zip(items.columns, cells or [None] * len(items.columns), strict=True))
 
 
 def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int, int] | None]:

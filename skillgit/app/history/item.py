@@ -15,7 +15,7 @@ from skillgit.app.recorded.item_history import (
     unknown_item,
 )
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import IF_CLONED, Absence, open_workspace
+from skillgit.app.workspace.workspace import BRING, Absence, open_workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError
@@ -245,7 +245,9 @@ def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
         return "its evidence was dropped, and what happened with it"
     if attempt.outcome is None:
         return "it was not measured on this item"
-    return "a note tells the outcome, and no trajectory" if attempt.outcome.noted else IF_CLONED
+    if attempt.outcome.noted:
+        return "a note tells the outcome, and no trajectory"
+    return f"bring it: {BRING}" if attempt.absence is Absence.AWAY else "its evidence is not here, nor at a remote"
 
 
 def _parsed(content: bytes) -> object:

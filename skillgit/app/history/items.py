@@ -132,7 +132,7 @@ def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable
         name = find_run(workspace, run)
         run_items = load(workspace, name, with_rejected=request.rejected)
         if not run_items.cells:
-            raise no_outcomes(name)
+            raise no_outcomes(workspace, name)
         _check_type(run_items, request.task_type)
         noisy = doubts(workspace, run_items)
         lines = [_line(run_items, item, noisy.get(item, ())) for item in run_items.cells]
@@ -265,7 +265,7 @@ def checks(context: Context, run: str | None) -> CheckTable:
         if not names:
             run_items = load(workspace, name, with_rejected=False)
             if not run_items.cells:
-                raise no_outcomes(name)
+                raise no_outcomes(workspace, name)
             raise NotFoundError(f"the items of run {name} have one score each", hint=f"skillgit items {name}")
         lines = []
         for check in names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.workspace.revision import is_address
 from skillgit.app.workspace.revision_range import span_of
-from skillgit.app.workspace.workspace import IF_CLONED, Absence, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import log_filter, queries
@@ -176,14 +176,22 @@ def _check_item(workspace: Workspace, item: str) -> None:
         return
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    names = log_filter.item_names(workspace.index)
+    from skillgit.app.recorded.run_record import recorded_items  # noqa: PLC0415 - as above
+    from skillgit.domain.evaluation import Split  # noqa: PLC0415 - as above
+
+    plans = {run: recorded_items(workspace, run, Split.SELECTION) for run in queries.run_names(workspace.index)}
+    if any(item in (plan or ()) for plan in plans.values()):
+        return
+    names = sorted({*log_filter.item_names(workspace.index), *(name for plan in plans.values() for name in plan or ())})
     near = get_close_matches(item, names, n=3, cutoff=0.5)
-    if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
-        raise NotFoundError(
-            f"no commit message names '{item}', and the outcomes of single items are not known here", hint=IF_CLONED
-        )
+    for run, plan in plans.items():
+        if not plan and (absences := set(_absences(workspace, run)) - {Absence.DROPPED}):
+            raise NotFoundError(
+                f"no commit message names '{item}', and the items of run {run} are not known here",
+                hint=f"bring them: {BRING}" if Absence.AWAY in absences else f"skillgit items {run} lists those known",
+            )
     if not names:
-        raise NotFoundError("the outcomes of single items are not known here", hint=IF_CLONED)
+        raise NotFoundError("no item was measured yet", hint="skillgit train CONFIG")
     raise NotFoundError(
         f"no event measured an item '{item}'",
         hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(names[:8])}, …",

@@ -15,6 +15,7 @@ from skillgit.errors import ConfigError, UsageError
 from skillgit.index.evidence_rows import CONFIG
 from skillgit.plugin.redaction import redact_json
 from skillgit.store.evidence import read_evidence
+from skillgit.store.exchange.remotes import may_have_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.workspace import Workspace
 
 
+_PUSH_AGAIN = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
 Chosen = Literal["default", "set", "environment", "backend"]
 """Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
 option of the environment or of a backend, whose defaults are its own."""
@@ -51,8 +53,9 @@ def run_settings(context: Context, revision: str) -> RunSettings:
         run = event_in(workspace, revision).run
         start = start_record(workspace, run)
         settings = recorded_settings(workspace, start.evidence) if start is not None else ()
-    if not settings:
-        raise UsageError(f"the configuration of run {run} is not here", hint=f"bring it: {BRING}")
+        if not settings:
+            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else _PUSH_AGAIN
+            raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)
 
 

@@ -18,7 +18,7 @@ from skillgit.index import queries
 from skillgit.index.version_queries import score_evidence, start_evidence
 from skillgit.store import archive, refs
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.evidence import read_evidence
+from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
 from skillgit.store.lock import RunLock
 from skillgit.store.run_ownership import is_own, local_settings
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-_PLAN = ("config.json", "splits.json", "environment.json", "pinned.json")
-"""What a fork takes over of the plan behind its source."""
 _OUTCOMES = "selection"
 """How the files begin that hold what a version scored."""
 
@@ -87,7 +85,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
                 score=event.gauge.score(state.evaluation(row.version or 0)),
                 metric=event.gauge.metric.value,
                 event=None,
-                planned=_PLAN[0] in evidence,
+                planned=PLAN[0] in evidence,
             )
             if dry_run:
                 return result
@@ -132,7 +130,7 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
     """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
     index, repo = workspace.index, workspace.repo
     plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
-    plan_files = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
+    plan_files = (read_evidence(repo, plan, PLAN) or {}) if plan else {}
     outcome_files = (read_evidence(repo, outcomes) or {}) if outcomes else {}
     return plan_files | {path: content for path, content in outcome_files.items() if path.startswith(_OUTCOMES)}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.score_summary import scores
 from skillgit.app.setup.measuring import EvalWatcher, carry_out, open_session, planner, telling
-from skillgit.app.setup.setup import find_config, set_up
+from skillgit.app.setup.setup import measuring_setup
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.evaluate import evaluate
@@ -165,10 +165,9 @@ def open_measuring(
         overrides: What to change of the configuration, ``section.key=value``.
         check: Raises if what is found must not be measured with.
     """
-    config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
-    setup = set_up(config)
+    setup = measuring_setup(context, workspace, (run,), config=terms.config, overrides=overrides)
     check(setup)
-    for note in config.notes:
+    for note in setup.config.notes:
         watcher.remark(note)
     with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
         yield Measuring(

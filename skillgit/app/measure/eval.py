@@ -9,7 +9,7 @@ from skillgit.app.measure.variants import read_arms, resolve_all
 from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
 from skillgit.app.recorded.score_summary import by_type, compare, scores
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
-from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.app.setup.setup import differences, measuring_setup
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
@@ -131,8 +131,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
-        config = find_config(context, workspace, names.runs, config=request.config, overrides=request.overrides)
-        setup = set_up(config)
+        setup = measuring_setup(context, workspace, names.runs, config=request.config, overrides=request.overrides)
         arms = read_arms(workspace, names, setup.task.environment.info.name)
         work = _Evaluating(workspace, setup, request, arms)
         plan = planned(context, workspace, setup, work.plan)

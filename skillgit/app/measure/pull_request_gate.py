@@ -21,7 +21,7 @@ from skillgit.app.recorded.evaluation_notes import record, with_outcomes
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, cap_notes, total_of
-from skillgit.app.setup.setup import can_be_found, find_config, set_up
+from skillgit.app.setup.setup import can_be_found, measuring_setup
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps, Cost
@@ -213,8 +213,7 @@ class _Judging:
             # a newer run may be someone else's, pulled without the evidence that holds its configuration
             usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
             runs = [next(usable, runs[0])]
-        config_source = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)
-        return set_up(config_source)
+        return measuring_setup(self._context, self._workspace, runs, config=config, overrides=overrides)
 
     def _read(self) -> tuple[_Side, _Side]:
         head = self._side(1, self._change.after)

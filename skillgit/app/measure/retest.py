@@ -11,7 +11,7 @@ from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import compare, scores
 from skillgit.app.setup.comparable_conditions import Aspect, differences, matter, of_event, of_setup
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
-from skillgit.app.setup.setup import find_config, or_name_one, set_up
+from skillgit.app.setup.setup import measuring_setup
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
@@ -134,9 +134,7 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         overrides = (*model_overrides(request.model), *request.overrides)
-        config = find_config(context, workspace, names.runs, config=request.config, overrides=overrides)
-        with or_name_one():
-            setup = set_up(config)
+        setup = measuring_setup(context, workspace, names.runs, config=request.config, overrides=overrides)
         arms = read_arms(workspace, names, setup.task.environment.info.name)
         work = _Retesting(workspace, setup, request, arms, names.runs)
         plan = planned(context, workspace, setup, work.cost)

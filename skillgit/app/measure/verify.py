@@ -12,7 +12,7 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_t
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
-from skillgit.app.setup.setup import find_config, or_name_one, other_models, set_up
+from skillgit.app.setup.setup import measuring_setup, other_models
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps
@@ -115,9 +115,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
                 hint=f"skillgit eval {request.revision} --split {split.value}",
             )
         claim, record = claim_and_record
-        config = find_config(context, workspace, [row.run], config=request.config, overrides=request.overrides)
-        with or_name_one():
-            setup = set_up(config)
+        setup = measuring_setup(context, workspace, [row.run], config=request.config, overrides=request.overrides)
         items = draw(setup.task.items[split], request.sample, request.seed)
         work = _Verifying(workspace, setup, request, row, items)
         differs = _differs(workspace, row, setup, split)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.run_record import AsMeasured
-from skillgit.app.workspace.workspace import IF_CLONED, Absence
+from skillgit.app.workspace.workspace import Absence, absence_of, measure
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.json_limits import loads
@@ -147,7 +148,8 @@ def absences(workspace: Workspace, run: str) -> dict[int, Absence]:
     """Return event to why its outcomes are not known here, for the events of ``run`` that measured items."""
     waiting = item_queries.not_loaded(workspace.index, run)
     drops = dropped_trees(workspace.repo, run) if waiting else frozenset()
-    return {event: Absence.DROPPED if tree in drops else Absence.AWAY for event, tree in waiting.items()}
+    otherwise = absence_of(workspace.repo, run) if waiting else Absence.AWAY
+    return {event: Absence.DROPPED if tree in drops else otherwise for event, tree in waiting.items()}
 
 
 def first_solved(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
@@ -171,17 +173,17 @@ def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
     """Return the error for an item that ``run`` has no outcomes of."""
     names = item_queries.item_names(workspace.index, run)
     if not names:
-        return no_outcomes(run)
+        return no_outcomes(workspace, run)
     near = difflib.get_close_matches(item, names, n=3)
     hint = f"did you mean {', '.join(near)}?" if near else f"its selection items are {', '.join(names[:8])}, …"
     return NotFoundError(f"run {run} has no selection item '{item}'", hint=hint)
 
 
-def no_outcomes(run: str) -> NotFoundError:
+def no_outcomes(workspace: Workspace, run: str) -> NotFoundError:
     """Return the error for a run whose outcomes of items are not here."""
     return NotFoundError(
         f"the outcomes of run {run} on single items are not known here",
-        hint=IF_CLONED,
+        hint=absence_of(workspace.repo, run).remedy(measure(f"{run}/{version_label(0)}")),
     )
 
 

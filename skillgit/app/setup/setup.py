@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.run_record import start_record
+from skillgit.app.recorded.run_record import recorded_items, start_record
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
 from skillgit.app.setup.config.run_configuration import read_document, settings_of
 from skillgit.app.setup.models import find_routes
 from skillgit.app.workspace.workspace import BRING
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.gate_decision import NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
@@ -26,6 +26,7 @@ from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
 from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
+from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
 from skillgit.store.run_ownership import is_own, local_settings
 
@@ -162,6 +163,17 @@ def find_config(
     return recorded_config(context, workspace, runs[0], overrides)
 
 
+def measuring_setup(
+    context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
+) -> Setup:
+    """Return what the configuration stands for that :func:`find_config` finds."""
+    resolved = find_config(context, workspace, runs, config=config, overrides=overrides)
+    if config is not None:
+        return set_up(resolved)
+    with _as_recorded(workspace, runs[0], NAME_ONE):
+        return set_up(resolved)
+
+
 def recorded_config(
     context: Context, workspace: Workspace, run: str, overrides: Sequence[str], hint: str = NAME_ONE
 ) -> ResolvedConfig:
@@ -170,7 +182,7 @@ def recorded_config(
     Args:
         hint: How the user names another one.
     """
-    with or_name_one(hint):
+    with _as_recorded(workspace, run, hint):
         return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
 
 
@@ -192,12 +204,16 @@ def refused_settings(workspace: Workspace, run: str) -> str:
 
 
 @contextmanager
-def or_name_one(hint: str = NAME_ONE) -> Iterator[None]:
-    """Let errors about a recorded configuration say that another one can be named."""
+def _as_recorded(workspace: Workspace, run: str, hint: str) -> Iterator[None]:
+    """Let errors about a recorded configuration say that another one can be named, and which items were looked for."""
     try:
         yield
     except (ConfigError, DataError, NotFoundError) as error:
         error.hint = f"{error.hint}; or {hint}" if error.hint else hint
+        items = {split: recorded_items(workspace, run, split) or {} for split in Split}
+        if isinstance(error, DataError) and any(items.values()):
+            sets = (f"{len(rows)} {split} ({item_set_digest(rows)})" for split, rows in items.items())
+            error.message += f"; the items of run {run} are {', '.join(sets)}"
         raise
 
 
@@ -232,10 +248,8 @@ def _settings(workspace: Workspace, run: str, hint: str = NAME_ONE) -> RecordedS
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
     files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
     if row is None or CONFIG not in files:
-        raise UsageError(
-            f"the configuration of run {run} is not here",
-            hint=f"{hint}, or bring it: {BRING}",
-        )
+        remedy = f", or bring it: {BRING}" if may_have_evidence(workspace.repo, run) else ""
+        raise UsageError(f"the configuration of run {run} is not here", hint=f"{hint}{remedy}")
     document = read_document(files[CONFIG], f"run {run}")
     if not is_own(workspace.repo, start=row.commit):
         return of_stranger(settings_of(document))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from skillgit.index.refresh import Index, open_index
+from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.lock import live_runs
 from skillgit.store.repo import Repo
 
@@ -79,7 +80,6 @@ def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
 
 BRING: Final = "skillgit pull --evidence"
 """The command that brings it."""
-IF_CLONED: Final = f"if this is a clone, bring the evidence: {BRING}"
 
 
 class Absence(StrEnum):
@@ -89,14 +89,28 @@ class Absence(StrEnum):
     """gc dropped the evidence that they stood in."""
     AWAY = "away"
     """Their evidence was never brought here."""
+    STAYED = "stayed"
+    """Their evidence is not here, and no remote is known to have it."""
 
     def sentence(self, subject: str) -> str:
         """Say what happened to the evidence of ``subject``."""
         return f"the evidence of {subject} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
 
-    def remedy(self, revision: str) -> str:
-        """Return the hint that helps where the outcomes of ``revision`` are wanted."""
-        return measure(revision) if self is Absence.DROPPED else IF_CLONED
+    def remedy(self, otherwise: str) -> str:
+        """Return the hint that helps where evidence is wanted: the command that brings it, or what to do instead."""
+        return f"bring it: {BRING}" if self is Absence.AWAY else otherwise
+
+
+def absence_of(repo: Repo, run: str) -> Absence:
+    """Return why evidence of ``run`` that nobody dropped is not here."""
+    return Absence.AWAY if may_have_evidence(repo, run) else Absence.STAYED
+
+
+def lacking_evidence(context: Context, run: str, unknown: str) -> str:
+    """Return a sentence on what is ``unknown`` without the evidence of ``run``, with the command that brings it."""
+    absence = absence_of(Repo.discover(context.directory), run)
+    remedy = f": {BRING}" if absence is Absence.AWAY else ", nor at a remote"
+    return f"{unknown} are not known, for the evidence is not here{remedy}"
 
 
 def measure(revision: str) -> str:

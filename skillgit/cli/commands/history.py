@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -184,7 +185,9 @@ def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> Non
         names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
         reason = result.absence.sentence("what they are compared by")
         session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(request.items)} is not known: {reason}")
-        session.diagnostics.hint(result.absence.remedy(result.untold[0]))
+        run, item = result.untold[0].partition("/")[0], quote(request.items[0])
+        search = f"skillgit bisect --run {run} --item {item} --measure finds out"
+        session.diagnostics.hint(result.absence.remedy(search))
 
 
 def _flips(result: Log, *, several: bool) -> dict[str, str]:

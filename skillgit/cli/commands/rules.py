@@ -44,7 +44,7 @@ def blame_command(session: CommandSession, revision: str, path: str, wanted: tup
     restored keep their origin.
     """
     from skillgit.app.attribution.blame import blame  # noqa: PLC0415
-    from skillgit.app.workspace.workspace import BRING  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
 
     result = blame(session.context, revision, path, [_range(text) for text in wanted])
     if form is not Form.TEXT:
@@ -54,7 +54,7 @@ def blame_command(session: CommandSession, revision: str, path: str, wanted: tup
         with session.output.paged():
             session.output.text(lines(result, session.screen))
     if result.absent:
-        session.diagnostics.hint(f"the evidence is not here, so that items and some sources are not known: {BRING}")
+        session.diagnostics.hint(lacking_evidence(session.context, result.run, "items and some sources"))
 
 
 def _range(text: str) -> tuple[int, int | None]:
@@ -91,7 +91,7 @@ def why_command(session: CommandSession, what: str, revision: str, path: str, fo
     REV is the newest version of the default run unless you name one.
     """
     from skillgit.app.attribution.why import why  # noqa: PLC0415 - see the package
-    from skillgit.app.workspace.workspace import BRING  # noqa: PLC0415 - see the package
+    from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
     story = why(session.context, what, revision, path)
@@ -101,7 +101,7 @@ def why_command(session: CommandSession, what: str, revision: str, path: str, fo
         with session.output.paged():
             session.output.text(lines(story, session.screen, session.now))
     if story.absent:
-        session.diagnostics.hint(f"the evidence is not here, so that failures and findings are not known: {BRING}")
+        session.diagnostics.hint(lacking_evidence(session.context, story.run, "failures and findings"))
 
 
 SPLITS = ("train", "selection", "test")

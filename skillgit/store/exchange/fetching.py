@@ -47,7 +47,7 @@ def fetch(
     Raises:
         RemoteError: It could not be reached, or refused.
     """
-    hidden = [*(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
+    hidden = ["plan", *(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
     names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
     specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
     before = tracked(repo, remote)

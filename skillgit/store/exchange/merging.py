@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import archive, derived_refs, history_reader, refs
-from skillgit.store.evidence import joined_chain
+from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_activity import until_kept
 from skillgit.store.git_binary import git
@@ -184,6 +184,8 @@ class _Adoption:
             self._look_at_attic(name, their)
         elif ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}:
             self._look_at_bulk(name, their, mine)
+        elif ref.kind is refs.RefKind.PLAN and (mine is None or not self._is_of_line(mine)):
+            self._moves[name] = their
 
     def _look_at_line(self, name: str, their: str, mine: str | None) -> None:
         if mine is None or self._repo.reaches(their, mine):
@@ -231,6 +233,11 @@ class _Adoption:
         else:
             copy = refs.tracking(self._terms.remote, name)
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(copy)}"
+
+    def _is_of_line(self, plan: str) -> bool:
+        """Say whether a plan is of an event of the run's line, and not of one that had its name before."""
+        event, line = plan_event(self._repo, plan), self._moves.get(self._line) or self._mine.get(self._line, "")
+        return bool(event) and self._repo.reaches(line, event)
 
     def _keeps_all(self) -> bool:
         """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""

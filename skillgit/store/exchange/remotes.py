@@ -11,6 +11,7 @@ from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.git_binary import command, git
 from skillgit.store.lock import repo_lock
+from skillgit.store.run_ownership import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ def find_remote(repo: Repo, name: str | None) -> Remote:
     if candidates:
         hint = f"remotes: {', '.join(names)}; or {hint}"
     raise NotFoundError(f"there is no remote '{target}'", hint=hint)
+
+
+def may_have_evidence(repo: Repo, run: str) -> bool:
+    """Say whether a pull of evidence may bring some of ``run``: its remote was not asked, or went on since."""
+    try:
+        remote = find_remote(repo, None)
+    except NotFoundError:
+        return False
+    tip = repo.tip(refs.tracking(remote.name, refs.run_branch(run)))
+    return tip is not None and not is_asked(repo, run, tip)
 
 
 def add_remote(repo: Repo, name: str, url: str) -> None:

@@ -71,17 +71,24 @@ def usual(run: str, there: Mapping[str, str]) -> RejectedMode:
 
 
 def parcel(
-    repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], form: RejectedMode, *, evidence: bool
+    repo: Repo,
+    run: str,
+    tips: Mapping[str, str],
+    there: Mapping[str, str],
+    form: RejectedMode,
+    *,
+    plan: str | None,
+    evidence: bool,
 ) -> Parcel:
-    """Return what is to be sent of ``run``."""
+    """Return what is to be sent of ``run``, whose plan is in the commit ``plan``."""
     kinds = _ORDER if form is RejectedMode.BRANCHES else _ORDER[:-1]
     pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
     sequence = sorted(
         (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
     )
-    hidden = {}
+    hidden = {} if plan is None else {refs.plan_ref(run): plan}
     if evidence:
-        hidden = {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
+        hidden |= {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
     attic = refs.attic_ref(run)
     chain = None
     if form is RejectedMode.ATTIC:

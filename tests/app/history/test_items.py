@@ -112,11 +112,16 @@ def test_an_unknown_task_type_is_an_error_that_names_a_near_one(context):
 
 
 @pytest.mark.usefixtures("records")
-def test_without_evidence_it_says_how_to_fetch_it(context):
+def test_without_evidence_it_says_how_to_fetch_it_or_where_nobody_has_it_to_measure(context):
     git("update-ref", "-d", f"refs/skillgit/evidence/{RUN}", cwd=context.directory)
     with pytest.raises(NotFoundError, match="not known here") as caught:
         items(context, None, ItemsRequest())
-    assert "skillgit pull --evidence" in caught.value.hint
+    assert caught.value.hint == f"measure it here: skillgit eval {RUN}/v0 --split selection"
+    git("remote", "add", "origin", "elsewhere", cwd=context.directory)
+    git("update-ref", f"refs/remotes/origin/run/{RUN}", f"run/{RUN}", cwd=context.directory)
+    with pytest.raises(NotFoundError, match="not known here") as caught:
+        items(context, None, ItemsRequest())
+    assert caught.value.hint == "bring it: skillgit pull --evidence"
 
 
 @pytest.mark.usefixtures("records")

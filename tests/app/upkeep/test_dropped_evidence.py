@@ -14,7 +14,7 @@ from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.log import LogRequest as Events
 from skillgit.app.history.log import log
 from skillgit.app.upkeep.maintenance import GcRequest, gc
-from skillgit.app.workspace.workspace import IF_CLONED, Absence
+from skillgit.app.workspace.workspace import BRING, Absence
 from skillgit.errors import NotFoundError
 from skillgit.store import refs
 from skillgit.view.item import lines as story_lines
@@ -43,7 +43,13 @@ def bare(context, repo, records):
     """The sample run as a clone has it that did not bring evidence."""
     assert records[1].evidence
     before = {item: told(context, item) for item in ITEMS}
-    subprocess.run(["git", "update-ref", "-d", refs.evidence_ref(RUN)], cwd=repo.workdir, check=True)
+    line = refs.run_branch(RUN)
+    for words in (
+        ("update-ref", "-d", refs.evidence_ref(RUN)),
+        ("remote", "add", "origin", "elsewhere"),
+        ("update-ref", refs.tracking("origin", line), line),
+    ):
+        subprocess.run(["git", *words], cwd=repo.workdir, check=True)
     return before
 
 
@@ -56,7 +62,7 @@ def test_a_clone_without_evidence_tells_it_too_and_claims_nothing_of_other_items
     assert {item: told(context, item) for item in named} == named
     with pytest.raises(NotFoundError, match="no commit message names 'q10'") as caught:
         told(context, "q10")
-    assert caught.value.hint == IF_CLONED
+    assert caught.value.hint.endswith(BRING)
 
 
 @pytest.mark.usefixtures("dropped")
@@ -120,7 +126,7 @@ def test_a_comparison_of_what_was_dropped_names_how_to_measure_it(context):
 def test_a_comparison_in_a_clone_names_how_to_bring_evidence(context):
     with pytest.raises(NotFoundError, match="the evidence of v1 is not here") as caught:
         item_diff(context, "v1", "v2")
-    assert caught.value.hint == IF_CLONED
+    assert caught.value.hint.endswith(BRING)
 
 
 @pytest.mark.usefixtures("dropped")

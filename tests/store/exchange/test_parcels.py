@@ -8,12 +8,13 @@ from skillgit.store.exchange.sending import RejectedMode, parcel, snapshot, surp
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
+PLAN = "a" * 40
 
 
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize("rejected", list(RejectedMode))
 def test_a_parcel_holds_the_lines_the_tags_and_what_was_asked_of_rejected_candidates(repo, rejected):
-    packed = parcel(repo, RUN, snapshot(repo), {}, rejected, evidence=False)
+    packed = parcel(repo, RUN, snapshot(repo), {}, rejected, plan=None, evidence=False)
     assert next(iter(packed.refs)) == refs.run_branch(RUN)
     assert [name for name in packed.refs if "/rejected/" in name] == (
         BRANCHES if rejected is RejectedMode.BRANCHES else []
@@ -24,7 +25,7 @@ def test_a_parcel_holds_the_lines_the_tags_and_what_was_asked_of_rejected_candid
 @pytest.mark.usefixtures("history")
 def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(repo):
     tips = snapshot(repo)
-    packed = parcel(repo, RUN, tips, {}, RejectedMode.ATTIC, evidence=False)
+    packed = parcel(repo, RUN, tips, {}, RejectedMode.ATTIC, plan=None, evidence=False)
     assert snapshot(repo) == tips
     archive.fold(repo, RUN)
     assert packed.hidden[PLACE] == repo.tip(PLACE)
@@ -32,15 +33,15 @@ def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(re
 
 def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
     first = archive.extended(repo, None, [archive.Folded(branch=BRANCHES[1], commit=history[7].commit)])
-    packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, RejectedMode.ATTIC, evidence=False)
+    packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, RejectedMode.ATTIC, plan=None, evidence=False)
     assert repo.reaches(packed.hidden[PLACE], str(first))
     assert {one.branch for one in archive.read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
 
 
 @pytest.mark.usefixtures("history")
 def test_evidence_goes_if_it_is_asked_for(repo):
-    packed = parcel(repo, RUN, snapshot(repo), {}, RejectedMode.NONE, evidence=True)
-    assert list(packed.hidden) == [refs.evidence_ref(RUN)]
+    packed = parcel(repo, RUN, snapshot(repo), {}, RejectedMode.NONE, plan=PLAN, evidence=True)
+    assert packed.hidden == {refs.plan_ref(RUN): PLAN, refs.evidence_ref(RUN): repo.tip(refs.evidence_ref(RUN))}
 
 
 def test_candidates_travel_as_they_did_before():

@@ -34,7 +34,7 @@ from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
-from skillgit.store.evidence import read_evidence
+from skillgit.store.evidence import PLAN, read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -396,4 +396,4 @@ def _laid_out(repo: Repo, records: Sequence[Recorded], folder: Path, metric: Met
 
 
 def _evidence(repo: Repo, record: Recorded) -> Mapping[str, bytes]:
-    return read_evidence(repo, record.evidence) or {}
+    return read_evidence(repo, record.evidence) or read_evidence(repo, record.evidence, PLAN) or {}

@@ -310,7 +310,8 @@ def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
     if absence is not None:
         reason = absence.sentence(row.label)
         return NotFoundError(
-            f"the outcomes of {row.label} on single items are not known here: {reason}", hint=absence.remedy(revision)
+            f"the outcomes of {row.label} on single items are not known here: {reason}",
+            hint=absence.remedy(measure(revision)),
         )
     return NotFoundError(f"{row.label} was not measured on single items", hint=measure(revision))
 

@@ -23,7 +23,8 @@ from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, Mo
 from skillgit.app.setup.config.typed_values import ROLES, typed
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
-from skillgit.errors import ConfigError, NotFoundError, UsageError
+from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
+from skillgit.plugin.environment import SourceKind
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
@@ -41,6 +42,8 @@ _INERT = {
     "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
 }
 NAME_ONE = "name one with --config CONFIG"
+_DATA = frozenset({"env.data_path", "env.split_dir"})
+"""The keys that say where items are: whoever has the same items may have them anywhere."""
 _KEY = re.compile(r"[\w.:/-]{1,80}")
 """What a key looks like; a stranger's may hold anything."""
 _NAMED = 5
@@ -84,7 +87,7 @@ def load_recorded(
         config = _resolved(context, name, layers, path=directory / name, root=directory)
     except (ConfigError, NotFoundError) as error:
         if settings.refused:  # what is wrong may be that something of it is left out
-            raise _untrusted(name, settings.refused, hint) from error
+            raise _untrusted(name, settings, settings.refused, directory, hint) from error
         raise
     entries = {entry.key: entry for entry in config.entries}
     refusals = [
@@ -93,15 +96,26 @@ def load_recorded(
         if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
     ]
     if refusals:
-        raise _untrusted(name, refusals, hint)
+        raise _untrusted(name, settings, refusals, directory, hint)
     return config
 
 
-def _untrusted(name: str, keys: Collection[str], hint: str) -> UsageError:
-    return UsageError(
-        f"{name} was trained elsewhere, and its configuration sets {named_keys(keys)}, which only you may set",
-        hint=f"look at it, then {hint}, or set those keys yourself with -o KEY=VALUE",
-    )
+def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], root: Path, hint: str) -> UsageError:
+    sentence = f"{name} was trained elsewhere, and its configuration sets {named_keys(keys)}, which only you may set"
+    if any(key not in _DATA for key in keys):
+        return UsageError(sentence, hint=f"look at it, then {hint}, or set those keys yourself with -o KEY=VALUE")
+    options = " ".join(f"-o {key}=PATH" for key in sorted(keys))
+    fetching = _fetching(str(settings.taken.get("env.name")), root)
+    return DataError(sentence, hint=f"say where its data are: {options}{fetching}")
+
+
+def _fetching(name: str, root: Path) -> str:
+    """Return the end of a hint with the command that brings the data of an environment; empty if none does."""
+    if name not in {plugin.name for plugin in installed(ENVIRONMENTS)}:
+        return ""
+    public = load_environment(name, root).info.public
+    fetches = public is not None and public.kind is SourceKind.HUGGINGFACE
+    return f"; skillgit data fetch {name} brings the public ones" if fetches else ""
 
 
 def named_keys(keys: Collection[str]) -> str:
