@@ -109,7 +109,7 @@ def test_1_4_without_failures_and_with_failure_only_a_step_is_a_recorded_skip_th
     solved = SEED.with_text("SKILL.md", SEED.document + "- amber birch coral dune\n")
     object.__setattr__(made.start, "skill", solved)
     asyncio.run(run_to_end(made, history))
-    assert [event.title for event in events(history, Skipped)] == ["no edit proposed"]
+    assert [event.title for event in events(history, Skipped)] == ["all train items of the step are solved"]
     assert not [request for request in backend.requests if request.model == "optimizer"]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditStatus, removal, removals, title_of
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted, Event, Models, Rejected, Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts
 from skillgit.domain.text_diff import changed_lines
@@ -314,6 +314,10 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if not proposal.merged.proposals and proposal.reflection.unusable:
         return _unusable(session, proposal.reflection.unusable)
     if not proposal.merged.proposals and not proposal.losses:
+        outcomes = [rollout.outcome for rollout in proposal.rollouts]
+        if all(isinstance(outcome, Scored) and outcome.passed for outcome in outcomes):
+            advice = "They have nothing left to teach: where selection items still fail, add train items like those."
+            return "all train items of the step are solved", f"The target solved all {len(outcomes)} of them. {advice}"
         return "no edit proposed", "The analysts found nothing worth changing."
     if proposal.budget.limit == 0:
         reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
