@@ -311,9 +311,17 @@ class InvariantError(HistoryError):
 
 
 class BudgetError(SkillgitError):
-    """A cap on calls, tokens or money was reached."""
+    """A cap on calls, tokens or money was reached.
+
+    Args:
+        cap: Which one, as a field of ``Caps``; empty where it is not one of those.
+    """
 
     exit_code = ExitCode.BUDGET
+
+    def __init__(self, message: str, *, hint: str = "", cap: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.cap = cap
 
 
 class HandoffError(SkillgitError):

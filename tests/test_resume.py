@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from once import once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
@@ -121,4 +124,27 @@ def test_the_command_that_goes_on_keeps_the_caps_of_the_one_that_stopped():
     request = TrainRequest(config="my tasks.yaml", overrides=("env.limit=3",), caps=caps)
     command = continuing(request, "one")
     assert command == "skillgit train 'my tasks.yaml' -o env.limit=3 --run one --max-calls 90 --max-usd 2.5"
-    assert continuing(request, "one", capped=False).endswith("--run one")
+    assert continuing(request, "one", reached="max_calls").endswith("--run one --max-calls N --max-usd 2.5")
+    assert continuing(request, "one", reached="max_tokens").endswith("--max-calls 90 --max-tokens N --max-usd 2.5")
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
+
+
+@given(
+    config=TEXT,
+    overrides=st.lists(TEXT).map(tuple),
+    calls=st.integers(1) | st.none(),
+    usd=st.floats(0.001, 1e9).map(lambda value: round(value, 3)) | st.none(),
+)
+def test_a_shell_reads_the_command_that_goes_on_as_it_was_typed(config, overrides, calls, usd):
+    request = TrainRequest(config=config, overrides=overrides, caps=Caps(max_calls=calls, max_usd=usd))
+    words = shlex.split(continuing(request, "one"))
+    assert words[:3] == ["skillgit", "train", config]
+    assert tuple(words[4 : 3 + 2 * len(overrides) : 2]) == overrides
+    told = dict(zip(words[3 + 2 * len(overrides) :: 2], words[4 + 2 * len(overrides) :: 2], strict=True))
+    caps = {"--max-calls": calls, "--max-usd": usd}
+    assert told.pop("--run") == "one"
+    assert {name: float(value) for name, value in told.items()} == {
+        name: float(value) for name, value in caps.items() if value is not None
+    }

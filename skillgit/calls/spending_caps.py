@@ -90,7 +90,8 @@ class Budget:
             "max_tokens": f"{self._caps.max_tokens} tokens ({spending.tokens_in + spending.tokens_out} used)",
             "max_usd": f"${self._caps.max_usd} (${spending.usd:.4f} spent)",
         }[cap]
-        return BudgetError(f"the next call would go over the cap of {limit}", hint=f"raise {cap} and resume the run")
+        sentence = f"the next call would go over the cap of {limit}"
+        return BudgetError(sentence, hint=f"raise {cap} and resume the run", cap=cap)
 
 
 def _total(costs: Sequence[Cost]) -> Cost:

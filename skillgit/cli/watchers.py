@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.cli.output import Form
@@ -162,7 +163,9 @@ _SIGNAL_BASE = 128
 
 def watched(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
-    require_terminal(session, "train --tui", instead=f"skillgit train {request.config or '--run NAME'}")
+    require_terminal(
+        session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
+    )
     from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
     trainer = TrainerProcess(list(_words(session, request, form, strict=strict)), session.context.environ)

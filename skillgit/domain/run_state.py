@@ -135,7 +135,7 @@ class RunState:
             run = self.started.run
             raise InvariantError(
                 f"{version_label(version)} of run {run} has no score yet, for a person wrote it",
-                hint=f"skillgit train CONFIG --run {run} measures it and goes on",
+                hint=f"skillgit train --run {run} measures it and goes on",
             )
         return summary
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
@@ -163,7 +164,9 @@ def _packs(objects: Path) -> Iterator[Damage]:
     for pack in sorted((objects / "pack").glob("pack-*.pack")):
         index = pack.with_suffix(".idx")
         if not index.is_file():
-            yield Damage(path=pack, sentence=f"the pack {pack.name} has no index; git index-pack {pack}", loose=False)
+            yield Damage(
+                path=pack, sentence=f"the pack {pack.name} has no index; git index-pack {quote(str(pack))}", loose=False
+            )
         elif _tail(pack, _HASH) != _tail(index, 2 * _HASH)[:_HASH]:
             yield Damage(path=pack, sentence=f"the pack {pack.name} is cut short or is not its index's", loose=False)
         else:

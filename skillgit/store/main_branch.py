@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os.path import lexists
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -84,7 +85,8 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
         _follow(repo, old, new)
     except (pygit2.GitError, OSError) as error:
         raise ConflictError(
-            f"main has the skill now, but the work tree cannot take it in: {error}", hint=f"git checkout main -- {path}"
+            f"main has the skill now, but the work tree cannot take it in: {error}",
+            hint=f"git checkout main -- {quote(path)}",
         ) from error
     return Seeded(commit=commit, added=not there)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
@@ -146,14 +147,14 @@ def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
     if rest:
         yield f"  {numbers.plural(rest, 'other ref')}"
     evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
-    yield following((f"skillgit pull {result.remote}{evidence}",), screen)
+    yield following((f"skillgit pull {quote(result.remote)}{evidence}",), screen)
 
 
 def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
     """Yield where the copy is and what is in it."""
     yield f"cloned {result.pulled.url} into {result.path}"
     yield from _joined(result.pulled, screen)
-    yield following((f"cd {result.path}", "skillgit log"), screen)
+    yield following((f"cd {quote(str(result.path))}", "skillgit log"), screen)
 
 
 def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:

@@ -75,7 +75,8 @@ def forked(result: Fork, screen: Screen) -> Iterator[str]:
     if result.default:
         yield "it is the default run now, as the newest one"
     run = result.source.rpartition("/")[0] if result.default else result.run
-    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {run}"), screen)
+    train = "skillgit train" if result.planned else "skillgit train CONFIG"
+    yield following((f"{train} --run {result.run}", f"skillgit use {run}"), screen)
 
 
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:

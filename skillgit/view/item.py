@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.workspace import Absence, measure
@@ -192,7 +193,7 @@ def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
         )
     if any(attempt.trajectory for attempt in story.attempts):
         name = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
-        hint = f"skillgit items {story.run} --item {story.item} --trajectory {story.run}/{name}"
+        hint = f"skillgit items {story.run} --item {quote(story.item)} --trajectory {story.run}/{name}"
         yield screen.paint(Style.FAINT, f"next: {hint}")
 
 
@@ -292,7 +293,7 @@ def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
         if result.told:
             did = "fixed" if result.flip.change == "fixed" else "broke"
             yield f"commit messages say that {', '.join(result.told)} {did} it"
-        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {result.item} {ends} --measure")
+        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {quote(result.item)} {ends} --measure")
 
 
 def _flip(flip: Flip, screen: Screen) -> str:

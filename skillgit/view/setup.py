@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
@@ -261,7 +262,7 @@ def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
     if result.drafts:
         count, whole = numbers.plural(len(result.drafts), "draft"), numbers.plural(result.count, "task")
         yield f"{count} of {whole}; no run uses the file"
-        yield f"next: edit or delete lines, then skillgit tasks review {result.path.name} --accept all"
+        yield f"next: edit or delete lines, then skillgit tasks review {quote(str(result.path))} --accept all"
     else:
         yield f"no drafts are left; {numbers.plural(result.count, 'task')}"
 
@@ -278,4 +279,4 @@ def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     """Yield what was drafted, and what to do."""
     count = numbers.plural(len(result.ids), "draft")
     yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}"
-    yield f"next: skillgit tasks review {result.path.name}"
+    yield f"next: skillgit tasks review {quote(str(result.path))}"

@@ -62,7 +62,7 @@ def test_a_fork_names_its_run_and_the_next_command(skillgit):
     assert skillgit("fork", "v3", "-n").text.startswith(f"would write: run {RUN}-fork begins at {RUN}/v3 · hard .8000")
     done = skillgit("fork", "v3", "other")
     assert done.text.startswith(f"run other begins at {RUN}/v3 · hard .8000 · ")
-    assert "skillgit train CONFIG --run other" in done.text
+    assert "skillgit train --run other" in done.text
     assert skillgit("fork", f"{RUN}/v3", "other").code == 4
 
 

@@ -61,7 +61,7 @@ def test_review_shows_drafts_and_what_comes_next(skillgit, fake):
         '    answers: ["so"]\n'
         "\n"
         "1 draft of 3 tasks; no run uses the file\n"
-        "next: edit or delete lines, then skillgit tasks review tasks.jsonl --accept all\n"
+        "next: edit or delete lines, then skillgit tasks review /home/user/tasks.jsonl --accept all\n"
     )
 
 
@@ -92,7 +92,7 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
     overrides |= {"caps": Caps(max_tokens=9), "dry_run": False}
     assert calls == [(Path("SKILL.md"), Path("tasks.jsonl"), overrides)]
     assert ended.text.startswith("2 drafts by a/b in tasks.jsonl · ")
-    assert ended.text.endswith("next: skillgit tasks review tasks.jsonl\n")
+    assert ended.text.endswith("next: skillgit tasks review /home/user/tasks.jsonl\n")
     assert "left out: draft 3 is none" in ended.err
 
 

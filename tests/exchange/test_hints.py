@@ -156,3 +156,14 @@ def odd(tmp_path_factory) -> tuple[Path, Path]:
     skillgit("remote", "add", "origin", "../odd.git", cwd=own)
     skillgit("push", "--no-scan", cwd=own)
     return folder / "odd.git", data
+
+
+ODD = "it's $HOME & more"
+
+
+def test_what_stands_in_a_hint_is_read_by_a_shell_as_it_was_meant(clones, tmp_path):
+    """Names of folders, words of a user: a command that is printed can be pasted."""
+    told = skillgit("clone", clones["default"], ODD, cwd=tmp_path).out.splitlines()[-1].removeprefix("next")
+    assert shlex.split(told.partition("·")[0]) == ["cd", str(tmp_path / ODD)]
+    printed = skillgit("why", ODD, cwd=tmp_path / ODD, code=3).err.partition("hint: ")[2]
+    assert shlex.split(printed) == ["skillgit", "log", "--grep", ODD]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.attribution.provenance import TracedLine, Tracer
@@ -164,7 +165,7 @@ class RuleHistory:
         if key not in self._files:
             content = tree.read_file(self._workspace.repo.commit(commit).tree, path) or b""
             if too_long := excess({DOCUMENT if key[2] else path: content}):
-                raise SkillError(too_long, hint=f"git show {commit[:12]}:{path}")
+                raise SkillError(too_long, hint=f"git show {quote(f'{commit[:12]}:{path}')}")
             self._files[key] = self._read(content.decode(errors="replace"), is_document=key[2])
         return self._files[key]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from math import isfinite
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.event_kinds import EventKind
@@ -95,7 +96,7 @@ def rules_like(
         # a rule that had all the words goes before one that stands and has some of them
         content = once if not content else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *content)
     if not content:
-        hint = f"skillgit log --grep '{text}'"
+        hint = f"skillgit log --grep {quote(text)}"
         raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
     return content
 

@@ -8,6 +8,7 @@ which a host may refuse.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
@@ -95,14 +96,16 @@ class Pushed:
         refusals = [ref for ref in self.refs if ref.state is RefState.REJECTED and not ref.optional]
         ref_that_moved = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
         if ref_that_moved is not None:
+            remote = quote(self.remote)
             name = f"run {ref_that_moved.run}" if ref_that_moved.run else refs.short(ref_that_moved.ref)
             if refs.is_release(ref_that_moved.ref):
                 return ConflictError(
                     f"{name} was not pushed: {ref_that_moved.reason}",
-                    hint=f"release yours under another version; git fetch -f {self.remote} tag {name} takes theirs",
+                    hint=f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs",
                 )
             return ConflictError(
-                f"{name} was not pushed: {ref_that_moved.reason}", hint=f"skillgit pull {self.remote}, then push again"
+                f"{name} was not pushed: {ref_that_moved.reason}",
+                hint=f"skillgit pull {remote}, then push again",
             )
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.item_history import (
@@ -239,7 +240,7 @@ def _question(workspace: Workspace, tries: Sequence[Attempt]) -> str:
 
 def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
     if not tries:
-        return f"skillgit items {event.run} --item {item} lists what was measured"
+        return f"skillgit items {event.run} --item {quote(item)} lists what was measured"
     attempt = tries[0]
     if attempt.absence is Absence.DROPPED:
         return "its evidence was dropped, and what happened with it"

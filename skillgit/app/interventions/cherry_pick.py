@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import Candidate, Decided, judge, open_gating, plan_judge, write
@@ -70,7 +71,11 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     result = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
     if result.skill.digest == head.digest:
         itself = str(row.address) == onto
-        hint = f"skillgit show {onto} shows what it changed" if itself else f"skillgit diff {row.address} {onto}"
+        hint = (
+            f"skillgit show {quote(onto)} shows what it changed"
+            if itself
+            else f"skillgit diff {row.address} {quote(onto)}"
+        )
         raise SkillgitError(f"{onto} already has what {row.address} changed", hint=hint)
     return result
 
@@ -105,7 +110,7 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     if skill is None:
         raise SkillgitError(
             f"{row.address} does not apply to {onto}: it would change a region that is protected there",
-            hint=f"skillgit diff {row.address} {onto}",
+            hint=f"skillgit diff {row.address} {quote(onto)}",
         )
     hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
@@ -136,7 +141,7 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
     if skill.digest == head.digest:
         raise SkillgitError(
             f"{onto} has nothing of {row.address} that could be taken back{'.' if stays else ''}{stays[:-1]}",
-            hint=f"skillgit diff {row.address} {onto}",
+            hint=f"skillgit diff {row.address} {quote(onto)}",
         )
     hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
     return Applied(

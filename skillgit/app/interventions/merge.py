@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import Candidate, Decided, judge, open_gating, plan_ready, ready, write
@@ -231,7 +232,7 @@ async def _judged(
         better = "nothing in it scores better" if stretch_list else f"{sides.ours} has all of it already"
         raise SkillgitError(
             f"{sides.theirs} brings nothing to {sides.ours}: {better}",
-            hint=f"skillgit diff {sides.ours} {sides.theirs}",
+            hint=f"skillgit diff {quote(sides.ours)} {quote(sides.theirs)}",
         )
     hunks = changed_hunks(gating.head, skill, support=1, source=EditSource.HUMAN)
     candidate = Candidate(

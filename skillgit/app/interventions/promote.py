@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations
@@ -182,7 +183,7 @@ def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promo
         return
     raise ConflictError(
         f"{path} was changed on main by hand since: {last.commit[:_SHORT]} {last.subject}",
-        hint=f"git diff {row.commit[:_SHORT]} main -- {path} shows the difference; --force replaces it",
+        hint=f"git diff {row.commit[:_SHORT]} main -- {quote(path)} shows the difference; --force replaces it",
     )
 
 

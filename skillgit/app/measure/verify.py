@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.measure.verification import Claim, ClaimVerdict, claim_of, judge
@@ -112,7 +113,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
             lack = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
                 f"{lack} of {request.revision} on the {split.value} split is recorded",
-                hint=f"skillgit eval {request.revision} --split {split.value}",
+                hint=f"skillgit eval {quote(request.revision)} --split {split.value}",
             )
         claim, record = claim_and_record
         setup = measuring_setup(context, workspace, [row.run], config=request.config, overrides=request.overrides)

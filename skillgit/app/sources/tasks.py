@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from skillgit.errors import DataError, NotFoundError, UsageError
@@ -194,7 +195,9 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     drafts = [entry for entry in entries if entry.row.get("status") == DRAFT]
     stranger = next((name for name in accept if name != ALL and name not in {draft.item.id for draft in drafts}), None)
     if stranger is not None:
-        raise NotFoundError(f"there is no draft {stranger} in {path}", hint=f"skillgit tasks review {path} lists them")
+        raise NotFoundError(
+            f"there is no draft {stranger} in {path}", hint=f"skillgit tasks review {quote(str(path))} lists them"
+        )
     selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
     if selection:
         file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})

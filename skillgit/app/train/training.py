@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -291,14 +291,14 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> str:
     return f": {', '.join(changes[:_KEYS_SHOWN])}{rest}" if changes else ", or by a skillgit with other prompts"
 
 
-def continuing(request: TrainRequest, run: str, *, capped: bool = True) -> str:
-    """Return the command that goes on with ``run``, with the caps of the request where it is to be ``capped``."""
+def continuing(request: TrainRequest, run: str, *, reached: str = "") -> str:
+    """Return the command that goes on with ``run``, with the caps of the request; one that is ``reached`` is open."""
     words = ["skillgit", "train", *filter(None, (request.config,))]
     words += [word for override in request.overrides for word in ("-o", override)]
     words += ["--run", run]
-    caps = {"--max-calls": request.caps.max_calls, "--max-tokens": request.caps.max_tokens}
-    for option, cap in (caps | {"--max-usd": request.caps.max_usd}).items() if capped else ():
-        words += [option, f"{cap:g}" if isinstance(cap, float) else str(cap)] if cap is not None else []
+    for cap, limit in asdict(request.caps).items():
+        value = "N" if cap == reached else None if limit is None else f"{limit:.15g}"
+        words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
 
 
@@ -315,7 +315,7 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
         raise stop from error
     except SkillgitError as error:
         if isinstance(error, BudgetError):
-            command = continuing(request, name, capped=False)
+            command = continuing(request, name, reached=error.cap)
             error.hint = f"{command} with a larger cap goes on where it stands"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)

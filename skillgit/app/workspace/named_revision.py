@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.revision import event_in, find_run, resolve_in
@@ -26,7 +27,7 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
     if row.version is None:
         raise UsageError(
             f"{text} is no version of run {row.run}",
-            hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {text} --run {row.run}",
+            hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {quote(text)} --run {row.run}",
         )
     return row
 

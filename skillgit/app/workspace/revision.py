@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -99,7 +100,9 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
     """
     resolution = resolve_in(workspace, text)
     if resolution.row is None:
-        raise RevisionNotFoundError(f"commit {resolution.commit[:12]} is no event of a run", hint=f"git show {text}")
+        raise RevisionNotFoundError(
+            f"commit {resolution.commit[:12]} is no event of a run", hint=f"git show {quote(text)}"
+        )
     return resolution.row
 
 

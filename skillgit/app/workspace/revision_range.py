@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, find_run, is_address
@@ -68,7 +69,7 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
     if after is not None and upto is not None and after.run != upto.run:
         raise UsageError(
             f"'{begin}' is of run {after.run}, and '{end}' of run {upto.run}",
-            hint=f"skillgit diff {begin} {end} compares versions of two runs",
+            hint=f"skillgit diff {quote(begin)} {quote(end)} compares versions of two runs",
         )
     return Span(run=event.run, after=after, upto=upto)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -90,7 +91,7 @@ def revert_command(
     if gate:
         raise UsageError(
             "revert always asks the gate, and takes back the edits of one version",
-            hint=f"skillgit restore {revision} --gate makes its text the newest version",
+            hint=f"skillgit restore {quote(revision)} --gate makes its text the newest version",
         )
     request = EditsRequest(revision=revision, run=run, terms=terms)
     return _edited(session, revert, request, "revert/2", form, quiet=quiet)

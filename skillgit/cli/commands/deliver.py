@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -44,7 +45,7 @@ def _line(result: CheckedOut, *, whole: bool) -> str:
     if not whole:
         return f"{files} from {version}; see: git diff"
     state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
-    back = f"; back: git switch {result.back}" if result.back else ""
+    back = f"; back: git switch {quote(result.back)}" if result.back else ""
     return f"work tree {state}, {files}{back}"
 
 

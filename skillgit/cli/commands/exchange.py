@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -262,7 +263,7 @@ def add_command(session: CommandSession, name: str, url: str) -> None:
     from skillgit.app.exchange.remote import add  # noqa: PLC0415 - see the package
 
     row = add(session.context, name, url)
-    session.output.text([f"{row.name} is {row.url}; next: skillgit push {row.name}"])
+    session.output.text([f"{row.name} is {row.url}; next: skillgit push {quote(row.name)}"])
 
 
 @remote_command.command(cls=Verb, name="remove", short_help="Forget NAME and the copies of its refs")

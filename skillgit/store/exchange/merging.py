@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.run_state import fold
@@ -46,7 +47,7 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
     if not _reaches(repo, theirs, mine):
-        problem = f"main went on here and on {remote}; git merge {remote}/main brings both together"
+        problem = f"main went on here and on {remote}; git merge {quote(f'{remote}/main')} brings both together"
         return Joined(run="", state=Joining.DIVERGED, reason=problem)
     try:
         if not dry_run:
@@ -158,7 +159,7 @@ class _Adoption:
         if self._line in self._moves and (worktree := self._terms.checked_out.get(self._line)):
             raise ConflictError(
                 f"{refs.short(self._line)} is checked out in {worktree}",
-                hint=f"git -C {worktree} switch --detach; then pull again",
+                hint=f"git -C {quote(worktree)} switch --detach; then pull again",
             )
         records = self._records(self._mine | self._moves)
         self._check(records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError, NotFoundError, UsageError
@@ -55,7 +56,7 @@ def find_remote(repo: Repo, name: str | None) -> Remote:
     match = next((remote for remote in candidates if remote.name == target), None)
     if match is not None:
         return match
-    hint = f"skillgit remote add {target if '/' not in target else _USUAL} URL"
+    hint = f"skillgit remote add {quote(target) if '/' not in target else _USUAL} URL"
     if candidates:
         hint = f"remotes: {', '.join(names)}; or {hint}"
     raise NotFoundError(f"there is no remote '{target}'", hint=hint)
@@ -74,7 +75,7 @@ def may_have_evidence(repo: Repo, run: str) -> bool:
 def add_remote(repo: Repo, name: str, url: str) -> None:
     """Name another repository."""
     if any(remote.name == name for remote in remotes(repo)):
-        raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {name} URL")
+        raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {quote(name)} URL")
     if name.startswith("-"):
         # git takes it, and then takes it for an option wherever it is named
         raise UsageError(f"'{name}' cannot be the name of a remote", hint="skillgit remote add NAME URL")

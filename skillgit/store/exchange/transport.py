@@ -7,6 +7,7 @@ import re
 import subprocess
 import threading
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import IO, TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import shown
@@ -117,8 +118,8 @@ def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
     for case in _CASES:
         if case.signs.search(words):
             advice = case.hint if has_name else case.nameless or case.hint
-            sentence, hint = (text.format(remote=remote) for text in (case.sentence, advice))
-            return RemoteError(sentence, hint=hint, missing=case.missing)
+            hint = advice.format(remote=quote(remote))
+            return RemoteError(case.sentence.format(remote=remote), hint=hint, missing=case.missing)
     last = [match["said"] for match in _FINAL.finditer(words)]
     message = " ".join((last[-1] if last else words.strip().rpartition("\n")[2] or "git said nothing").split())
     return RemoteError(

@@ -150,7 +150,7 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
     snapshot = look.snapshot
     match look.standing:
         case Standing.IDLE:
-            hint = f"skillgit train CONFIG --run {look.run}" if look.run else "skillgit train CONFIG"
+            hint = f"skillgit train --run {look.run}" if look.run else "skillgit train CONFIG"
             return (f"nobody trains {look.run} now" if look.run else "no run is trained now"), hint, Style.FAINT
         case Standing.STARTING:
             process = f"process {look.pid} " if look.pid else "the trainer "
