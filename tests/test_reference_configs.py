@@ -192,6 +192,27 @@ def test_what_has_no_effect_here_is_said_and_nothing_is_dropped_in_silence(confi
     told = skillgit("config", configs / "searchqa" / "ratio.yaml", *OFFLINE, cwd=repository)
     assert "gradient.max_analyst_rounds has no effect" in told.out + told.err
     assert "calls.concurrency" in told.out
+    note = "env.prompts is own: scores compare with SkillOpt's under env.prompts=reference"
+    assert note in told.out + told.err
+    chosen = skillgit("config", configs / "searchqa" / "ratio.yaml", "-o", "env.prompts=own", *OFFLINE, cwd=repository)
+    assert note not in chosen.out + chosen.err
+    usual = skillgit("config", "searchqa/default", cwd=repository)
+    assert note not in usual.out + usual.err
+
+
+def test_scores_by_other_words_are_not_compared(tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    options = (*OFFLINE, *SHORT, "-o", "train.num_epochs=1", "-o", "evaluation.eval_test=false")
+    for run, words in (("ours", "own"), ("theirs", "reference")):
+        skillgit(
+            "train", "searchqa/default", "--run", run, "-q", *options, "-o", f"env.prompts={words}", cwd=repository
+        )
+    told = json.loads(skillgit("diff", "ours/v0", "theirs/v0", "--items", "--json", cwd=repository).out)
+    assert {entry["aspect"] for entry in told["differs"]} == {"environment", "parameters"}
+    again = skillgit("verify", "ours/v0", "-o", "env.prompts=reference", "--json", cwd=repository, code=1)
+    assert json.loads(again.out)["verdict"]["word"] == "not comparable"
+    refused = skillgit("train", "--run", "ours", "-o", "env.prompts=reference", "-q", cwd=repository, code=2)
+    assert "env.prompts" in refused.err
 
 
 def test_a_key_that_the_reference_would_drop_in_silence_is_an_error(configs, tmp_path):

@@ -15,7 +15,14 @@ AGAIN = "Check your work against the task. Then give the final answer between <a
 
 
 async def until_answered(
-    target: Target, item_id: str, prompt: str, question: str, *, max_turns: int = 1, images: tuple[Image, ...] = ()
+    target: Target,
+    item_id: str,
+    prompt: str,
+    question: str,
+    *,
+    max_turns: int = 1,
+    images: tuple[Image, ...] = (),
+    review: str = "",
 ) -> Trajectory:
     """Return what happened when the target was asked ``question`` under the system prompt ``prompt``.
 
@@ -23,6 +30,8 @@ async def until_answered(
 
     Args:
         max_turns: Replies at most.
+        review: What is asked instead of that request, with the answer so far in the place of ``{answer}``; the target
+            sees nothing else then, the task included.
     """
     pictures = f"\n[{len(images)} picture{'s' if len(images) > 1 else ''}]" if images else ""
     message = Message(role="user", parts=(Text(text=question), *images)) if images else user(question)
@@ -32,5 +41,6 @@ async def until_answered(
         turns.append(Turn(role="assistant", content=reply.text))
         if in_tag(reply.text) is not None or len(turns) >= 2 * max_turns:
             return Trajectory(item_id=item_id, turns=tuple(turns), answer=extract(reply.text))
-        messages += [assistant(reply.text), user(AGAIN)]
-        turns.append(Turn(role="user", content=AGAIN))
+        again = review.replace("{answer}", extract(reply.text)) if review else AGAIN
+        messages = [messages[0], user(again)] if review else [*messages, assistant(reply.text), user(again)]
+        turns.append(Turn(role="user", content=again))

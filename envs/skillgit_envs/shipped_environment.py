@@ -11,7 +11,7 @@ from skillgit.errors import ConfigError
 from skillgit.plugin.environment import CallBounds, Option
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import load_splits
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.prompt_files import PromptWording, prompt_file, with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,6 +29,9 @@ def option(name: str, default: str | float | bool, text: str, *, path: bool = Fa
     return Option(name=name, type=type(default), default=default, help=text, path=path)
 
 
+PROMPTS = option("prompts", "own", "Words of the target's prompts: own, or reference, which asks as SkillOpt does.")
+
+
 class PackagedEnvironment(ABC):
     """An environment whose data, prompts and seed skill are in the folder of its name in this package.
 
@@ -41,6 +44,9 @@ class PackagedEnvironment(ABC):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = {option.name: option.default for option in self.info.options} | dict(options)
         self._root = root
+        if PROMPTS.name in self._options:
+            self._refuse_unknown(prompts=tuple(PromptWording))
+        self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:
         """Return the items of a split; the first call reads those of all splits."""
@@ -92,16 +98,16 @@ class PackagedEnvironment(ABC):
         """Return the items that the options name, or those that come with the environment, as ``read`` reads them."""
         return load_splits(self._options, self._root, self._folder / "data", read)
 
-    def _prompt_file(self, name: str) -> str:
-        return prompt_file(f"{__package__}.{self.info.name}", name)
+    def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
+        return prompt_file(f"{__package__}.{self.info.name}", name, wording)
 
     def target_prompt(self) -> str:
         """Return the system prompt, with ``{skill}`` in the place of the skill."""
-        return self._prompt_file("system")
+        return self._prompt_file("system", self._wording)
 
     def _system(self, skill: Skill) -> str:
         """Return the system prompt with ``skill`` in its place."""
-        return with_skill(self._prompt_file("system"), skill)
+        return with_skill(self.target_prompt(), skill, self._wording)
 
     def _refuse_unknown(self, **choices: Collection[str]) -> None:
         """Refuse options whose value is none of those that are known."""

@@ -20,8 +20,8 @@ from skillgit.plugin.splits import OPTIONS, check, divide, load_splits
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES, Recipe
 from skillgit_envs.alfworld.simulator.client import Simulator
-from skillgit_envs.prompt_files import prompt_file, with_skill
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.prompt_files import PromptWording, prompt_file, sections, with_skill
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,6 +77,36 @@ def conversation(
         options = commands if index == len(replies) - 1 else ()
         messages += [assistant(replies[index]), user(seen(observations[index + 1], options))]
     return messages
+
+
+REFERENCE_HISTORY = 2
+_TASK = "Your task is to:"
+
+
+def reference_messages(
+    skill: Skill, observations: Sequence[str], given: Sequence[str], commands: Sequence[str], history: int
+) -> list[Message]:
+    """Return the messages that ask for the next command as the reference does: every step is a question of its own.
+
+    Args:
+        given: The commands so far.
+        history: How many of the last steps are shown; 0 shows as many as the reference.
+    """
+    scene = {"observation": observations[-1]}
+    if given:
+        first = max(len(given) - (history or REFERENCE_HISTORY), 0)
+        steps = zip(observations[first:], given[first:], strict=False)
+        recent = "\n\n".join(f"{observation}\n> {command or 'none'}" for observation, command in steps)
+        task = observations[0].rpartition(_TASK)[2].strip()
+        scene = {"task": task, "steps_so_far": str(len(given)), "last_steps": recent, **scene}
+    possible = "\n".join(f"'{command}'" for command in commands if command != "help")
+    parts = (
+        with_skill("{skill}", skill, PromptWording.REFERENCE),
+        sections(**scene, possible_actions=possible),
+        prompt_file(__package__, "request", PromptWording.REFERENCE),
+    )
+    role = prompt_file(__package__, "role", PromptWording.REFERENCE)
+    return [system(role), user("\n\n".join(filter(None, parts)))]
 
 
 SHIPPED = Path(__file__).parent / "data"
@@ -167,6 +197,7 @@ async def play(
     max_steps: int,
     history: int,
     show_commands: bool,
+    wording: PromptWording = PromptWording.OWN,
 ) -> Trajectory:
     """Play one game.
 
@@ -177,7 +208,11 @@ async def play(
     observations, replies, commands = [state.observation], list[str](), list[str]()
     while not state.over:
         possible = state.commands if show_commands else ()
-        messages = conversation(instructions, observations, replies, possible, history)
+        messages = (
+            conversation(instructions, observations, replies, possible, history)
+            if wording is PromptWording.OWN
+            else reference_messages(skill, observations, commands, possible, history)
+        )
         reply = await target.chat(messages)
         replies.append(shortened(reply.text))
         commands.append(command_in(reply.text))
@@ -228,7 +263,7 @@ def score(trajectory: Trajectory) -> tuple[Scored, str]:
 
 def _feedback(result: dict[str, Any]) -> str:
     commands, observations = result["commands"], result["observations"]
-    task = observations[0].rpartition("Your task is to:")[2].strip().rstrip(".")
+    task = observations[0].rpartition(_TASK)[2].strip().rstrip(".")
     if result["won"]:
         return f"done in {len(commands)} steps: {task}"
     parts = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
@@ -256,8 +291,11 @@ class ALFWorld(PackagedEnvironment):
         source="recipes written for skillgit; ALFWorld's games (alfworld-download) by env.split_dir or env.data_path",
         options=(
             *OPTIONS,
+            PROMPTS,
             option("max_steps", 50, "Commands after which a game is lost."),
-            option("history_length", 0, "Last turns that the target sees; 0 shows all."),
+            option(
+                "history_length", 0, "Last turns that the target sees; 0 shows all, or 2 in the words of the reference."
+            ),
             option("admissible_commands", default=True, text="List the commands that are possible."),
             option(
                 "data_root",
@@ -280,10 +318,18 @@ class ALFWorld(PackagedEnvironment):
     def digest(self) -> str:
         """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
-        words = [self._prompt_file("system"), seen("observation", ["command"]), NO_COMMAND]
+        words = [self.target_prompt(), seen("observation", ["command"]), NO_COMMAND]
+        words += [] if self._wording is PromptWording.OWN else [str(REFERENCE_HISTORY)]
         engine = [_version(name) for name in ("textworld", "alfworld")]
         numbers = [SCORER, GENERATOR, REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
+
+    def target_prompt(self) -> str:
+        """Return the system prompt; in the words of the reference, with the part of each message that is fixed."""
+        if self._wording is PromptWording.OWN:
+            return super().target_prompt()
+        role, request = (self._prompt_file(name, self._wording) for name in ("role", "request"))
+        return f"{role}\n\n{{skill}}{request}"
 
     def _load(self) -> Splits:
         return load(self._options, self._root)
@@ -309,6 +355,7 @@ class ALFWorld(PackagedEnvironment):
                 max_steps=int(self._options["max_steps"]),
                 history=int(self._options["history_length"]),
                 show_commands=bool(self._options["admissible_commands"]),
+                wording=self._wording,
             )
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:

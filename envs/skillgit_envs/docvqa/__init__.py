@@ -26,7 +26,8 @@ from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKin
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answer_tag import quoted
 from skillgit_envs.dialogue import AGAIN, until_answered
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -213,6 +214,13 @@ def feedback(answer: str, golds: Sequence[str], best: float) -> str:
     return f"expected one of: {quotes}; the answer {quoted(answer)} has a similarity of {best:.2f}"
 
 
+def question(text: str, wording: PromptWording) -> str:
+    """Return what is asked beside the page."""
+    if wording is PromptWording.REFERENCE:
+        return f"{sections(question=text)}\n\nGive your final answer between <answer> and </answer>."
+    return f"<question>\n{text}\n</question>"
+
+
 _DETAILS = ("auto", "low", "high")
 
 
@@ -232,6 +240,7 @@ class DocVQA(PackagedEnvironment):
         source="pages drawn for skillgit; the public annotations are read from env.data_path, pages from env.image_dir",
         options=(
             *OPTIONS,
+            PROMPTS,
             option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
             option("image_detail", "auto", "How closely to look: auto, low or high."),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
@@ -268,7 +277,8 @@ class DocVQA(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        parts = [self._prompt_file("system"), self._detail, AGAIN, self._turns]
+        parts = [self.target_prompt(), self._detail, AGAIN, self._turns]
+        parts += [] if self._wording is PromptWording.OWN else [question("question", self._wording)]
         return short_digest([self.info.name, RULES[self._rule].name, *parts])
 
     def _load(self) -> Splits:
@@ -281,10 +291,8 @@ class DocVQA(PackagedEnvironment):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Show the page to the target and ask."""
         image = self._pages.image(str(item.content["image"]), detail="" if self._detail == "auto" else self._detail)
-        question = f"<question>\n{item.content['question']}\n</question>"
-        return await until_answered(
-            target, item.id, self._system(skill), question, max_turns=self._turns, images=(image,)
-        )
+        text = question(str(item.content["question"]), self._wording)
+        return await until_answered(target, item.id, self._system(skill), text, max_turns=self._turns, images=(image,))
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer, and say what was expected."""

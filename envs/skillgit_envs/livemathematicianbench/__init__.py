@@ -18,7 +18,8 @@ from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKin
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.dialogue import AGAIN, until_answered
 from skillgit_envs.livemathematicianbench import scoring
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,9 +140,12 @@ def arranged(item: Item, display: ShownItem) -> dict[str, str]:
     return dict(zip(ascii_uppercase, texts, strict=False))
 
 
-def question(item: Item, display: ShownItem) -> str:
+def question(item: Item, display: ShownItem, wording: PromptWording = PromptWording.OWN) -> str:
     listing = "\n".join(f"{label}. {text}" for label, text in arranged(item, display).items())
     extras = {"theorem": display.theorem, "sketch": display.sketch}
+    if wording is PromptWording.REFERENCE:
+        texts = {key: str(item.content[key]) for key, use in extras.items() if use}
+        return sections(question=str(item.content["question"]), choices=listing, **texts)
     more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in extras.items() if use)
     return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"
 
@@ -164,6 +168,7 @@ class LiveMathematicianBench(PackagedEnvironment):
         source="items written for skillgit; the public monthly files are read from env.data_path or env.split_dir",
         options=(
             *OPTIONS,
+            PROMPTS,
             option("max_turns", 1, "Replies until one holds an answer."),
             option("shuffle_choices", default=True, text="Whether choices are shuffled."),
             option("shuffle_seed", 42, "Seed of the order of choices."),
@@ -196,7 +201,8 @@ class LiveMathematicianBench(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        prompts = [self._prompt_file("system"), question(EXAMPLE, self._shown), AGAIN, self._turns]
+        again = self._review or AGAIN
+        prompts = [self.target_prompt(), question(EXAMPLE, self._shown, self._wording), again, self._turns]
         return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
 
     def _load(self) -> Splits:
@@ -208,9 +214,15 @@ class LiveMathematicianBench(PackagedEnvironment):
         return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        task = question(item, self._shown, self._wording)
         return await until_answered(
-            target, item.id, self._system(skill), question(item, self._shown), max_turns=self._turns
+            target, item.id, self._system(skill), task, max_turns=self._turns, review=self._review
         )
+
+    @property
+    def _review(self) -> str:
+        """What a reply without an answer is followed by, where it is not the request to check it."""
+        return "" if self._wording is PromptWording.OWN else self._prompt_file("review", self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the label, and say which choice is right."""

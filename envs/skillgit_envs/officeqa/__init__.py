@@ -33,7 +33,8 @@ from skillgit_envs.officeqa.corpus import (
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -171,6 +172,7 @@ SCOPES = ("all", "item")
 
 OFFICE_OPTIONS = (
     *OPTIONS,
+    PROMPTS,
     option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
     option("scope", "all", "Documents that the tools show: all, or those of the item."),
     option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
@@ -187,16 +189,24 @@ OFFICE_OPTIONS = (
 )
 
 
-def question(item: Item, *, documents: Sequence[str] = (), pages: str = "") -> str:
+def question(
+    item: Item, *, documents: Sequence[str] = (), pages: str = "", wording: PromptWording = PromptWording.OWN
+) -> str:
     """Return the task of ``item``.
 
     Args:
         documents: The documents that the target may look into, if they are to be named.
         pages: The pages on which the answer stands, if they are given away.
     """
+    if wording is PromptWording.REFERENCE:
+        return sections(documents="\n".join(documents), pages=pages, question=str(item.content["question"]))
     listing = ("<documents>", *documents, "</documents>") if documents else ()
-    sections = ("\n".join(listing), pages, f"<question>\n{item.content['question']}\n</question>")
-    return "\n\n".join(section for section in sections if section)
+    parts = ("\n".join(listing), pages, f"<question>\n{item.content['question']}\n</question>")
+    return "\n\n".join(part for part in parts if part)
+
+
+_EXAMPLE = Item(id="example", content={"question": "question"})
+"""An item whose prompt identifies how prompts are written."""
 
 
 def sources(item: Item) -> tuple[str, ...]:
@@ -274,7 +284,8 @@ class OfficeQA(PackagedEnvironment):
         search = [self._search.url, self._search.provider, self._search.most, LONGEST_RESULT] if self._search else []
         pages = [PAGE_CHARACTERS, ALL_CHARACTERS] if self._oracle else []
         tolerance = self._tolerance if self._scorer == "official" else 0.0
-        parts = [self._prompt_file("system"), self._own, pages, tools, search, self._turns]
+        parts = [self.target_prompt(), self._own, pages, tools, search, self._turns]
+        parts += [] if self._wording is PromptWording.OWN else [question(_EXAMPLE, wording=self._wording)]
         return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *parts])
 
     def _load(self) -> Splits:
@@ -315,7 +326,8 @@ class OfficeQA(PackagedEnvironment):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target look into the documents, and answer."""
         only = sources(item) if self._own else None
-        task = question(item, documents=only or (), pages=oracle_pages(item, self._corpus) if self._oracle else "")
+        pages = oracle_pages(item, self._corpus) if self._oracle else ""
+        task = question(item, documents=only or (), pages=pages, wording=self._wording)
         desk = Desk(corpus=self._corpus, sandbox=self._desk_sandbox, search=self._search, max_turns=self._turns)
         return await desk.work(target, item.id, self._system(skill), task, only)
 

@@ -16,9 +16,9 @@ from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answer_tag import extract, in_tag
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.prompt_files import PromptWording, prompt_file, sections, with_skill
 from skillgit_envs.searchqa import scoring
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -188,17 +188,20 @@ def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]
         }
 
 
-async def ask(item: Item, skill: Skill, target: Target, max_turns: int = 1) -> Trajectory:
+async def ask(
+    item: Item, skill: Skill, target: Target, max_turns: int = 1, wording: PromptWording = PromptWording.OWN
+) -> Trajectory:
     """Ask the target the question of ``item``; from the second turn on, to review what it answered.
 
-    Each turn is a question of its own that shows search results and question again. The first review that holds an
+    Each turn is a question of its own that shows search results and question again; the reference shows only the answer
+    so far. The first review that holds an
     answer is the last one. A review without an answer leaves the one before as it was.
 
     Args:
         max_turns: Replies at most.
     """
-    prompt = system(system_prompt(skill))
-    task = user_prompt(str(item.content["question"]), str(item.content["context"]))
+    prompt = system(system_prompt(skill, wording))
+    task = user_prompt(str(item.content["question"]), str(item.content["context"]), wording)
     turns: list[Turn] = []
     question, answer, has_answer = task, "", False
     while True:
@@ -210,26 +213,31 @@ async def ask(item: Item, skill: Skill, target: Target, max_turns: int = 1) -> T
         is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
         if is_review or len(turns) >= 2 * max_turns:
             return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
-        question = review_prompt(task, answer)
+        question = review_prompt(task, answer, wording)
 
 
 CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
 
-def system_prompt(skill: Skill) -> str:
+def system_prompt(skill: Skill, wording: PromptWording = PromptWording.OWN) -> str:
     """Return the system prompt: the role, the skill without its frontmatter, and how to answer."""
-    return with_skill(prompt_file(__package__, "system"), skill)
+    return with_skill(prompt_file(__package__, "system", wording), skill, wording)
 
 
-def user_prompt(question: str, context: str) -> str:
+def user_prompt(question: str, context: str, wording: PromptWording = PromptWording.OWN) -> str:
     """Return the user prompt: as much of the search results as fits, then the question."""
+    if wording is PromptWording.REFERENCE:
+        return sections(context=fit(context), question=question)
     return f"<context>\n{fit(context)}\n</context>\n\n<question>\n{question}\n</question>"
 
 
-def review_prompt(task: str, answer: str) -> str:
+def review_prompt(task: str, answer: str, wording: PromptWording = PromptWording.OWN) -> str:
     """Return the user prompt of a later turn: the task as it was, and the answer so far."""
-    return f"{task}\n\n<previous_answer>\n{answer}\n</previous_answer>\n\n{prompt_file(__package__, 'review')}"
+    text = prompt_file(__package__, "review", wording)
+    if wording is PromptWording.REFERENCE:
+        return text.replace("{answer}", answer)
+    return f"{task}\n\n<previous_answer>\n{answer}\n</previous_answer>\n\n{text}"
 
 
 def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
@@ -265,6 +273,7 @@ class SearchQA(PackagedEnvironment):
         source="items written for skillgit; the public SearchQA data is read from env.split_dir or env.data_path",
         options=(
             *OPTIONS,
+            PROMPTS,
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
@@ -279,8 +288,8 @@ class SearchQA(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
-        prompts = [self._prompt_file("system"), user_prompt("question", "context")]
-        reviews = [self._turns, review_prompt("task", "answer")] if self._turns > 1 else []
+        prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
+        reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
         return short_digest(["searchqa", scoring.SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
 
     def _load(self) -> Splits:
@@ -293,7 +302,7 @@ class SearchQA(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target, and let it review its answer if there are turns for that."""
-        return await ask(item, skill, target, self._turns)
+        return await ask(item, skill, target, self._turns, self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""

@@ -20,12 +20,12 @@ from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
-from skillgit_envs.prompt_files import with_skill
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.prompt_files import PromptWording
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 from skillgit_envs.spreadsheetbench.answer_positions import answer_cells
-from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, Work, roll_out
+from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
-from skillgit_envs.spreadsheetbench.workbooks import SHOWN
+from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -188,6 +188,7 @@ class SpreadsheetBench(PackagedEnvironment):
         source="workbooks made for skillgit; the public data is read from env.data_path or env.split_dir",
         options=(
             *OPTIONS,
+            PROMPTS,
             option("data_root", "", "Folder of the workbooks; empty takes that of the data.", path=True),
             option(
                 "mode",
@@ -223,17 +224,15 @@ class SpreadsheetBench(PackagedEnvironment):
     def digest(self) -> str:
         """Identify prompts, the mode, the limits and the scorer."""
         parts = [NO_PROGRAM, FAILED, CHECK, sorted(SHOWN.items())]
+        parts += [] if self._wording is PromptWording.OWN else [TASK, str(ROWS[self._wording])]
         turns = 1 if self._mode == "single" else self._turns
         limits = [self._mode, turns, self._seconds]
-        return short_digest([self.info.name, self._rule.name, self._prompt, *parts, *limits])
+        return short_digest([self.info.name, self._rule.name, self.target_prompt(), *parts, *limits])
 
     def target_prompt(self) -> str:
-        return self._prompt
-
-    @property
-    def _prompt(self) -> str:
-        prompt = self._prompt_file("tools" if self._mode == "react" else "program")
-        return prompt.replace("{packages}", ", openpyxl and pandas" if has_pandas() else " and openpyxl")
+        prompt = self._prompt_file("tools" if self._mode == "react" else "program", self._wording)
+        libraries = f"the standard library{', openpyxl and pandas' if has_pandas() else ' and openpyxl'}"
+        return prompt.replace("{libraries}", libraries)
 
     def _load(self) -> Splits:
         """Return the items of all splits.
@@ -248,6 +247,11 @@ class SpreadsheetBench(PackagedEnvironment):
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where programs cannot be run or scored."""
         _ = self._sandbox
+        if self._wording is PromptWording.REFERENCE and not has_pandas():
+            raise ConfigError(
+                "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed",
+                hint="pip install 'skillgit[pandas]', or set env.prompts: own",
+            )
         if self._rule.recalculates:
             try:
                 office_program()
@@ -270,11 +274,12 @@ class SpreadsheetBench(PackagedEnvironment):
         """Let the target write a program, and run it on the workbook of each case."""
         work = Work(
             item=item,
-            system=with_skill(self._prompt, skill),
+            system=self._system(skill),
             books={case.number: book(case.question) for case in self._tasks.cases[item.id]},
             areas=answer_cells(str(item.content["answer_position"])),
             sandbox=self._sandbox,
             seconds=self._seconds,
+            wording=self._wording,
         )
         return await roll_out(work, target, self._mode, self._turns)
 

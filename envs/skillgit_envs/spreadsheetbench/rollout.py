@@ -13,7 +13,8 @@ from skillgit.plugin.backend import assistant, system, user
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
-from skillgit_envs.spreadsheetbench.workbooks import contents, preview
+from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.spreadsheetbench.workbooks import ROWS, contents, preview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ class Work:
     Attributes:
         books: Number of a case to its workbook.
         areas: The answer cells; none if the position cannot be read.
+        wording: In which words the target is asked; in those of the reference, a program that ran is not looked at
+            again, and none sets its own paths.
     """
 
     item: Item
@@ -43,6 +46,7 @@ class Work:
     areas: Sequence[Area]
     sandbox: Sandbox
     seconds: float
+    wording: PromptWording = PromptWording.OWN
 
     @property
     def first(self) -> bytes:
@@ -50,7 +54,8 @@ class Work:
         return next(iter(self.books.values()))
 
     async def run(self, code: str, book: bytes) -> Run:
-        return await run(code, book, self.sandbox, self.seconds)
+        program = code if self.wording is PromptWording.OWN else without_paths(code)
+        return await run(program, book, self.sandbox, self.seconds)
 
 
 async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Trajectory:
@@ -58,7 +63,7 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
 
     The products of the trajectory are the workbooks that were made, by the numbers of their cases.
     """
-    request = task(work.item, await preview(work.first, work.sandbox))
+    request = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
     if mode == "react":
         code, turns = await _with_tool(work, target, request, max_turns)
     else:
@@ -95,14 +100,18 @@ async def _in_turns(work: Work, target: Target, request: str, most: int) -> tupl
         if number == most or (number > 1 and not program):
             break
         report = await _tried(work, code) if program else NO_PROGRAM
+        if not report:
+            break
         messages += [assistant(reply.text), user(report)]
         turns.append(Turn(role="user", content=report))
     return code, turns
 
 
 async def _tried(work: Work, code: str) -> str:
-    """Return what is said after a program has run on the first workbook."""
+    """Return what is said after a program has run on the first workbook; empty if that was all."""
     run = await work.run(code, work.first)
+    if run.output is not None and work.wording is PromptWording.REFERENCE:
+        return ""
     if run.output is None or not work.areas:
         return after_run(run, None)
     books = await contents({"output": run.output}, work.areas, work.sandbox, formulas=True)
@@ -119,12 +128,16 @@ async def _with_tool(work: Work, target: Target, request: str, most: int) -> tup
 NO_PROGRAM = "There is no program in your reply. Give the whole program in one block that begins with ```python."
 FAILED = "Mend the program, and give the whole of it again."
 CHECK = "If the task is done, reply with the word DONE alone. Otherwise give the whole program again, corrected."
+TASK = "Write the script that carries out the instruction."
 _MOST_CELLS = 40
 _LONGEST_CELL = 60
 
 
-def task(item: Item, preview: str) -> str:
+def task(item: Item, preview: str, wording: PromptWording = PromptWording.OWN) -> str:
     kind = str(item.content["instruction_type"])
+    if wording is PromptWording.REFERENCE:
+        instruction, position = (str(item.content[name]) for name in ("instruction", "answer_position"))
+        return sections(instruction=instruction, kind=kind, answer_cells=position, workbook=preview, task=TASK)
     return "\n\n".join(
         [
             f"<task>\n{item.content['instruction']}\n</task>",
@@ -195,6 +208,32 @@ def find_program(reply: str) -> str:
     if blocks:
         return next((code for language, code in reversed(blocks) if language in _LANGUAGES), "")
     return reply if "OUTPUT_PATH" in reply and _is_python(reply) else ""
+
+
+def without_paths(code: str) -> str:
+    """Return ``code`` without the statements that set INPUT_PATH or OUTPUT_PATH, as the reference runs it.
+
+    The template of its released skill has them, with paths that lead nowhere. Code that is no Python stays as it is.
+    """
+    if not _is_python(code):
+        return code
+    lines = code.encode(errors="replace").splitlines(keepends=True)
+    statements = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.stmt) and _sets_paths(node)]
+    for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [head + b"pass" + tail]
+    return b"".join(lines).decode(errors="replace")
+
+
+def _sets_paths(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    names = {part.id if isinstance(part, ast.Name) else "" for target in targets for part in _parts(target)}
+    return bool(names) and names <= {"INPUT_PATH", "OUTPUT_PATH"}
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox import Limits
+from skillgit_envs.prompt_files import PromptWording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ REQUEST, ANSWER = "request.json", "answer.json"
 """As the program has them, which is not imported: only jobs load what opens workbooks."""
 LIMITS = Limits(wall_s=600.0, cpu_s=60)
 """Reading takes a processor and nothing else: where it takes long without one, the machine is at fault."""
-SHOWN = {"sheets": 8, "rows": 6, "columns": 20, "characters": 40}
+ROWS = {PromptWording.OWN: 6, PromptWording.REFERENCE: 5}
+"""How many rows of each sheet a model sees."""
+SHOWN = {"sheets": 8, "rows": ROWS[PromptWording.OWN], "columns": 20, "characters": 40}
 """How much of a workbook a model sees: sheets, rows and columns of each, and characters of a cell."""
 
 
@@ -68,9 +71,9 @@ async def contents(
     return {name: _contents(answer[name]) for name in books}
 
 
-async def preview(book: bytes, sandbox: Sandbox) -> str:
+async def preview(book: bytes, sandbox: Sandbox, rows: int = ROWS[PromptWording.OWN]) -> str:
     """Return the beginning of each sheet of a workbook as lines of text."""
-    answer = (await _asked({"book": book}, {}, {"limits": SHOWN}, sandbox))["book"]
+    answer = (await _asked({"book": book}, {}, {"limits": SHOWN | {"rows": rows}}, sandbox))["book"]
     if "error" in answer:
         raise EnvironmentFaultError(
             f"the workbook of a task cannot be read: {answer['error']}", hint="is it a whole file?"

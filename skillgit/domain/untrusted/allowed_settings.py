@@ -154,6 +154,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
             "env.name",
             "env.split_mode",
             "env.image_detail",
+            "env.prompts",
             "env.scorer",
             "env.scope",
             "env.mode",

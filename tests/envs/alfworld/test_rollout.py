@@ -1,71 +1,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pytest
-from household_games import POTATO, WINS
+from household_games import POTATO, WINS, Speaker, Table
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit_envs.alfworld import ALFWorld
-from skillgit_envs.alfworld.simulator.client import State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from skillgit.plugin.backend import Message, Tool
 
 ITEM = Item(id="a", content=POTATO, task_type="pick_heat_then_place_in_recep")
-
-
-class Speaker:
-    """A target that says one thing after the other, the last one for ever."""
-
-    def __init__(self, *replies: str) -> None:
-        self.replies = list(replies)
-        self.heard: list[Sequence[Message]] = []
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        assert not tools
-        self.heard.append(messages)
-        text = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
-
-
-class Table:
-    """A game of three commands that stands in for a simulator: the third one wins."""
-
-    def __init__(self) -> None:
-        self.given: list[str] = []
-
-    def game(self) -> AbstractAsyncContextManager[Table]:
-        return self  # type: ignore[return-value]
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def start(self, opening: Mapping[str, object], max_steps: int) -> State:
-        assert opening == POTATO
-        self.most = max_steps
-        return self.state("A room.\n\nYour task is to: dust.")
-
-    async def step(self, command: str) -> State:
-        self.given.append(command)
-        return self.state(f"Done: {command}" if command else "Nothing happens.")
-
-    def state(self, observation: str) -> State:
-        won = self.given.count("dust") == 3
-        over = won or len(self.given) >= self.most
-        return State(observation=observation, commands=("dust", "look"), won=won, over=over)
 
 
 def rolled_out(root: Path, target: Speaker, **options: int | bool) -> tuple[Trajectory, Scored, str, Table]:

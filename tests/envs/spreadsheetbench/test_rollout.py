@@ -170,7 +170,7 @@ def test_the_target_is_told_of_pandas_where_programs_can_import_it(monkeypatch, 
         monkeypatch.setattr("skillgit_envs.spreadsheetbench.has_pandas", lambda installed=installed: installed)
         made = SpreadsheetBench(options, tmp_path)
         assert ("openpyxl and pandas" in made.target_prompt()) == installed
-        assert "{packages}" not in made.target_prompt()
+        assert "{libraries}" not in made.target_prompt()
         prompts.add(made.target_prompt())
         digests.add(made.digest)
     assert len(prompts) == len(digests) == 2, "who was told something else was measured under other conditions"

@@ -117,6 +117,9 @@ RETIRED = {
     "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),
 }
 
+REFERENCE_NAMES = frozenset({*FLAT, *RENAMED, *RETIRED})
+"""Keys that only a configuration of the reference is written with."""
+
 _FOREIGN = re.compile(
     r"model\.(?:optimizer_|target_)?"
     r"(?:azure|openai_compatible|qwen_chat|minimax|codex|claude|cursor|copilot)_[a-z_]+"

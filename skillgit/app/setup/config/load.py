@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config import files, run_configuration
-from skillgit.app.setup.config.aliases import canonical
+from skillgit.app.setup.config.aliases import REFERENCE_NAMES, canonical
 from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.files import (
     DEFAULT,
@@ -149,9 +149,21 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         values=values,
         options={option.name: environment[option.name] for option in info.options},
         entries=tuple(_entries(values, layer)),
-        notes=(*notes, *more, *_inert(absolute)),
+        notes=(*notes, *more, *_inert(absolute), *_incomparable(info, layers, absolute)),
         places=path_keys,
     )
+
+
+def _incomparable(info: EnvironmentInfo, layers: Sequence[Layer], layer: Layer) -> Iterator[str]:
+    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's.
+
+    It does not choose the words: a run that was begun with it would not go on, and words alone make nothing comparable.
+    """
+    defaults = {option.name: option.default for option in info.options}
+    is_of_reference = any(key in REFERENCE_NAMES for written in layers for key in written)
+    if is_of_reference and defaults.get("prompts") == "own" and "env.prompts" not in layer:
+        scorer = " and env.scorer=skillopt" if "scorer" in defaults else ""
+        yield f"env.prompts is own: scores compare with SkillOpt's under env.prompts=reference{scorer}"
 
 
 def _check_text(layers: Sequence[Layer]) -> None:

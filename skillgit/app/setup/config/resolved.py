@@ -64,6 +64,7 @@ _PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.p
 
 LATER = frozenset(
     {
+        "env.prompts",
         "optimizer.check",
         "optimizer.files",
         "optimizer.max_file_tokens",

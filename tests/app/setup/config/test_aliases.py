@@ -27,7 +27,8 @@ def test_a_flat_file_of_the_reference_is_read_and_noted(load: Load):
     assert config.values.train.batch_size == 12
     assert (config.values.optimizer.learning_rate, config.values.optimizer.min_learning_rate) == (6, 1)
     assert config.values.model.optimizer == "m"
-    (note,) = config.notes
+    note, wording = config.notes
+    assert wording.startswith("env.prompts is own")
     assert note.startswith("my.yaml: read under their names here: ")
     assert "edit_budget = optimizer.learning_rate" in note
     assert "max_turns = env.max_turns" in note
@@ -64,8 +65,10 @@ def test_backend_stands_for_both_roles_of_its_layer(load: Load):
 
 def test_retired_keys_are_noted_and_refused_where_they_ask_for_something(load: Load):
     config = load("train: {accumulation: 2, steps_per_epoch: 9}\nenv: {name: searchqa}", "max_analyst_rounds=3")
-    assert len(config.notes) == 2
-    assert all("has no effect" in note for note in config.notes)
+    *without_effect, wording = config.notes
+    assert len(without_effect) == 2
+    assert all("has no effect" in note for note in without_effect)
+    assert wording.startswith("env.prompts is own")
     assert config.values.train.accumulation == 2
     assert load("optimizer: {use_skill_aware_reflection: true}\nenv: {name: searchqa}").notes == ()
 

@@ -52,7 +52,7 @@ def test_keys_that_came_later_identify_a_run_only_where_they_are_set(load):
     usual = load()
     assert not any(key.partition(".")[2] in usual.document.get(key.partition(".")[0], {}) for key in LATER)
     assert {entry.key for entry in usual.entries} >= LATER
-    same = load("optimizer.files=[SKILL.md]", "target.companions=inline")
+    same = load("optimizer.files=[SKILL.md]", "target.companions=inline", "env.prompts=own")
     assert (same.digest, same.document) == (usual.digest, usual.document)
     for override in (
         "optimizer.files=[references/*.md]",
@@ -60,6 +60,7 @@ def test_keys_that_came_later_identify_a_run_only_where_they_are_set(load):
         "optimizer.max_file_tokens=10",
         "target.companions=none",
         "target.max_companion_tokens=10",
+        "env.prompts=reference",
     ):
         other = load(override)
         key, _, _ = override.partition("=")
