@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from skillgit.index.refresh import Index, open_index
-from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.lock import live_runs
 from skillgit.store.repo import Repo
 
@@ -103,6 +102,8 @@ class Absence(StrEnum):
 
 def absence_of(repo: Repo, run: str) -> Absence:
     """Return why evidence of ``run`` that nobody dropped is not here."""
+    from skillgit.store.exchange.remotes import may_have_evidence  # noqa: PLC0415 - screens begin without libgit2
+
     return Absence.AWAY if may_have_evidence(repo, run) else Absence.STAYED
 
 
