@@ -37,6 +37,7 @@ from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitErro
 from skillgit.index import cost_queries
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
+from skillgit.store.git_activity import until_kept
 from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.notes import feedback_reader
 from skillgit.store.repair import repair_run
@@ -214,7 +215,8 @@ class Training:
             raise AssertionError(f"{record.commit} does not read as it was written")
         self._recorded.append(record)
         self._note_version(record)
-        self._workspace.index.refresh()
+        # What git prunes between the write and this look is written again, and looked at again.
+        until_kept(self._workspace.repo, self._workspace.index.refresh)
         self._watcher.happened(record.event, record.commit)
         self._say_what_is_wrong(after, record.event)
         if isinstance(record.event, RunStarted):
