@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import signal
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,6 @@ def test_a_shell_reads_the_command_that_goes_on_as_it_was_typed(config, override
     told = dict(zip(words[3 + 2 * len(overrides) :: 2], words[4 + 2 * len(overrides) :: 2], strict=True))
     caps = {"--max-calls": calls, "--max-usd": usd}
     assert told.pop("--run") == "one"
-    assert {name: float(value) for name, value in told.items()} == {
-        name: float(value) for name, value in caps.items() if value is not None
+    assert {name: Decimal(value) for name, value in told.items()} == {
+        name: Decimal(str(value)) for name, value in caps.items() if value is not None
     }

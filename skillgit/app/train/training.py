@@ -299,7 +299,7 @@ def continuing(request: TrainRequest, run: str, *, reached: str = "") -> str:
     words += [word for override in request.overrides for word in ("-o", override)]
     words += ["--run", run]
     for cap, limit in asdict(request.caps).items():
-        value = "N" if cap == reached else None if limit is None else f"{limit:.15g}"
+        value = "N" if cap == reached else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
 
