@@ -10,6 +10,7 @@ from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.attribution.why import Stories
 from skillgit.app.deliver.report import DETAILED, LISTED, RULES, DiffExcerpt
 from skillgit.app.history.diff.rules import rules_diffed
+from skillgit.app.recorded.check_scores import changes_from_base
 from skillgit.app.recorded.step_evidence import StepEvidence
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.why import Story
     from skillgit.app.deliver.report import DiffAllowance
     from skillgit.app.history.diff.rules import RuleChange
+    from skillgit.app.recorded.check_scores import CheckChange
     from skillgit.app.recorded.step_evidence import AppliedEdit, TrajectoryPattern
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
@@ -40,6 +42,7 @@ class Telling:
     Attributes:
         edits: The edits that took effect; none where the evidence is not here.
         left_out: The edits that were chosen and not applied; likewise.
+        checks: How single checks fare, and did before; none where items have one score only.
     """
 
     event: Event
@@ -47,6 +50,7 @@ class Telling:
     edits: tuple[AppliedEdit, ...]
     left_out: tuple[LeftOut, ...]
     findings: tuple[TrajectoryPattern, ...]
+    checks: tuple[CheckChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
         changes = [row.commit for row in newest if row.version != 0]
         path = workspace.index.skill_path(rows[0].run) if rows else ""
         patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, PATCH), strict=True))
-        full = {row.commit: _telling(workspace, row.commit, patches.get(row.commit, b""), room) for row in newest}
+        full = {row.commit: _telling(workspace, row, patches.get(row.commit, b""), room) for row in newest}
     return Events(
         told=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
         left_out=len(rows) - len(last_rows),
@@ -87,8 +91,8 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
     )
 
 
-def _telling(workspace: Workspace, commit: str, patch: bytes, room: DiffAllowance) -> Telling:
-    record = read_commit(workspace.repo, commit)
+def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowance) -> Telling:
+    record = read_commit(workspace.repo, row.commit)
     evidence = StepEvidence(workspace.repo, record.evidence)
     # words are compared where there is room for them
     diffs = room.take(read(patch.decode(errors="replace")))
@@ -98,6 +102,7 @@ def _telling(workspace: Workspace, commit: str, patch: bytes, room: DiffAllowanc
         edits=evidence.edits(),
         left_out=evidence.left_out(),
         findings=evidence.findings(),
+        checks=changes_from_base(workspace, row),
     )
 
 

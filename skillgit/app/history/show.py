@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
-from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
+from skillgit.app.recorded.check_scores import CheckChange, changes_from_base
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.recorded.run_record import item_rows
 from skillgit.app.recorded.step_evidence import (
@@ -87,19 +87,13 @@ def show(context: Context, revision: str) -> Shown:
             feedback=_feedback(workspace, row.commit),
             gauge=queries.gauge(workspace.index, row.run),
             left_out=edits_left_out(workspace.repo, record.evidence),
-            checks=_checks(workspace, row),
+            checks=changes_from_base(workspace, row),
         )
 
 
 def _feedback(workspace: Workspace, commit: str) -> tuple[Feedback, ...]:
     """Return what people noted on an event and nobody withdrew."""
     return feedback_in(line for line in feedback_lines(workspace.index) if line[0] == commit)
-
-
-def _checks(workspace: Workspace, row: LogRow) -> tuple[CheckChange, ...]:
-    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
-    before = None if base is None else check_scores(workspace, base)
-    return check_changes(before, check_scores(workspace, row)) if row.measured else ()
 
 
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.outcomes import SELECTION, read_outcomes
-from skillgit.index import item_queries
+from skillgit.index import item_queries, queries
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -53,6 +53,16 @@ def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:
         for check, score in outcome.parts if isinstance(outcome, Scored) else ():
             scores.setdefault(check, {})[item] = score
     return scores
+
+
+def changes_from_base(workspace: Workspace, row: LogRow) -> tuple[CheckChange, ...]:
+    """Return how each check fares under the version or candidate in ``row``, and did under what it was made from.
+
+    There are none where the version was not measured itself, or its items have one score only.
+    """
+    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    before = None if base is None else check_scores(workspace, base)
+    return check_changes(before, check_scores(workspace, row)) if row.measured else ()
 
 
 def check_changes(before: CheckScores | None, after: CheckScores) -> tuple[CheckChange, ...]:

@@ -91,3 +91,15 @@ def test_where_items_have_one_score_there_is_nothing_to_break_down(tmp_path_fact
     refused = skillgit("items", "--checks", cwd=small_run(tmp_path_factory), code=3)
     assert "have one score each" in refused.err
     assert "check" not in skillgit("diff", "v0", "best", "--items", cwd=small_run(tmp_path_factory)).out
+
+
+def test_the_report_tells_the_checks_of_each_event_and_from_seed_to_best(repository):
+    skillgit("report", "one", "--output", "one.html", cwd=repository)
+    page = (repository / "one.html").read_text()
+    diff = json.loads(skillgit("diff", "one/v0", "one/best", "--items", "--json", cwd=repository).out)
+    for row in diff["checks"]:
+        cells = (
+            f'<th scope="row">{row["check"]}</th><td class="n">{row["n"]}</td><td class="n">{row["before"]:.4f}</td>'
+        )
+        assert f'{cells}<td class="n">{row["after"]:.4f}</td>' in page
+    assert page.count("<dt>Checks</dt>") >= 1
