@@ -43,7 +43,7 @@ from skillgit.store.notes import feedback_reader
 from skillgit.store.repair import repair_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from skillgit.app.setup.setup import Setup
     from skillgit.app.train.publisher import Publisher
@@ -270,17 +270,20 @@ def _check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setu
     if different == ["environment"]:
         raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
     if different:
-        changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else ""
-        raise ConfigError(f"run {name} was started with another {' and other '.join(different)}{changes}", hint=fork)
+        changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
+        if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:
+            fork = f"--from {name}/best --run NAME goes on from its best version, and knows what was tried there"
+        sentence = f"run {name} was started with another {' and other '.join(different)}"
+        raise ConfigError(sentence + _differences(changes, unknown=different == ["configuration"]), hint=fork)
     return start_event
 
 
-def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> str:
-    """Return the end of a sentence that names the keys whose values are not those that the run recorded."""
+def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
+    """Return the keys whose values are not those that the run recorded, each with both of them in words."""
     config, old = setup.config, start_document(repo, first.evidence, "config.json")
     if not old:
-        return ""
-    new, changes = config.document, list[str]()
+        return {}
+    new, changes = config.document, dict[str, str]()
     for section in sorted({*old, *new}):
         recorded = old.get(section)
         before: dict[str, object] = recorded if isinstance(recorded, dict) else {}
@@ -288,9 +291,16 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> str:
         for key in sorted({*before, *after}):
             full_name = f"{section}.{key}"
             if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.places:
-                changes.append(f"{full_name} was {shown(before.get(key))} and is {shown(after.get(key))}")
+                changes[full_name] = f"was {shown(before.get(key))} and is {shown(after.get(key))}"
+    return changes
+
+
+def _differences(changes: Mapping[str, str], *, unknown: bool) -> str:
+    """Return the end of a sentence that names the keys of ``changes``; a few of many."""
+    if not changes:
+        return ", or by a skillgit with other prompts" if unknown else ""
     rest = f" and {len(changes) - _KEYS_SHOWN} more" if len(changes) > _KEYS_SHOWN else ""
-    return f": {', '.join(changes[:_KEYS_SHOWN])}{rest}" if changes else ", or by a skillgit with other prompts"
+    return f": {', '.join(f'{key} {words}' for key, words in list(changes.items())[:_KEYS_SHOWN])}{rest}"
 
 
 def continuing(request: TrainRequest, run: str, *, reached: str = "") -> str:

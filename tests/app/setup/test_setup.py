@@ -171,6 +171,13 @@ def test_a_run_does_not_go_on_with_other_settings_and_names_each_of_them(reposit
     assert "concurrency" not in first, "it changes no result"
 
 
+def test_whoever_wants_more_epochs_is_led_to_where_the_run_came_to(repository):
+    refused = train(repository, "one", "-o", "train.num_epochs=7", code=2)
+    assert refused.err.splitlines()[1] == (
+        "hint: --from one/best --run NAME goes on from its best version, and knows what was tried there"
+    )
+
+
 def known(workspace, context, *overrides):
     """Return the outcomes of the text of v0 that are known under these settings."""
     setup = set_up(load_config(context, "run.yaml", overrides))
