@@ -1,15 +1,20 @@
-"""Ask the target until its reply holds a final answer; the conversation is kept, so that every turn sees the task."""
+"""Ask until a reply can be used: the target until it gives a final answer, a judge until its verdict can be read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.trajectory import Trajectory, Turn
+from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Message, Text, assistant, system, user
 from skillgit_envs.answer_tag import extract, in_tag
 
 if TYPE_CHECKING:
-    from skillgit.plugin.environment import Target
+    from collections.abc import Callable
+
+    from skillgit.plugin.environment import Judge, Target
+
+T = TypeVar("T")
 
 AGAIN = "Check your work against the task. Then give the final answer between <answer> and </answer>."
 
@@ -26,7 +31,8 @@ async def until_answered(
 ) -> Trajectory:
     """Return what happened when the target was asked ``question`` under the system prompt ``prompt``.
 
-    A reply without an answer tag is followed by a request to check it, as long as there are turns left.
+    A reply without an answer tag is followed by a request to check it, as long as there are turns left; the
+    conversation is kept, so that every turn sees the task.
 
     Args:
         max_turns: Replies at most.
@@ -44,3 +50,24 @@ async def until_answered(
         again = review.replace("{answer}", extract(reply.text)) if review else AGAIN
         messages = [messages[0], user(again)] if review else [*messages, assistant(reply.text), user(again)]
         turns.append(Turn(role="user", content=again))
+
+
+async def ask_judge(judge: Judge, instructions: str, question: str, read: Callable[[str], T], *, form: str) -> T:
+    """Return what ``read`` makes of the judge's reply; one that cannot be read is sent back once with the reason.
+
+    Args:
+        read: Raises ValueError, with the reason, for a reply that cannot be used.
+        form: What the reply has to be, in words.
+
+    Raises:
+        EnvironmentFaultError: The second one cannot be read either, which is no score.
+    """
+    messages = [system(instructions), user(question)]
+    for _ in range(2):
+        reply = await judge.chat(messages)
+        try:
+            return read(reply.text)
+        except ValueError as error:
+            reason = str(error)
+            messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
+    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")

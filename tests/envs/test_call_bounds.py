@@ -46,6 +46,7 @@ class Says:
         ("searchqa", {"max_turns": 3}, 3),
         ("docvqa", {"max_turns": 2}, 2),
         ("livemathematicianbench", {}, 1),
+        ("mathverse", {"max_turns": 3}, 3),
         ("officeqa", {}, 24),
         ("spreadsheetbench", {"mode": "single", "scorer": "skillopt"}, 1),
         ("spreadsheetbench", {"mode": "multi", "max_turns": 7, "scorer": "skillopt"}, 7),

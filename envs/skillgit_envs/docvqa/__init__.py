@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import base64
-import hashlib
 import re
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from rapidfuzz.distance import Levenshtein
@@ -17,20 +14,19 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
-from skillgit.domain.untrusted.file_names import path_fault
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.files import read_plain
-from skillgit.plugin.backend import Image
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answer_tag import quoted
 from skillgit_envs.dialogue import AGAIN, until_answered
+from skillgit_envs.pictures import Pictures
 from skillgit_envs.prompt_files import PromptWording, sections
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
@@ -38,88 +34,27 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_MEGABYTE = 1_000_000
-_MAGIC = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
 
-
-class Pages:
-    """Finds pages by the names that data give them.
-
-    Args:
-        folder: Where pages are; None for the folders of the data files themselves.
-        limit_mb: Largest file in megabytes.
-    """
-
-    def __init__(self, *, folder: Path | None, limit_mb: float) -> None:
-        self._folder = folder
-        self._limit = limit_mb
-        self._found: dict[str, Path] = {}
-
-    def find(self, where: str, name: str, row: Mapping[str, object], beside: Path) -> str:
-        """Find the page ``name`` and return the digest of its bytes.
-
-        Args:
-            row: The row; its document id and page number lead to the names that MP-DocVQA gives to the same pages.
-        """
-        folder = self._folder or beside
-        path = next((path for path in _candidates(folder, name, row) if path.is_file()), None)
-        if path is None:
-            raise DataError(
-                f"{where}: there is no page {name} in {folder}", hint="set env.image_dir to the folder of the pages"
-            )
-        data = read_plain(path, most=None, follow=True)
-        if len(data) > self._limit * _MEGABYTE:
-            raise DataError(
-                f"{where}: {path} has {len(data) / _MEGABYTE:.1f} MB, more than {self._limit:g}",
-                hint="make the pages smaller, or raise env.max_image_mb if the model takes such pictures",
-            )
-        if not _media_type(data):
-            raise DataError(f"{where}: {path} is no PNG, JPEG, GIF or WebP", hint="convert it")
-        self._found[name] = path
-        return hashlib.sha256(data).hexdigest()[:16]
-
-    def image(self, name: str, *, detail: str) -> Image:
-        """Return a page that was found before, as it is shown to a model."""
-        try:
-            data = read_plain(self._found[name], most=None, follow=True)
-        except OSError as error:
-            raise EnvironmentFaultError(
-                f"page {name} cannot be read: {error.strerror}", hint="check the folder"
-            ) from error
-        return Image(media_type=_media_type(data), data=base64.b64encode(data).decode(), detail=detail)
-
-
-def _candidates(folder: Path, name: str, row: Mapping[str, object]) -> Iterator[Path]:
-    # Data can be a stranger's: a path that leads out of the folder is looked for by its last part alone.
-    if not path_fault(name):
-        yield folder / name
-    yield folder / PurePosixPath(name).name
+def _other_names(row: Mapping[str, object]) -> list[str]:
+    """Return the names that a page has in MP-DocVQA, by its document and number."""
     document, number = str(row.get("ucsf_document_id") or ""), str(row.get("ucsf_document_page_no") or "")
-    if document and not path_fault(document) and number.isdigit():
-        yield from (folder / f"{document}_{number}{suffix}" for suffix in (".png", ".jpg"))
-        # MP-DocVQA counts the pages of a document from 0, DocVQA from 1.
-        yield from (folder / f"{document}_p{int(number) - 1}{suffix}" for suffix in (".jpg", ".png"))
-
-
-def _media_type(data: bytes) -> str:
-    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
+    if not document or not number.isdigit():
+        return []
+    # MP-DocVQA counts the pages of a document from 0, DocVQA from 1.
+    earlier = f"{document}_p{int(number) - 1}"
+    return [f"{document}_{number}.png", f"{document}_{number}.jpg", f"{earlier}.jpg", f"{earlier}.png"]
 
 
 _HINT = "skillgit envs docvqa lists the fields of an item"
 _TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
 
 
-def read_items(files: Sequence[Path], *, pages: Pages) -> list[Item]:
+def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
     """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
 
 
-def _item(row: Row, pages: Pages, folder: Path) -> Item:
+def _item(row: Row, pages: Pictures, folder: Path) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
     question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
@@ -128,7 +63,7 @@ def _item(row: Row, pages: Pages, folder: Path) -> Item:
     for name, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
         if not value:
             raise DataError(f"{row.where} has no {name}", hint=_HINT)
-    page = pages.find(row.where, image, fields, folder)
+    page = pages.find(row.where, image, folder, more_names=_other_names(fields))
     content = {"question": question, "answers": answers, "image": image, "page": page}
     return Item(id=identity, content=content, task_type=_type(row))
 
@@ -272,7 +207,7 @@ class DocVQA(PackagedEnvironment):
         self._turns = self._replies()
         folder = self._root / str(self._options["image_dir"]) if self._options["image_dir"] else None
         own = None if self._brings_data else self._folder / "data"
-        self._pages = Pages(folder=folder or own, limit_mb=float(self._options["max_image_mb"]))
+        self._pages = Pictures(folder=folder or own, limit_mb=float(self._options["max_image_mb"]))
 
     @property
     def digest(self) -> str:

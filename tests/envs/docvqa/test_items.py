@@ -8,7 +8,8 @@ import pytest
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
-from skillgit_envs.docvqa import DocVQA, Pages, read_items
+from skillgit_envs.docvqa import DocVQA, read_items
+from skillgit_envs.pictures import Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ ROW = {
 def read(folder: Path, rows: object, *, pages: Path | None = None, limit_mb: float = 1.0):
     path = folder / "items.json"
     path.write_text(json.dumps(rows))
-    return read_items([path], pages=Pages(folder=pages, limit_mb=limit_mb))
+    return read_items([path], pages=Pictures(folder=pages, limit_mb=limit_mb))
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_the_bytes_of_the_page_are_part_of_the_item(tmp_path: Path):
 
 
 def test_a_page_that_is_missing_too_large_or_no_picture_is_named(tmp_path: Path):
-    with pytest.raises(DataError, match=r"item 1: there is no page documents/abc_2\.png in"):
+    with pytest.raises(DataError, match=r"item 1: there is no picture documents/abc_2\.png in"):
         read(tmp_path, [ROW])
     (tmp_path / "abc_2.png").write_bytes(PNG)
     with pytest.raises(DataError, match=r"has 0\.0 MB, more than 1e-06"):
@@ -81,7 +82,7 @@ def test_a_cell_is_a_list_or_an_answer_as_it_stands(tmp_path: Path, cell: str, a
         writer = csv.writer(file)
         writer.writerow(["id", "question", "ground_truth", "image_path", "category"])
         writer.writerow(["7", "What is the total? document_path: img/7.png", cell, "img/7.png", "form"])
-    pages = Pages(folder=None, limit_mb=1.0)
+    pages = Pictures(folder=None, limit_mb=1.0)
     if answers is None:
         with pytest.raises(DataError, match=r"items\.csv:2 has no answers"):
             read_items([tmp_path / "items.csv"], pages=pages)
@@ -129,7 +130,7 @@ def test_the_real_page_is_found_by_its_name_in_mp_docvqa(real: Path, tmp_path: P
         writer = csv.DictWriter(file, table[0])
         writer.writeheader()
         writer.writerows(table)
-    same = read_items([path], pages=Pages(folder=real / "images", limit_mb=5.0))[0]
+    same = read_items([path], pages=Pictures(folder=real / "images", limit_mb=5.0))[0]
     assert (same.content["answers"], same.content["page"]) == (item.content["answers"], item.content["page"])
-    with pytest.raises(DataError, match="there is no page"):
+    with pytest.raises(DataError, match="there is no picture"):
         read(tmp_path, rows, pages=real / "images", limit_mb=5.0)

@@ -50,7 +50,7 @@ def test_a_page_that_has_gone_is_a_fault_and_not_a_wrong_answer(tmp_path: Path):
     environment = DocVQA({"data_path": "items.json"}, tmp_path)
     item = environment.items(Split.TRAIN)[0]
     (tmp_path / "page.png").unlink()
-    with pytest.raises(EnvironmentFaultError, match=r"page page\.png cannot be read"):
+    with pytest.raises(EnvironmentFaultError, match=r"picture page\.png cannot be read"):
         asyncio.run(environment.rollout(item, environment.seed_skill(), Says("")))
 
 

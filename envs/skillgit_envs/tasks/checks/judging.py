@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import DocumentError, object_in
 from skillgit.domain.untrusted.model_text import storable_json
-from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import assistant, system, user
+from skillgit_envs.dialogue import ask_judge
 from skillgit_envs.prompt_files import prompt_file
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
@@ -120,16 +119,9 @@ def _result(sheet: Sheet) -> str:
 
 
 async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    """Ask the judge; a reply that cannot be read is sent back once with the reason."""
-    messages = [system(prompt_file(_PROMPTS, prompt)), user(question)]
-    for _ in range(2):
-        reply = await sheet.judge.chat(messages)
-        try:
-            return read(_object(reply.text))
-        except ValueError as error:
-            reason = str(error)
-            messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with the JSON only.")]
-    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")
+    return await ask_judge(
+        sheet.judge, prompt_file(_PROMPTS, prompt), question, lambda reply: read(_object(reply)), form="the JSON"
+    )
 
 
 def _object(text: str) -> Mapping[str, Any]:
