@@ -68,7 +68,7 @@ def begin(wire: Wire, share: float) -> None:
     wire.clear()
 
 
-@pytest.fixture(scope="module", params=[0.05, soak(0.13), 0.3])
+@pytest.fixture(scope="module", params=[soak(0.05), soak(0.13), 0.3])
 def unbroken(request: pytest.FixtureRequest, wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Unbroken:
     repository = new_repository(tmp_path_factory.mktemp("unbroken") / "repository")
     begin(wire, request.param)
