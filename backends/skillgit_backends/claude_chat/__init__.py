@@ -37,6 +37,7 @@ from skillgit.plugin.request_json import encodable
 from skillgit_backends.claude_chat.messages import parameters, read_answer
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_message
+from skillgit_backends.request_fields import SchemaRefusals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +65,7 @@ class ClaudeChatBackend:
         self._client: AsyncAnthropic | None = None
         self._made_for: tuple[asyncio.AbstractEventLoop, Credential] | None = None
         self._replaced: list[AsyncAnthropic] = []
+        self._refusals = SchemaRefusals()
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
@@ -73,14 +75,16 @@ class ClaudeChatBackend:
             UnanswerableError: The question will never be answered.
             FatalBackendError: No call will succeed, or there is no key.
         """
-        payload = parameters(encodable(request), self._settings)
-        key = credential(self._settings)
         try:
-            document = await self._ask(self._connected(key), key, payload)
-            return read_answer(document, request)
+            return await self._refusals.ask(host(self._settings), encodable(request), self._answer)
         except BackendError as error:
             error.hint = error.hint.replace("model.claude_chat_base_url", source(self._settings))
             raise
+
+    async def _answer(self, request: Request) -> Reply:
+        payload = parameters(request, self._settings)
+        key = credential(self._settings)
+        return read_answer(await self._ask(self._connected(key), key, payload), request)
 
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from.

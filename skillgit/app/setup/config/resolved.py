@@ -65,9 +65,17 @@ _PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.p
 LATER = frozenset(
     {
         "env.prompts",
+        "model.judge_seed",
+        "model.judge_top_p",
+        "model.optimizer_seed",
+        "model.optimizer_top_p",
+        "model.target_seed",
+        "model.target_stop",
+        "model.target_top_p",
         "optimizer.check",
         "optimizer.files",
         "optimizer.max_file_tokens",
+        "optimizer.structured_output",
         "target.companions",
         "target.max_companion_tokens",
     }
