@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 STREAMED_FROM = 21_333
 """Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
 _CONNECT_S = 10.0
+_NOT_TYPED = {"temperature", "top_p"}
+"""Parameters that the API takes for older models, and that the SDK no longer has."""
 
 
 class ClaudeChatBackend:
@@ -114,6 +116,8 @@ class ClaudeChatBackend:
         try:
             # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
             create = client.messages.with_raw_response.create
+            if extra := {name: payload.pop(name) for name in _NOT_TYPED & payload.keys()}:
+                payload["extra_body"] = extra
             answer = await (create(**payload, stream=True) if is_stream else create(**payload))
             body = answer.http_response.content
             return read_message(body, is_stream=is_stream)

@@ -158,7 +158,6 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
             "optimizer.aggregate",
             "optimizer.longitudinal_pair_policy",
             "optimizer.skill_aware_appendix_source",
-            "optimizer.structured_output",
             "target.companions",
             "evaluation.gate_metric",
             "gate.policy",
