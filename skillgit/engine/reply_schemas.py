@@ -368,8 +368,7 @@ async def ask(
         The reply, or None if the second one does not fit either, or the question will never be answered.
     """
     conversation, partial = list(messages), None
-    structured = session.settings.optimizer.structured_output == "auto"
-    form = strict_schema(schema) if structured else None
+    form = strict_schema(schema) if session.settings.optimizer.structured_output == "auto" else None
     for attempt in (1, 2):
         key = (stage, session.seed, *draw, attempt)
         try:

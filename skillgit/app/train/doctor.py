@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 REPLY_TOKENS = 2048
 """Tokens that the answer to the question may have: few, and enough for a model that thinks first."""
-_TOLD = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
+_PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
 _PROGRAMS = (
     ("bubblewrap", ("bwrap",), "keeps commands of agents and programs of environments apart"),
     ("libreoffice", ("soffice", "libreoffice"), "computes spreadsheets"),
@@ -259,7 +259,7 @@ def _start(setup: Setup, role: str) -> RoleHealth:
         parameters={
             name: value
             for name, value in parameters_json(route.request(())).items()
-            if name in _TOLD and value not in (None, "")
+            if name in _PARAMETERS and value not in (None, "")
         },
         is_local=not route.backend.info.needs_network,
         price=route.price,
