@@ -5,8 +5,9 @@
 | `model.replay_path` | required | a ledger of skillgit (`.git/skillgit/ledger.db`), or a file of JSON lines |
 
 Roles, models and parameters stay as they were recorded: `model.target_backend: replay` with the same `model.target`. A
-request is found by its model, parameters, messages and tools (``skillgit.plugin.request_json.request_digest``); one
-that was not recorded is an error that says what was asked. Where the same request was recorded several times, the
+request is found by its model, parameters, messages, tools and schema
+(``skillgit.plugin.request_json.request_digest``), else without its schema; one that was not recorded is an error that
+says what was asked. Where the same request was recorded several times, the
 answers come in the order of their recording, and from the first again after the last.
 
 A line of a JSON lines file is ``{"request": DIGEST, "reply": TEXT}``, or in the place of the text an object with the

@@ -18,6 +18,9 @@ and answer); `off` forbids it. `auto` is `budget` for the models that know nothi
 `adaptive` for all others. With a budget, a model does not think on while tools are in use: its earlier thoughts would
 have to be sent back, and a conversation does not keep them. A temperature cannot be set together with thinking.
 
+**Structured output.** The schema of a reply goes into `output_config.format`, beside the effort; no tool is forced for
+it, which thinking would forbid. A model that refuses it is asked without. There is no seed.
+
 **Caching.** The system prompt, with the tools before it, is marked for caching, and so is the first user text of 4096
 characters or more that something follows, for only a prefix can be read again. Writing a cache costs a quarter more
 than reading plain tokens, reading it a tenth.
