@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
+from skillgit.plugin.backend import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
 
 _REFUSED = frozenset({400, 422})
+_UNBILLED = (None, Usage(tokens_in=0, tokens_out=0))
 _NAMES = {"stop": "stop texts"}
 _KEYS = {"temperature": "calls.temperature"}
 T = TypeVar("T")
@@ -46,7 +48,7 @@ class SchemaRefusals:
         try:
             return await answer(request)
         except FatalBackendError as error:
-            is_other = isinstance(error, PromptTooLongError | ContentFilterError) or error.usage is not None
+            is_other = isinstance(error, PromptTooLongError | ContentFilterError) or error.usage not in _UNBILLED
             if error.status_code not in _REFUSED or is_other:
                 raise
         reply = await answer(plain)

@@ -12,12 +12,12 @@ from wire.schemas import schema_of
 from skillgit.engine.reply_fields import strict_schema
 from skillgit.engine.reply_schemas import AnalysisReply
 from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Request, user
+from skillgit.plugin.backend import Request, Usage, user
 from skillgit_backends.claude_chat import STREAMED_FROM, ClaudeChatBackend
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 from skillgit_backends.codex_exec import CodexExecBackend
-from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
+from skillgit_backends.request_fields import SchemaRefusals
 
 SCHEMA = strict_schema(AnalysisReply)
 DIALECTS = ("chat", "responses", "messages")
@@ -212,9 +212,23 @@ def test_a_server_that_refuses_a_field_is_answered_with_its_key(wire):
     assert "model.stop" in error.hint
 
 
-def test_offline_models_answer_the_same_with_a_schema_and_without():
-    question = Request(model="analyst", messages=(user("Reply with OK."),))
-    answers = ask(OfflineBackend({}), question, replace(question, schema=SCHEMA))
-    assert [getattr(answer, "text", str(answer)) for answer in answers[:1]] == [
-        getattr(answer, "text", str(answer)) for answer in answers[1:]
-    ]
+@pytest.mark.parametrize(("tokens", "is_asked_again"), [(None, True), (0, True), (5, False)])
+def test_a_refusal_that_is_billed_is_an_answer_and_is_not_paid_twice(tokens, is_asked_again):
+    usage = None if tokens is None else Usage(tokens_in=tokens, tokens_out=0)
+    asked = []
+
+    async def answer(request):
+        asked.append(request.schema)
+        if request.schema is not None:
+            raise FatalBackendError("no", hint="", usage=usage, status_code=400)
+        return "yes"
+
+    async def work():
+        return await SchemaRefusals().ask("http://h", ASKED, answer)
+
+    if is_asked_again:
+        assert asyncio.run(work()) == "yes"
+    else:
+        with pytest.raises(FatalBackendError):
+            asyncio.run(work())
+    assert asked == ([SCHEMA, None] if is_asked_again else [SCHEMA])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from decisions import decisions
 from program import QUICK, new_repository, skillgit
 from soaking import soak
 
@@ -44,3 +45,15 @@ def test_a_training_is_the_same_with_schemas_without_and_where_they_are_refused(
     assert len([entry for entry in asked if entry.role == "optimizer"]) - len(with_schema) == 1, "the preflight"
     assert [entry.status for entry in tried if schema_of(entry.document)] == [400], "it is learnt at the first"
     assert paid_twice(asked) == paid_twice(tried) == []
+
+
+@pytest.mark.slow
+def test_offline_models_learn_the_same_and_a_record_without_schemas_is_replayed_with_them(tmp_path):
+    repositories = [new_repository(tmp_path / name) for name in ("plain", "taken", "replayed")]
+    ledger = repositories[0] / ".git" / "skillgit" / "ledger.db"
+    replay = ("-o", "model.backend=replay", "-o", f"model.replay_path={ledger}")
+    for repository, options in zip(repositories, ((), AUTO, (*AUTO, *replay)), strict=True):
+        train(repository, *QUICK, *options)
+    plain, taken, replayed = repositories
+    assert course(plain) == course(taken)
+    assert decisions(plain, "demo") == decisions(replayed, "demo")
