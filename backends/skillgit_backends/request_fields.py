@@ -1,4 +1,4 @@
-"""Owns what becomes of the fields of a request that not every model takes: parameters, and the schema of the reply."""
+"""Owns the fields of a request that not every model takes: parameters, and the schema of the reply."""
 
 from __future__ import annotations
 
