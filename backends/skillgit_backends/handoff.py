@@ -23,6 +23,7 @@ import base64
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -72,6 +73,7 @@ class HandoffBackend:
             HandoffError: The answer is not there yet; the prompts of all calls that wait are written.
         """
         self._folder.last_call = asyncio.get_running_loop().time()
+        request = replace(request, schema=None)  # the prompt says in words what is to be answered
         name = request_digest(request)[:_NAME]
         text = self._folder.answer(name)
         if text is not None:

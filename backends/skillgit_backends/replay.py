@@ -5,8 +5,9 @@
 | `model.replay_path` | required | a ledger of skillgit (`.git/skillgit/ledger.db`), or a file of JSON lines |
 
 Roles, models and parameters stay as they were recorded: `model.target_backend: replay` with the same `model.target`. A
-request is found by its model, parameters, messages and tools (``skillgit.plugin.request_json.request_digest``); one
-that was not recorded is an error that says what was asked. Where the same request was recorded several times, the
+request is found by its model, parameters, messages, tools and schema
+(``skillgit.plugin.request_json.request_digest``), else without its schema; one that was not recorded is an error that
+says what was asked. Where the same request was recorded several times, the
 answers come in the order of their recording, and from the first again after the last.
 
 A line of a JSON lines file is ``{"request": DIGEST, "reply": TEXT}``, or in the place of the text an object with the
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -72,6 +74,8 @@ class ReplayBackend:
         if self._record is None:
             self._record = open_record(self._path)
         digest = request_digest(request)
+        if request.schema is not None and not self._record.count(digest):  # it may be older than schemas
+            digest = request_digest(replace(request, schema=None))
         count = self._record.count(digest)
         if count == 0:
             raise self._unknown(request, digest, self._record)

@@ -131,7 +131,7 @@ class Calls:
             scope: The event in progress; the same name every time that it is tried.
         """
         if not self._scope:  # an earlier process may have had answers for the same run
-            self._failures.answered_before(self.ledger.roles_answered(scope.rpartition("/")[0]))
+            self._failures.answered_before(self.ledger.roles_answered(_run_of(scope)))
         self._scope = scope
         self._before = spending
         self._redactor = Redactor.now()
@@ -191,21 +191,29 @@ class Calls:
         *,
         draw: tuple[str | int, ...],
         tools: Sequence[Tool] = (),
+        schema: Mapping[str, object] | None = None,
     ) -> Reply:
         """Return the reply to ``messages``; a call that was made before is answered from the ledger.
 
         Args:
             draw: The place in the run that asks; a deliberate second sample has another one.
+            schema: The JSON schema of the reply, for providers that keep to one.
 
         Raises:
             UnanswerableError: It will never be answered; it is recorded, and not made again.
             BackendError: It failed for good.
         """
         route = self._routes[role]
-        request = route.request(messages, tools)
+        request = route.request(messages, tools, schema)
         digest = request_digest(request)
         key = reply_key(route.answerer, digest, draw)
         paid = self.ledger.reply(key)
+        if paid is None and schema is not None:
+            # What this run paid for before it sent schemas is not bought again.
+            plain_key = reply_key(route.answerer, request_digest(route.request(messages, tools)), draw)
+            plain = self.ledger.reply(plain_key)
+            if plain is not None and _run_of(plain.scope) == _run_of(_SCOPE.get() or self._scope):
+                key, paid = plain_key, plain
         is_known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
@@ -344,6 +352,10 @@ class Calls:
         if scope == self._scope:
             for charge in charges:
                 self.meter.add(charge)
+
+
+def _run_of(scope: str) -> str:
+    return scope.rpartition("/")[0]
 
 
 def _copy_key(key: str) -> str:

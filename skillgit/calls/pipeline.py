@@ -58,6 +58,9 @@ class Route:
         max_output_tokens: Upper limit of a reply's length in tokens.
         temperature: Sampling temperature; None leaves the provider's default.
         reasoning_effort: Empty leaves the provider's default.
+        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
+        seed: Of the provider's sampling; None for none.
+        stop: Texts at which a reply ends.
         price: Dollars for a million tokens; None if that is not known.
         timeout_s: Deadline of one attempt in seconds.
         variant: Identifies the backend's own settings, as far as they may change its answers.
@@ -71,6 +74,9 @@ class Route:
     max_output_tokens: int = 16384
     temperature: float | None = None
     reasoning_effort: str = ""
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
     price: Price | None = None
     concurrency: int = 16
     timeout_s: float = 600.0
@@ -92,7 +98,9 @@ class Route:
         """The digest of who answers: backend, model and parameters."""
         return answerer_fingerprint(self.answerer, self.request(()))
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Request:
+    def request(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), schema: Mapping[str, object] | None = None
+    ) -> Request:
         """Return the request that asks ``messages`` on this route."""
         return Request(
             model=self.model,
@@ -101,6 +109,10 @@ class Route:
             temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,
             tools=tuple(tools),
+            top_p=self.top_p,
+            seed=self.seed,
+            stop=self.stop,
+            schema=schema,
         )
 
     async def attempt(self, request: Request) -> Reply:

@@ -22,7 +22,7 @@ from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, template_section
 from skillgit.engine.proposals import common_source, joint_total
-from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, UnusableReplyError, ask, keeps_protected
+from skillgit.engine.reply_schemas import RewriteReply, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.transition import unanswered
 from skillgit.plugin.redaction import MASK, redact
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.untrusted.model_text import SkillText
     from skillgit.engine.proposals import Draft, Proposed
+    from skillgit.engine.reply_fields import ReplyModel
     from skillgit.engine.session import Session
 
 STAGE = "compress"

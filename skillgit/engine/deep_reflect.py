@@ -32,7 +32,8 @@ from skillgit.engine.prompt_sections import (
     trajectories_section,
 )
 from skillgit.engine.reminder_appendix import aware, extended, listens
-from skillgit.engine.reply_schemas import ReplyModel, ask
+from skillgit.engine.reply_fields import ReplyModel
+from skillgit.engine.reply_schemas import ask
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.trajectory_elision import elide
 from skillgit.engine.update_modes import dialect

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.edit import Edit, EditReport
     from skillgit.domain.skill import Skill
-    from skillgit.engine.reply_schemas import ReplyModel
+    from skillgit.engine.reply_fields import ReplyModel
     from skillgit.engine.session import Session
 
 _NEAREST = 2

@@ -70,8 +70,8 @@ class Companions(StrEnum):
     """Nothing."""
 
 
-def _patterns(value: object) -> object:
-    """Read a list of patterns, or a single one."""
+def listed(value: object) -> object:
+    """Read a list of texts, or a single one."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -167,7 +167,7 @@ class OptimizerSettings(_Section):
         0, description="Reminders above which the optimizer puts them together; 0 is never."
     )
     max_skill_tokens: Positive = Field(5000, description="Tokens of the skill at most; longer candidates are skipped.")
-    files: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = Field(
+    files: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (DOCUMENT,),
         strict=False,
         description="Patterns of the files that steps may edit or make, like references/*.md; skill folder, text only.",
@@ -180,6 +180,9 @@ class OptimizerSettings(_Section):
         "", description="Command that a candidate's folder has to pass in the sandbox, like python scripts/selftest.py."
     )
     salvage: bool = Field(default=True, description="Measure parts of a rejected patch of several edits.")
+    structured_output: Literal["auto", "off"] = Field(
+        "auto", description="Send the JSON schema of a reply to providers that keep to one; a refusal is remembered."
+    )
 
     @property
     def control(self) -> ControlMode:

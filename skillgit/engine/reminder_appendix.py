@@ -17,8 +17,8 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.candidate_guards import edit_lint
 from skillgit.engine.prompt_sections import conversation, skill_section, tagged
 from skillgit.engine.prompts import prompt
-from skillgit.engine.reply_fields import Notes  # noqa: TC001 - pydantic reads them
-from skillgit.engine.reply_schemas import ReplyModel, ask
+from skillgit.engine.reply_fields import Notes, ReplyModel
+from skillgit.engine.reply_schemas import ask
 from skillgit.plugin.backend import system
 from skillgit.plugin.redaction import MASK, redact
 

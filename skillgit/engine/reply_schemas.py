@@ -10,7 +10,8 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic.json_schema import SkipJsonSchema  # noqa: TC002 - pydantic reads it
 
 from skillgit.domain.document_rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.edit import Edit, EditSource, Op, Patch
@@ -19,7 +20,7 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_json
 from skillgit.engine.proposals import Draft, common_source, grounded, joint_total, supported
-from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers  # noqa: TC001 - pydantic reads them
+from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers, ReplyModel, strict_schema
 from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import assistant, user
 
@@ -35,17 +36,11 @@ if TYPE_CHECKING:
 _MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 
 
-class ReplyModel(BaseModel):
-    """What a prompt asks for; keys that it does not ask for are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
 class _ProposalReply(ReplyModel):
     """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins."""
 
     support: Count = 1
-    source: EditSource | None = None
+    source: SkipJsonSchema[EditSource | None] = None  # no prompt asks for it
     items: Names = ()
     joins: Numbers = ()
 
@@ -168,7 +163,7 @@ class SuggestionsReply(DraftReply):
         return self.suggestions
 
 
-class RewriteReply(DraftReply, _ProposalReply):
+class RewriteReply(_ProposalReply, DraftReply):
     """A complete new editable text; an empty one is none."""
 
     summary: Names = ()
@@ -373,10 +368,11 @@ async def ask(
         The reply, or None if the second one does not fit either, or the question will never be answered.
     """
     conversation, partial = list(messages), None
+    form = strict_schema(schema, messages[0].text) if session.settings.optimizer.structured_output == "auto" else None
     for attempt in (1, 2):
         key = (stage, session.seed, *draw, attempt)
         try:
-            reply = await session.calls.call("optimizer", stage, conversation, draw=key)
+            reply = await session.calls.call("optimizer", stage, conversation, draw=key, schema=form)
         except UnanswerableError:
             return partial  # the door keeps why
         is_cut = reply.finish_reason == "length"

@@ -106,6 +106,11 @@ class Request:
         temperature: Sampling temperature; None leaves the provider's default.
         reasoning_effort: ``""`` (provider's default) ``low medium high xhigh max``.
         tools: The tools on offer.
+        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
+        seed: Of the provider's sampling; None for none.
+        stop: Texts at which a reply ends; they are no part of it.
+        schema: The JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
+            ``title``. The prompt asks for the same, so a backend need not hand it on.
     """
 
     model: str
@@ -114,6 +119,10 @@ class Request:
     temperature: float | None = None
     reasoning_effort: str = ""
     tools: tuple[Tool, ...] = ()
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    schema: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

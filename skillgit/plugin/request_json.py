@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def request_digest(request: Request) -> str:
-    """Return what identifies a question: model, parameters, conversation and tools.
+    """Return what identifies a question: model, parameters, conversation, tools and the schema of the reply.
 
     Neither the backend nor the place in the run that asks is part of it, so that one backend can answer with what was
     recorded of another.
@@ -29,6 +29,7 @@ def request_digest(request: Request) -> str:
             **parameters_json(request),
             "messages": [message_json(message) for message in request.messages],
             "tools": [tool_json(tool) for tool in request.tools],
+            **({} if request.schema is None else {"schema": dict(request.schema)}),
         }
     )
 
@@ -45,12 +46,21 @@ def _encodable(message: Message) -> Message:
 
 
 def parameters_json(request: Request) -> dict[str, object]:
-    """Return the model of a request and the parameters that it is asked with."""
+    """Return the model of a request and the parameters that it is asked with.
+
+    Parameters that came after requests had been recorded are there only where they are set.
+    """
+    later = {
+        "top_p": None if request.top_p is None else float(request.top_p),
+        "seed": request.seed,
+        "stop": list(request.stop) or None,
+    }
     return {
         "model": request.model,
         "max_output_tokens": request.max_output_tokens,
         "temperature": None if request.temperature is None else float(request.temperature),
         "reasoning_effort": request.reasoning_effort,
+        **{name: value for name, value in later.items() if value is not None},
     }
 
 

@@ -123,6 +123,8 @@ def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[
         yield "calls", " ".join(filter(None, (role.place, role.version)))
     if role.credential:
         yield "as", role.credential
+    if role.parameters:
+        yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
     yield "answers", _answer(role, screen)
     if role.hint:
         yield "hint", role.hint

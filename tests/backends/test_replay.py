@@ -216,3 +216,11 @@ def test_a_recorded_reply_that_is_none_is_told(tmp_path, reply):
         with pytest.raises(ConfigError, match="cannot be replayed"):
             asyncio.run(backend.complete(asking("a")))
         asyncio.run(backend.aclose())
+
+
+def test_a_record_from_before_schemas_answers_a_question_that_has_one(tmp_path):
+    recorded = record(tmp_path / "ledger.db", "hello")
+    schema = {"title": "Greeting", "type": "object"}
+    assert ask(tmp_path / "ledger.db", asking("hello", schema=schema)) == recorded
+    with pytest.raises(FatalBackendError, match="has no reply"):
+        ask(tmp_path / "ledger.db", asking("other", schema=schema))

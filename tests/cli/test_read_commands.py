@@ -69,6 +69,7 @@ ANSWERS = RoleHealth(
     answers=True,
     latency_ms=412,
     answered_by="gpt-5-mini-2025-08-07",
+    parameters={"temperature": 0.5, "stop": ["END"]},
     counted=True,
     is_local=False,
     price=Price(usd_in=0.25, usd_out=2.0),

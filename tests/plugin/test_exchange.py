@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.ids import digest
 from skillgit.plugin.backend import FinishReason, Image, Message, Reply, Request, Tool, ToolCall, Usage, system, user
-from skillgit.plugin.request_json import encodable, read_reply, reply_json, request_digest
+from skillgit.plugin.request_json import encodable, message_json, read_reply, reply_json, request_digest
 
 USAGE = Usage(tokens_in=1, tokens_out=2)
 BASE = Request(model="small", messages=(system("s"), user("u")))
@@ -71,3 +72,25 @@ def test_every_request_can_be_encoded_and_good_ones_stay_as_they_are(said, argum
     sent.messages[1].tool_calls[0].arguments.encode()
     assert sent.messages[1].parts == PICTURE.parts
     assert (sent == asked) == (not any("\ud800" <= letter <= "\udfff" for letter in said + arguments))
+
+
+def test_fields_that_came_later_change_a_digest_only_where_they_are_set():
+    recorded = {
+        "model": "small",
+        "max_output_tokens": 16384,
+        "temperature": None,
+        "reasoning_effort": "",
+        "messages": [message_json(message) for message in BASE.messages],
+        "tools": [],
+    }
+    assert request_digest(BASE) == digest(recorded), "replies of earlier versions are found by it"
+    others = [
+        replace(BASE, top_p=1.0),
+        replace(BASE, seed=0),
+        replace(BASE, stop=("a", "b")),
+        replace(BASE, stop=("ab",)),
+        replace(BASE, schema={"title": "A"}),
+        replace(BASE, schema={"title": "B"}),
+    ]
+    assert len({request_digest(other) for other in (BASE, *others)}) == len(others) + 1
+    assert request_digest(replace(BASE, top_p=1)) == request_digest(others[0])

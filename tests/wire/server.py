@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wire import brain, routes, scripted
 from wire.dialect import Answer, Endpoint, HttpRequest, Question, WireError
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
+from wire.schemas import check_schema, schema_of
 
 if TYPE_CHECKING:
     from skillgit.plugin.backend import Reply
@@ -40,6 +41,7 @@ class Settings:
         said: Patterns, and what stands in the models' texts in place of what they match.
         faults: What fails.
         scripted: Replies to questions that contain a word, instead of the model's own.
+        no_schema: With which words a schema for the reply is refused; empty takes strict ones, as OpenAI does.
     """
 
     latency: float = 0.0
@@ -51,6 +53,7 @@ class Settings:
     said: tuple[tuple[str, str], ...] = ()
     faults: Faults = field(default_factory=Faults)
     scripted: Script = ()
+    no_schema: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +160,7 @@ class Server:
             question = dialect.question(request)
             self._enter(entry, question, request)
             self._check_cap(entry)
+            check_schema(schema_of(request.document), self.settings.no_schema)
             await asyncio.sleep(self._latency(entry.digest))
             await self._answer(dialect, question, entry, connection)
         except WireError as error:

@@ -79,6 +79,18 @@ def test_a_server_that_counts_no_tokens_is_found_out(tmp_path):
     assert (target["answers"], target["counted"]) == (True, False)
 
 
+def test_parameters_are_shown_and_sent_with_the_question(tmp_path):
+    options = ("-o", "model.target_top_p=0.9", "-o", "model.target_seed=7", "-o", "model.target_stop=[END]")
+    with wire_server(keep=True) as wire:
+        target = examined(tmp_path, wire.url, *options)["target"]
+        asked = next(entry.document for entry in wire.log() if entry.dialect == "chat")
+        wire.change(faults=Faults(rate=1, kinds=("odd_item",), row=10**6), quote=": Unsupported parameter: 'seed'")
+        refused = examined(tmp_path, wire.url, *options, code=5)["target"]
+    assert target["parameters"] == {"top_p": 0.9, "seed": 7, "stop": ["END"]}
+    assert target["parameters"].items() <= asked.items()
+    assert "model.target_seed" in refused["hint"]
+
+
 def test_a_server_that_hangs_is_left_after_the_time_of_one_call(tmp_path):
     with wire_server() as wire:
         fault(wire, "hang")

@@ -18,6 +18,9 @@ and answer); `off` forbids it. `auto` is `budget` for the models that know nothi
 `adaptive` for all others. With a budget, a model does not think on while tools are in use: its earlier thoughts would
 have to be sent back, and a conversation does not keep them. A temperature cannot be set together with thinking.
 
+**Structured output.** The schema of a reply goes into `output_config.format`, beside the effort; no tool is forced for
+it, which thinking would forbid. A model that refuses it is asked without. There is no seed.
+
 **Caching.** The system prompt, with the tools before it, is marked for caching, and so is the first user text of 4096
 characters or more that something follows, for only a prefix can be read again. Writing a cache costs a quarter more
 than reading plain tokens, reading it a tenth.
@@ -37,6 +40,7 @@ from skillgit.plugin.request_json import encodable
 from skillgit_backends.claude_chat.messages import parameters, read_answer
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_message
+from skillgit_backends.request_fields import SchemaRefusals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
 STREAMED_FROM = 21_333
 """Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
 _CONNECT_S = 10.0
+_NOT_TYPED = {"temperature", "top_p"}
+"""Parameters that the API takes for older models, and that the SDK no longer has."""
 
 
 class ClaudeChatBackend:
@@ -64,6 +70,7 @@ class ClaudeChatBackend:
         self._client: AsyncAnthropic | None = None
         self._made_for: tuple[asyncio.AbstractEventLoop, Credential] | None = None
         self._replaced: list[AsyncAnthropic] = []
+        self._refusals = SchemaRefusals()
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
@@ -73,14 +80,16 @@ class ClaudeChatBackend:
             UnanswerableError: The question will never be answered.
             FatalBackendError: No call will succeed, or there is no key.
         """
-        payload = parameters(encodable(request), self._settings)
-        key = credential(self._settings)
         try:
-            document = await self._ask(self._connected(key), key, payload)
-            return read_answer(document, request)
+            return await self._refusals.ask(host(self._settings), encodable(request), self._answer)
         except BackendError as error:
             error.hint = error.hint.replace("model.claude_chat_base_url", source(self._settings))
             raise
+
+    async def _answer(self, request: Request) -> Reply:
+        payload = parameters(request, self._settings)
+        key = credential(self._settings)
+        return read_answer(await self._ask(self._connected(key), key, payload), request)
 
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from.
@@ -110,6 +119,8 @@ class ClaudeChatBackend:
         try:
             # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
             create = client.messages.with_raw_response.create
+            if extra := {name: payload.pop(name) for name in _NOT_TYPED & payload.keys()}:
+                payload["extra_body"] = extra
             answer = await (create(**payload, stream=True) if is_stream else create(**payload))
             body = answer.http_response.content
             return read_message(body, is_stream=is_stream)

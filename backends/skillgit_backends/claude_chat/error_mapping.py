@@ -28,7 +28,7 @@ _OVERFLOW = re.compile(
 )
 _POLICY = re.compile(r"content filter|usage polic", re.IGNORECASE)
 _SHARED = re.compile(
-    r"`?(?:max_tokens|temperature|top_[pk]|model|thinking|output_config|tools|tool_choice|cache_control|stream)\b|"
+    r"`?(?:max_tokens|temperature|top_[pk]|stop_sequences|model|thinking|output_config|tools|tool_choice|cache_control|stream)\b|"
     r"extra inputs are not permitted",
     re.IGNORECASE,
 )

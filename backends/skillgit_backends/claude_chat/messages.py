@@ -17,6 +17,7 @@ from skillgit.errors import (
 )
 from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, flatten, token_count
 from skillgit_backends.provider_messages import quoted
+from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
     Raises:
         FatalBackendError: The API cannot be asked this.
     """
+    refuse(request, "seed", answerer="Claude")
     system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
     messages = _turns(request.messages)
     payload: dict[str, Any] = {
@@ -57,6 +59,13 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
         payload["tools"] = [_tool(tool) for tool in request.tools]
     if request.temperature is not None:
         payload["temperature"] = request.temperature
+    if request.top_p is not None:
+        payload["top_p"] = request.top_p
+    if request.stop:
+        payload["stop_sequences"] = list(request.stop)
+    if request.schema is not None:
+        schema = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
+        payload["output_config"] = payload.get("output_config", {}) | schema
     _mark_for_caching(payload, settings)
     return payload
 

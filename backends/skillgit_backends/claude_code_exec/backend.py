@@ -22,6 +22,7 @@ from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.token_estimate import estimate
 from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.request_fields import refuse
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
@@ -123,8 +124,7 @@ class ClaudeCodeExecBackend(AgentBackend):
         super().__init__(self._settings.path, self._settings.timeout_s)
 
     def _refuse(self, request: Request) -> None:
-        if request.temperature is not None:
-            raise FatalBackendError("Claude Code takes no temperature", hint="set calls.temperature to null")
+        refuse(request, "temperature", "top_p", "seed", "stop", answerer="Claude Code")
         if os.geteuid() == 0 and not self._settings.allow_root:
             raise FatalBackendError(
                 f"{NAME} does not run as root",

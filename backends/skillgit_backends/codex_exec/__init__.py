@@ -57,6 +57,7 @@ from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.token_estimate import estimate
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
+from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,8 +83,7 @@ class CodexExecBackend(AgentBackend):
         super().__init__(self._settings.path, self._settings.timeout_s)
 
     def _refuse(self, request: Request) -> None:
-        if request.temperature is not None:
-            raise FatalBackendError("codex takes no temperature", hint="set calls.temperature to null")
+        refuse(request, "temperature", "top_p", "seed", "stop", answerer="codex")
         if is_missing(self._settings, os.environ):
             raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 

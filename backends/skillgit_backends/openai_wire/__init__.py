@@ -23,6 +23,7 @@ from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
 from skillgit_backends.openai_wire.environment_variables import Variables
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
+from skillgit_backends.request_fields import SchemaRefusals
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class OpenAIWireBackend:
         self._connection = Connection(self.variant.name, self._settings.timeout_s)
         self._role = ""
         self._learnt: dict[tuple[str, str], str] = {}
+        self._refusals = SchemaRefusals()
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
@@ -151,7 +153,7 @@ class OpenAIWireBackend:
         """
         endpoint = self._endpoint()
         try:
-            return await self._answer(request, endpoint)
+            return await self._refusals.ask(endpoint.url, request, lambda asked: self._answer(asked, endpoint))
         except BackendError as error:
             error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
             raise

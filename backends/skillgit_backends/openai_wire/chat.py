@@ -44,6 +44,15 @@ def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[st
     }
     if request.temperature is not None:
         payload["temperature"] = request.temperature
+    if request.top_p is not None:
+        payload["top_p"] = request.top_p
+    if request.seed is not None:
+        payload["seed"] = request.seed
+    if request.stop:
+        payload["stop"] = list(request.stop)
+    if request.schema is not None:
+        schema = {"name": request.schema["title"], "schema": dict(request.schema), "strict": True}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}
     if request.reasoning_effort:
         payload["reasoning_effort"] = request.reasoning_effort
     if request.tools:

@@ -43,12 +43,13 @@ UNKNOWN_MODEL = re.compile(
 _CONVERSATION = re.compile(r"messages|input|prompt|contents?|file|image", re.IGNORECASE)
 """The parameters of a request that differ from call to call, by how their names begin."""
 _SHARED = re.compile(
-    r"max_(?:completion_|output_)?tokens|temperature|reasoning|tool[_ ]choice|thinking|response_format|"
+    r"max_(?:completion_|output_)?tokens|temperature|top_p|reasoning|tool[_ ]choice|thinking|response_format|"
     r"(?:unsupported|unknown|unrecognized|unexpected) (?:parameter|value|argument|field|request argument|keyword)|"
     r"extra inputs are not permitted",
     re.IGNORECASE,
 )
 """Words of a server that complain of what all requests of a run have in common."""
+_SAMPLING = re.compile(r"['\"`](top_p|seed|stop)['\"`]")
 _REQUEST = frozenset({400, 413, 422})
 _TOO_LARGE = 413
 _RETRYABLE = frozenset({408, 409, 425, 429})
@@ -243,6 +244,8 @@ def _hint(text: str, status: int, name: str) -> str:
         return "lower calls.max_output_tokens"
     if "temperature" in text:
         return f"the model takes no such temperature: leave calls.temperature and model.{name}_temperature empty"
+    if match := _SAMPLING.search(text):
+        return f"the model takes no such {match[1]}: leave model.{match[1]} empty"
     if "reasoning" in text:
         return "the model takes no such reasoning effort: leave model.reasoning_effort empty"
     return "the request is not one that this model or server understands"

@@ -19,6 +19,7 @@ from skillgit_backends.openai_wire.answer_fields import (
     written_by,
 )
 from skillgit_backends.openai_wire.error_mapping import refused, withheld
+from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +37,12 @@ def only_here(model: str) -> bool:
 
 
 def parameters(request: Request, *, limit: int) -> dict[str, Any]:
-    """Return what to call Responses with; the length of a reply is at most ``limit`` tokens."""
+    """Return what to call Responses with; the length of a reply is at most ``limit`` tokens.
+
+    Raises:
+        FatalBackendError: Responses has no such parameter.
+    """
+    refuse(request, "seed", "stop", answerer="the Responses API")
     instructions = _instructions(request.messages)
     payload: dict[str, Any] = {
         "model": request.model,
@@ -48,6 +54,11 @@ def parameters(request: Request, *, limit: int) -> dict[str, Any]:
         payload["instructions"] = "\n\n".join(message.text for message in instructions)
     if request.temperature is not None:
         payload["temperature"] = request.temperature
+    if request.top_p is not None:
+        payload["top_p"] = request.top_p
+    if request.schema is not None:
+        schema = {"name": request.schema["title"], "schema": dict(request.schema), "strict": True}
+        payload["text"] = {"format": {"type": "json_schema", **schema}}
     if request.reasoning_effort:
         payload["reasoning"] = {"effort": request.reasoning_effort}
     if request.tools:

@@ -59,6 +59,9 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         max_output_tokens=calls.max_output_tokens,
         temperature=calls.temperature,
         reasoning_effort=getattr(model, f"{role}_reasoning_effort") or model.reasoning_effort,
+        top_p=getattr(model, f"{role}_top_p"),
+        seed=getattr(model, f"{role}_seed"),
+        stop=model.target_stop if role == "target" else (),
         price=find_price(
             name,
             overrides={priced_model: price_of(row) for priced_model, row in model.prices.items()},
@@ -111,6 +114,7 @@ def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
     text = re.sub(own, lambda key: config.origin_of_setting(role, key[1]), text)
     if role == "target":
         text = re.sub(r"\bcalls\.timeout_s\b", "env.exec_timeout", text)
+    text = re.sub(r"\bmodel\.(top_p|seed|stop)\b", rf"model.{role}_\1", text)  # these are set for roles alone
     if getattr(config.values.model, f"{role}_reasoning_effort"):
         text = re.sub(r"\bmodel\.reasoning_effort\b", f"model.{role}_reasoning_effort", text)
     return text

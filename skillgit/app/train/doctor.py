@@ -6,7 +6,7 @@ import asyncio
 import platform
 import shutil
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
@@ -21,10 +21,13 @@ from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
+from skillgit.plugin.request_json import parameters_json
 from skillgit.store.git_binary import git_version
 from skillgit.store.history_reader import runs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillgit.app.setup.models import PromptRoom
     from skillgit.app.setup.setup import Setup
     from skillgit.app.workspace.context import Context
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 REPLY_TOKENS = 2048
 """Tokens that the answer to the question may have: few, and enough for a model that thinks first."""
+_PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
 _PROGRAMS = (
     ("bubblewrap", ("bwrap",), "keeps commands of agents and programs of environments apart"),
     ("libreoffice", ("soffice", "libreoffice"), "computes spreadsheets"),
@@ -86,6 +90,7 @@ class RoleHealth:
         answers: Whether the model answered; absent if it was not asked.
         answered_by: The name that the provider gives the model that answered.
         counted: Whether the provider counted the tokens; absent if nothing was answered.
+        parameters: What the configuration says of how the model answers, such as its temperature.
         error: Why the model cannot be called; empty if nothing speaks against it.
         is_local: Whether the model is on this machine, so that there is nothing to ask.
         price: What a million tokens cost; absent if that is not known.
@@ -103,6 +108,7 @@ class RoleHealth:
     latency_ms: int | None = None
     answered_by: str = ""
     counted: bool | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
     error: str = ""
     hint: str = ""
     is_local: bool
@@ -250,6 +256,11 @@ def _start(setup: Setup, role: str) -> RoleHealth:
         role=role,
         backend=route.backend_name,
         model=route.model,
+        parameters={
+            name: value
+            for name, value in parameters_json(route.request(())).items()
+            if name in _PARAMETERS and value not in (None, "")
+        },
         is_local=not route.backend.info.needs_network,
         price=route.price,
         price_source="configuration" if route.model in setup.config.values.model.prices else source,

@@ -27,6 +27,7 @@ _PATTERN = re.compile(r"(?!.*\.\.)[\w*?\[][\w*?.\[\]-]*(?:/[\w*?\[][\w*?.\[\]-]*
 
 
 _MOST = 10**9
+_LONGEST_STOP = 100
 
 
 def _number(value: object) -> bool:
@@ -49,6 +50,10 @@ def _patterns(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(entry, str) and _PATTERN.fullmatch(entry) is not None for entry in value
     )
+
+
+def _stop_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) and len(entry) <= _LONGEST_STOP for entry in value)
 
 
 _word, _model = _text(_WORD), _text(_MODEL)
@@ -98,6 +103,12 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
             "gate.repeats",
             "calls.max_output_tokens",
             "calls.temperature",
+            "model.optimizer_top_p",
+            "model.optimizer_seed",
+            "model.target_top_p",
+            "model.target_seed",
+            "model.judge_top_p",
+            "model.judge_seed",
             "env.split_seed",
             "env.limit",
             "env.max_steps",
@@ -167,6 +178,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
     "env.split_ratio": _text(_RATIO),
     "env.prompt_field": _text(_FIELD),
     "optimizer.files": _patterns,
+    "model.target_stop": _stop_texts,
 }
 """Key to what values a stranger's configuration may give it; every other key needs the user's own word."""
 

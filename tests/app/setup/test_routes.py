@@ -182,3 +182,13 @@ def hint_of(route):
     with pytest.raises(BackendError) as caught:
         asyncio.run(work())
     return caught.value.hint
+
+
+def test_sampling_reaches_the_route_of_its_role_alone(routes):
+    found = routes("model.target_top_p=0.5", "model.optimizer_seed=3", "model.target_stop=[END]")
+    assert [found[role].top_p for role in ROLES] == [0.5 if role == "target" else None for role in ROLES]
+    assert [found[role].seed for role in ROLES] == [3 if role == "optimizer" else None for role in ROLES]
+    assert [found[role].stop for role in ROLES] == [("END",) if role == "target" else () for role in ROLES]
+    request = found["target"].request(())
+    assert (request.top_p, request.seed, request.stop, request.schema) == (0.5, None, ("END",), None)
+    assert found["target"].as_written("leave model.stop empty") == "leave model.target_stop empty"

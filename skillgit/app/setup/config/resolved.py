@@ -4,8 +4,8 @@ The digest identifies what a run was asked to do. These keys are left out of it,
 run may be continued with others:
 
 - how this machine goes about its work (``LOCAL``): when to stop, how fast and how patiently, what a call is said to
-  cost, what is told on the way. They are not recorded in history either, so that commits do not depend on them; the
-  machine that began a run remembers them for its later measurements;
+  cost, whether its providers are sent schemas, what is told on the way. They are not recorded in history either, so
+  that commits do not depend on them; the machine that began a run remembers them for its later measurements;
 - where things are (``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, options of an environment
   that are paths, and keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env`` and the like):
   the content behind them has digests of its own.
@@ -53,6 +53,7 @@ LOCAL = frozenset(
         "gradient.analyst_workers",
         "model.context_window",
         "model.prices",
+        "optimizer.structured_output",
         "train.diagnose_after",
         "train.preflight",
     }
@@ -65,6 +66,13 @@ _PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.p
 LATER = frozenset(
     {
         "env.prompts",
+        "model.judge_seed",
+        "model.judge_top_p",
+        "model.optimizer_seed",
+        "model.optimizer_top_p",
+        "model.target_seed",
+        "model.target_stop",
+        "model.target_top_p",
         "optimizer.check",
         "optimizer.files",
         "optimizer.max_file_tokens",

@@ -25,6 +25,8 @@ _ANSWERS = frozenset(
         "calls.temperature",
         "model.reasoning_effort",
         "model.target_reasoning_effort",
+        "model.target_stop",
+        "model.target_top_p",
     }
 )
 
@@ -62,7 +64,7 @@ def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str
     """Return the settings of a recorded configuration that may change what the target does on an item, by their keys.
 
     Which models, items and environment it names is left out, for these have names and digests of their own, and so is
-    the judge, whose parameters are in its name.
+    the judge, whose parameters are in its name. So is the seed of the provider, which only chooses among draws.
     """
     backend = str(document.get("model", {}).get("target_backend", ""))
     return {key: value for key, value in _keys(document) if _measures(key, backend)}

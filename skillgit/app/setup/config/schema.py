@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, create_model
 
 from skillgit.engine.method_settings import (
     EvaluationSettings,
@@ -14,6 +14,7 @@ from skillgit.engine.method_settings import (
     OptimizerSettings,
     TargetSettings,
     TrainSettings,
+    listed,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ PositiveNumber = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
 Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+StopTexts = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], Field(max_length=4, strict=False), BeforeValidator(listed)
+]
 Setting = str | int | float | bool | None | list[object] | dict[str, object]
 
 
@@ -51,6 +57,17 @@ class ModelSettings(Section):
     optimizer_reasoning_effort: Effort = Field("", description="The same for the optimizer; empty is as for all.")
     target_reasoning_effort: Effort = Field("", description="The same for the target; empty is as for all.")
     judge_reasoning_effort: Effort = Field("", description="The same for the judge; empty is as for all.")
+    optimizer_top_p: Share | None = Field(
+        None, description="Share of the likeliest tokens that are sampled from; null leaves it to the provider."
+    )
+    target_top_p: Share | None = Field(None, description="The same for the target.")
+    judge_top_p: Share | None = Field(None, description="The same for the judge.")
+    optimizer_seed: Seed | None = Field(
+        None, description="Seed of the provider's sampling, where it has one; null sends none."
+    )
+    target_seed: Seed | None = Field(None, description="The same for the target.")
+    judge_seed: Seed | None = Field(None, description="The same for the judge.")
+    target_stop: StopTexts = Field((), description="Texts at which the target's replies end, four at most.")
     prices: dict[str, Annotated[tuple[Dollars, ...], Field(min_length=2, max_length=4)]] = Field(
         default_factory=dict,
         description="Model to [US dollars for a million tokens in, the same out], and if they differ from those in, "

@@ -108,3 +108,41 @@ def test_contexts_are_merged_entry_by_entry(load: Load):
     assert config.local == {"model.context_window.a": 7, "model.context_window.b": 6}
     with pytest.raises(ConfigError, match=r"model\.context_window\.a is 0; it must be greater than 0"):
         load("", "model.context_window={a: 0}")
+
+
+def test_sampling_is_set_for_each_role_alone(load: Load):
+    config = load("", "model.target_top_p=0.9", "model.optimizer_seed=7", "model.target_stop=END")
+    model = config.values.model
+    assert (model.target_top_p, model.optimizer_top_p, model.judge_top_p) == (0.9, None, None)
+    assert (model.target_seed, model.optimizer_seed, model.target_stop) == (None, 7, ("END",))
+    assert config.settings("target") == config.settings("optimizer") == {}, "they are no settings of a backend"
+    listed = load('model: {target_stop: [END, "\\n\\n"]}\nenv: {name: searchqa}')
+    assert listed.values.model.target_stop == ("END", "\n\n")
+    again = of_stranger(run_configuration.settings_of(config.document))
+    keys = {"model.target_top_p": 0.9, "model.optimizer_seed": 7, "model.target_stop": ["END"]}
+    assert {key: again.taken[key] for key in keys} == keys
+    assert not again.refused
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("model.target_top_p=0", "model.target_top_p is 0; it must be greater than 0"),
+        ("model.judge_top_p=1.5", "model.judge_top_p is 1.5; it must be at most 1"),
+        ("model.optimizer_seed=-1", "model.optimizer_seed is -1; it must be at least 0"),
+        ("model.target_seed=0.5", "model.target_seed is 0.5; it must be"),
+        ("model.target_stop=[a, b, c, d, e]", "model.target_stop is"),
+        ('model.target_stop=[""]', "model.target_stop is"),
+        ("optimizer.structured_output=yes", "it must be 'auto' or 'off'"),
+    ],
+)
+def test_sampling_that_no_provider_takes_is_refused(load: Load, override: str, sentence: str):
+    with pytest.raises(ConfigError) as caught:
+        load("", override)
+    assert sentence in caught.value.message
+
+
+def test_whether_schemas_are_sent_identifies_no_run(load: Load):
+    off = load("", "optimizer.structured_output=off")
+    assert off.values.optimizer.structured_output == "off"
+    assert (off.digest, off.document) == (load("").digest, load("").document)

@@ -61,6 +61,9 @@ def test_keys_that_came_later_identify_a_run_only_where_they_are_set(load):
         "target.companions=none",
         "target.max_companion_tokens=10",
         "env.prompts=reference",
+        "model.judge_top_p=0.5",
+        "model.optimizer_seed=0",
+        "model.target_stop=[END]",
     ):
         other = load(override)
         key, _, _ = override.partition("=")
