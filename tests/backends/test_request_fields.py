@@ -9,6 +9,7 @@ import pytest
 from wire import Faults, wire_server
 from wire.schemas import schema_of
 
+from skillgit.engine.prompts import prompt
 from skillgit.engine.reply_fields import strict_schema
 from skillgit.engine.reply_schemas import AnalysisReply
 from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError
@@ -19,7 +20,7 @@ from skillgit_backends.codex_exec import CodexExecBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
 from skillgit_backends.request_fields import SchemaRefusals
 
-SCHEMA = strict_schema(AnalysisReply)
+SCHEMA = strict_schema(AnalysisReply, prompt("analyse_failures"))
 DIALECTS = ("chat", "responses", "messages")
 ASKED = Request(model="claude-echo", messages=(user("hello there"),), schema=SCHEMA)
 REFUSALS = (
