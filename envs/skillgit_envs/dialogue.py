@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.trajectory import Trajectory, Turn
@@ -10,7 +11,7 @@ from skillgit.plugin.backend import Image, Message, Text, assistant, system, use
 from skillgit_envs.answer_tag import extract, in_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from skillgit.plugin.environment import Judge, Target
 
@@ -71,3 +72,10 @@ async def ask_judge(judge: Judge, instructions: str, question: str, read: Callab
             reason = str(error)
             messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with {form} only.")]
     raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")
+
+
+def material(texts: Mapping[str, object]) -> str:
+    """Return texts each between tags of its name, none of which it can end itself."""
+    closing = re.compile(rf"</(?=\s*(?:{'|'.join(map(re.escape, texts))})\b)")
+    inert = {name: closing.sub(r"<\\/", str(text)) for name, text in texts.items()}
+    return "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in inert.items())

@@ -45,6 +45,7 @@ class Says:
         ("searchqa", {}, 1),
         ("searchqa", {"max_turns": 3}, 3),
         ("docvqa", {"max_turns": 2}, 2),
+        ("babyvision", {}, 1),
         ("livemathematicianbench", {}, 1),
         ("mathverse", {"max_turns": 3}, 3),
         ("officeqa", {}, 24),

@@ -5,28 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.dialogue import AGAIN, until_answered
 from skillgit_envs.mathverse import scoring
-from skillgit_envs.pictures import Pictures
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.shipped_environment import option
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.environment import Judge
     from skillgit.plugin.splits import Splits
+    from skillgit_envs.pictures import Pictures
 
 VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")
@@ -68,8 +65,8 @@ def _item(row: Row, version: str, pictures: Pictures, folder: Path) -> list[Item
     topic = cast("Mapping[str, object]", metadata) if isinstance(metadata, dict) else {}
     content = {
         "question": question,
-        "image": image,
-        "picture": pictures.find(where, image, folder) if image else "",
+        "images": [image] if image else [],
+        "pictures": [pictures.find(where, image, folder)] if image else [],
         "answer": answer,
         "kind": kind,
         "version": row_version,
@@ -86,12 +83,7 @@ def _category(metadata: Mapping[str, object]) -> str:
 _UNSEEN = "The problem is in the picture."
 
 
-def problem(item: Item) -> str:
-    """Return what is asked beside the picture."""
-    return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
-
-
-class MathVerse(PackagedEnvironment):
+class MathVerse(VisualQuestions):
     """Mathematical problems about diagrams, scored by rules or by a judge."""
 
     info = EnvironmentInfo(
@@ -99,8 +91,8 @@ class MathVerse(PackagedEnvironment):
         summary="Solve a mathematical problem about a diagram.",
         fields={
             "question": "the problem with its choices, as the version states it; empty where the picture holds it all",
-            "image": "the file of the diagram, as the data name it; empty for the version Text Only",
-            "picture": "digest of the diagram's bytes",
+            "images": "the file of the diagram, as the data name it; none for the version Text Only",
+            "pictures": "digest of the diagram's bytes",
             "answer": "the right letter, several of them, or the right value",
             "kind": "multi-choice or free-form",
             "version": "how much of the problem is in the text",
@@ -110,13 +102,9 @@ class MathVerse(PackagedEnvironment):
         " reference's rules with a judge for what they leave open (skillopt)",
         source="problems written for skillgit; testmini.json and its pictures are read from env.data_path",
         options=(
-            *OPTIONS,
+            *VISUAL_OPTIONS,
             option("problem_version", "", f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold."),
-            option("image_dir", "", "Folder of the pictures; empty: beside the data.", path=True),
-            option("image_detail", "auto", "How closely to look: auto, low or high."),
-            option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
             option("scorer", "rules", "Who compares: rules, official (a judge), or skillopt."),
-            option("max_turns", 1, "Replies until one holds an answer."),
         ),
         task_types=(
             *(f"Plane Geometry/{field}" for field in ("Length", "Area", "Angle", "Analytic", "Applied")),
@@ -137,20 +125,13 @@ class MathVerse(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._refuse_unknown(scorer=tuple(scoring.AnswerRule), image_detail=("auto", "low", "high"))
-        self._rule, self._detail = scoring.AnswerRule(str(self._options["scorer"])), str(self._options["image_detail"])
-        self._refuse_unknown(problem_version=("", *VERSIONS))
+        self._refuse_unknown(scorer=tuple(scoring.AnswerRule), problem_version=("", *VERSIONS))
+        self._rule = scoring.AnswerRule(str(self._options["scorer"]))
         self._version = str(self._options["problem_version"]) if self._brings_data else ""
-        self._turns = self._replies()
-        folder = self._root / str(self._options["image_dir"]) if self._options["image_dir"] else None
-        self._pictures = Pictures(folder=folder, limit_mb=float(self._options["max_image_mb"]))
 
     @property
-    def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
-        judging = [self._prompt_file("judge")] if self.asks_judge else []
-        prompts = [self.target_prompt(), _UNSEEN, self._detail, AGAIN, self._turns]
-        return short_digest([self.info.name, scoring.SCORERS[self._rule], *judging, *prompts])
+    def _scorer(self) -> Sequence[str]:
+        return [scoring.SCORERS[self._rule], _UNSEEN, *([self._prompt_file("judge")] if self.asks_judge else [])]
 
     @property
     def asks_judge(self) -> bool:
@@ -170,13 +151,9 @@ class MathVerse(PackagedEnvironment):
         answer, question = str(item.content["answer"]), str(item.content["for_eval"])
         return Secrets(answers=(answer,) if item.content["kind"] == "free-form" else (), inputs=(question,))
 
-    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Show the diagram, if there is one, and ask."""
-        name, detail = str(item.content["image"]), "" if self._detail == "auto" else self._detail
-        images = (self._pictures.image(name, detail=detail),) if name else ()
-        return await until_answered(
-            target, item.id, self._system(skill), problem(item), max_turns=self._turns, images=images
-        )
+    def question(self, item: Item) -> str:
+        """Return the problem as its version states it."""
+        return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Compare the answer with the right one, and say which that is."""

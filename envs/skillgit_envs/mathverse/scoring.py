@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.evaluation import Scored
 from skillgit_envs.answer_tag import quoted
-from skillgit_envs.dialogue import ask_judge
+from skillgit_envs.dialogue import ask_judge, material
 from skillgit_envs.livemathematicianbench.scoring import label_of
 
 if TYPE_CHECKING:
@@ -111,21 +111,14 @@ async def _is_right(item: Item, answer: str, rule: AnswerRule, judge: Judge, ins
 
 
 async def _judged(item: Item, answer: str, judge: Judge, instructions: str) -> bool:
-    texts = {"problem": item.content["for_eval"], "right-answer": item.content["answer"], "given-answer": answer}
-    question = "\n\n".join(f"<{name}>\n{_inert(str(text))}\n</{name}>" for name, text in texts.items())
-
     def verdict(reply: str) -> bool:
         match = _VERDICT.fullmatch(reply.strip())
         if match is None:
             raise ValueError("it is neither 0 nor 1")
         return match[1] == "1"
 
-    return await ask_judge(judge, instructions, question, verdict, form="0 or 1")
-
-
-def _inert(text: str) -> str:
-    """Return ``text`` without what would end the element that it is shown in."""
-    return re.sub(r"</(?=\s*(?:problem|right-answer|given-answer))", "<\\/", text)
+    texts = {"problem": item.content["for_eval"], "right-answer": item.content["answer"], "given-answer": answer}
+    return await ask_judge(judge, instructions, material(texts), verdict, form="0 or 1")
 
 
 def chosen(answer: str, gold: str, options: Mapping[str, str]) -> bool:

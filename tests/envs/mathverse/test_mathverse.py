@@ -245,7 +245,7 @@ def test_one_real_problem_in_all_its_versions(tmp_path):
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     for version in {entry["problem_version"] for entry in rows}:
         (item,) = read_items([tmp_path / "rows.json"], version=version, pictures=Pictures(folder=None, limit_mb=1))
-        assert item.content["picture"]
+        assert item.content["pictures"]
 
 
 def test_the_environment_keeps_every_promise(tmp_path):

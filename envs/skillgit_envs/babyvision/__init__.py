@@ -1,0 +1,183 @@
+"""BabyVision: what a child sees before it can read, asked about single pictures."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import partial
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, cast
+
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.data_rows import read_each, text_field
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, PublicSource, SourceKind
+from skillgit_envs.answer_tag import quoted
+from skillgit_envs.dialogue import ask_judge, material
+from skillgit_envs.livemathematicianbench.scoring import label_of
+from skillgit_envs.mathverse.scoring import same_value
+from skillgit_envs.shipped_environment import option
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, VisualQuestions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.domain.trajectory import Trajectory
+    from skillgit.plugin.data_rows import Row
+    from skillgit.plugin.environment import Judge
+    from skillgit.plugin.splits import Splits
+    from skillgit_envs.pictures import Pictures
+
+_HINT = "skillgit envs babyvision lists the fields of an item"
+_VERDICTS = {"true": True, "false": False}
+
+
+class Scorer(StrEnum):
+    """Who compares an answer with the right one."""
+
+    RULES = "rules"
+    OFFICIAL = "official"
+
+
+def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
+    """Return the items of data files, such as the benchmark's ``meta_data.jsonl`` with its folder ``images``."""
+    return read_each(files, lambda row, path: [_item(row, pictures, path.parent)])
+
+
+def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
+    fields, where = row.fields, row.where
+    identity, image = text_field(where, fields, "taskId", "id"), text_field(where, fields, "image")
+    question = text_field(where, fields, "question")
+    for name, value in (("taskId", identity), ("image", image), ("question", question)):
+        if not value:
+            raise DataError(f"{where} has no {name}", hint=_HINT)
+    listed = fields.get("options") or []
+    choices = [str(choice) for choice in listed] if isinstance(listed, list) else []
+    content = {
+        "question": question,
+        "choices": choices,
+        "images": [image],
+        "pictures": [pictures.find(where, image, folder, more_names=(f"images/{image}",))],
+        "answer": _gold(where, fields, choices),
+    }
+    return Item(id=identity, content=content, task_type=text_field(where, fields, "type") or "other")
+
+
+def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> str:
+    """Return the letter of the right choice, whose number counts from 0 even where it is text, or the right words."""
+    if fields.get("ansType") == "blank":
+        answer = text_field(where, fields, "blankAns")
+        if answer and answer != "null":
+            return answer
+        raise DataError(f"{where} has no blankAns", hint=_HINT)
+    number = str(fields.get("choiceAns"))
+    if not number.isdecimal() or int(number) >= min(len(choices), len(ascii_uppercase)):
+        raise DataError(
+            f"{where} has {len(choices)} options, and {number} is the number of none of them",
+            hint="choiceAns counts from 0",
+        )
+    return ascii_uppercase[int(number)]
+
+
+class BabyVision(VisualQuestions):
+    """Questions about pictures that need sight and little else, scored by rules or by a judge."""
+
+    info = EnvironmentInfo(
+        name="babyvision",
+        summary="Answer what a small child could see in a picture.",
+        fields={
+            "question": "what is asked",
+            "choices": "the choices; none where the answer is written out",
+            "images": "the file of the picture, as the data name it",
+            "pictures": "digest of the picture's bytes",
+            "answer": "the letter of the right choice, or the right words",
+        },
+        scorer="hard = soft = whether the answer is right: by rules, or by a judge as the authors do (official)",
+        source="pictures drawn for skillgit; meta_data.jsonl and its pictures are read from env.data_path",
+        options=(*VISUAL_OPTIONS, option("scorer", "rules", "Who compares: rules, or official (a judge).")),
+        task_types=(
+            "Fine-grained Discrimination",
+            "Visual Tracking",
+            "Spatial Perception",
+            "Visual Pattern Recognition",
+        ),
+        licence="pictures that come with it: MIT, as skillgit; the public data: MIT, as their page says",
+        public=PublicSource(
+            kind=SourceKind.MANUAL,
+            place="https://github.com/UniPat-AI/BabyVision",
+            revision="7f92fd4b",
+            layout="unpack data/babyvision_data.zip, and name its meta_data.jsonl with env.data_path",
+        ),
+    )
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        super().__init__(options, root)
+        self._refuse_unknown(scorer=tuple(Scorer))
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether a model compares."""
+        return self._options["scorer"] == Scorer.OFFICIAL
+
+    @property
+    def _scorer(self) -> Sequence[str]:
+        return ["babyvision-judge/1", self._prompt_file("judge")] if self.asks_judge else ["babyvision-rules/1"]
+
+    def call_bounds(self, item: Item) -> CallBounds:
+        """Return how many calls a rollout takes; nobody is asked about an answer that is not there."""
+        del item
+        judged = int(self.asks_judge)
+        return CallBounds(target=(1, self._turns), judge=(0, judged), repairs=judged)
+
+    def _load(self) -> Splits:
+        return self._load_with(partial(read_items, pictures=self._pictures))
+
+    def secrets(self, item: Item) -> Secrets:
+        """Return the words that are right; a letter is no secret, nor is a question that many pictures share."""
+        answer = str(item.content["answer"])
+        return Secrets(answers=() if item.content["choices"] else (answer,))
+
+    def question(self, item: Item) -> str:
+        """Return the question and, below it, the choices."""
+        listing = "\n".join(f"({label}) {text}" for label, text in _labelled(item).items())
+        return f"<question>\n{item.content['question']}\n</question>" + (
+            f"\n\n<choices>\n{listing}\n</choices>" if listing else ""
+        )
+
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        """Compare the answer with the right one, and say which that is."""
+        answer, gold = trajectory.answer.strip(), str(item.content["answer"])
+        if not answer:
+            is_right = False
+        elif self.asks_judge:
+            texts = {"asked": self.question(item), "right-answer": gold, "given-answer": answer}
+            instructions = self._prompt_file("judge")
+            is_right = await ask_judge(judge, instructions, material(texts), _verdict, form="True or False")
+        elif choices := _labelled(item):
+            is_right = label_of(answer, choices) == gold
+        else:
+            is_right = same_value(_entries(answer), _entries(gold))
+        hit = float(is_right)
+        feedback = (
+            f"correct: {quoted(gold)}" if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
+        )
+        return Scored(hard=hit, soft=hit), feedback
+
+
+def _labelled(item: Item) -> dict[str, str]:
+    return dict(zip(ascii_uppercase, cast("Sequence[str]", item.content["choices"]), strict=False))
+
+
+def _entries(text: str) -> str:
+    """Return words, numbers or pairs of numbers as the data write them loosely: without brackets and blanks."""
+    return "".join(text.split()).strip("()[]{}.").replace("),(", ";").replace("，", ",")  # noqa: RUF001 - as some write
+
+
+def _verdict(reply: str) -> bool:
+    """Read the judge's word, and nothing that merely contains it: ``not true`` is no verdict."""
+    word = reply.strip().strip(".*`").casefold()
+    if word not in _VERDICTS:
+        raise ValueError("it is neither True nor False")
+    return _VERDICTS[word]
