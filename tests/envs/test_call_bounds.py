@@ -46,6 +46,7 @@ class Says:
         ("searchqa", {"max_turns": 3}, 3),
         ("docvqa", {"max_turns": 2}, 2),
         ("babyvision", {}, 1),
+        ("mmrb", {}, 1),
         ("livemathematicianbench", {}, 1),
         ("mathverse", {"max_turns": 3}, 3),
         ("officeqa", {}, 24),

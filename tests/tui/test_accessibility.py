@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_sample import COST
 from sample_run import RUN
+from soaking import soak
 from textual.color import Color
 from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
@@ -161,7 +162,7 @@ def test_contrast_is_counted_as_the_standard_says():
     assert contrast(Color.parse("#777777"), Color.parse("#ffffff")) == pytest.approx(4.48, abs=0.005)
 
 
-@pytest.mark.parametrize("wanted", [theme.DARK.name, theme.LIGHT.name])
+@pytest.mark.parametrize("wanted", [theme.DARK.name, soak(theme.LIGHT.name)])
 def test_every_text_can_be_read_in_both_themes(visit, press, wanted):
     async def scenario(app, pilot):
         app.theme = wanted

@@ -19,6 +19,7 @@ BACKENDS = frozenset(
 )
 """The backends that start no program and write no file: all they do is to ask a model."""
 
+_WORDS = re.compile(r"[A-Za-z ]{0,40}")
 _WORD = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_-]{0,99})?")
 _MODEL = re.compile(r"(?!.*\.\.)(?:[A-Za-z0-9][A-Za-z0-9._:/@+ -]{0,199})?")
 _RATIO = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?::[0-9]+(?:\.[0-9]+)?){2})?")
@@ -177,6 +178,7 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
     "env.sandbox": lambda value: value == "auto",
     "env.split_ratio": _text(_RATIO),
     "env.prompt_field": _text(_FIELD),
+    "env.problem_version": _text(_WORDS),
     "optimizer.files": _patterns,
     "model.target_stop": _stop_texts,
 }
