@@ -37,7 +37,7 @@ DEATHS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["suggestions", "one-call", "autonomous", *map(soak, SELDOM)])
+@pytest.fixture(scope="module", params=["suggestions", *map(soak, ["one-call", "autonomous", *SELDOM])])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     made = trained_run(tmp_path_factory, "demo", "-o", "train.num_epochs=2", *MODES[request.param])
     return request.param, shutil.copytree(made, tmp_path_factory.mktemp(request.param) / "repository")
