@@ -5,6 +5,8 @@ There are no migrations: an index of another schema is dropped and built again f
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -237,11 +239,17 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     Raises:
         sqlite3.Error: It cannot be opened or is no database.
     """
-    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    with _settled(path, fcntl.LOCK_SH):
+        connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+        try:
+            # what a machine that lost its power left of a file that was being filled is no database, and is made again
+            connection.execute("PRAGMA synchronous = OFF")
+            has_tables = is_current(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
     try:
-        # what a machine that lost its power left of a file that was being filled is no database, and is made again
-        connection.execute("PRAGMA synchronous = OFF")
-        if is_current(connection):
+        if has_tables:
             share(connection)
         # an index that is built anew should not have to write what does not fit before its end
         connection.execute("PRAGMA cache_size = -131072")
@@ -348,5 +356,20 @@ def write(connection: sqlite3.Connection) -> Iterator[None]:
 
 def discard(path: Path) -> None:
     """Remove the index file and its companions; a process that still reads it keeps what it has open."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    with _settled(path, fcntl.LOCK_EX):
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _settled(path: Path, lock: int) -> Iterator[None]:
+    """Let nobody remove the files of the index while somebody opens them.
+
+    SQLite opens them one after the other, and would read the log of a new file into one that has been removed.
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, lock)
+        yield
+    finally:
+        os.close(folder)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -42,6 +43,27 @@ def test_a_reader_goes_on_with_what_it_has_while_the_index_is_rebuilt_beside_it(
         assert queries.log_rows(reader, None) == before
     with open_index(repo) as again:
         assert queries.log_rows(again, None) == before
+
+
+def test_nobody_removes_the_index_while_somebody_opens_it(repo, monkeypatch):
+    is_current, removals = schema.is_current, []
+
+    def is_current_while_another_wants_to_remove_it(connection):
+        with monkeypatch.context() as patch:
+            patch.setattr(schema.fcntl, "flock", lambda folder, lock: flock(folder, lock | fcntl.LOCK_NB))
+            try:
+                schema.discard(repo.private_dir / "index.db")
+            except BlockingIOError as error:
+                removals.append(error)
+        return is_current(connection)
+
+    rebuild(repo).close()
+    flock = fcntl.flock
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "is_current", is_current_while_another_wants_to_remove_it)
+        schema.connect(repo.private_dir / "index.db", 1.0).close()
+    assert removals
+    assert (repo.private_dir / "index.db").is_file()
 
 
 def die_while_filling(repo):
