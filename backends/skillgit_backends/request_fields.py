@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Usage
+from skillgit.plugin.backend import Image, Text, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from skillgit.plugin.backend import Request
+    from skillgit.plugin.backend import Part, Request
 
-_REFUSED = frozenset({400, 422})
 _UNBILLED = (None, Usage(tokens_in=0, tokens_out=0))
 _NAMES = {"stop": "stop texts"}
 _KEYS = {"temperature": "calls.temperature"}
@@ -30,27 +31,60 @@ def refuse(request: Request, *fields: str, answerer: str) -> None:
             )
 
 
-class SchemaRefusals:
-    """Remembers which models take no schema; whoever refuses one is asked without it."""
+def _without_schema(request: Request) -> Request:
+    return replace(request, schema=None)
+
+
+def _without_pictures(request: Request) -> Request:
+    messages = tuple(replace(message, parts=tuple(map(_in_words, message.parts))) for message in request.messages)
+    return request if messages == request.messages else replace(request, messages=messages)
+
+
+def _in_words(part: Part) -> Part:
+    return Text(text="[not shown: you take no pictures]") if isinstance(part, Image) and part.is_optional else part
+
+
+_REFUSED = frozenset({400, 422})
+_LEFT_OUT: Mapping[Callable[[Request], Request], frozenset[int]] = {
+    _without_schema: _REFUSED,
+    _without_pictures: _REFUSED | {404, 415},
+}
+"""What a request can do without, and with which statuses servers refuse it."""
+
+
+class Refusals:
+    """Remembers which models take no schema and which no pictures; whoever refuses them is asked without."""
 
     def __init__(self) -> None:
-        self._models: set[tuple[str, str]] = set()
+        self._refused: dict[tuple[str, str], tuple[Callable[[Request], Request], ...]] = {}
 
     async def ask(self, url: str, request: Request, answer: Callable[[Request], Awaitable[T]]) -> T:
-        """Return the answer to ``request`` of a model at ``url``, which is asked without its schema if need be.
+        """Return the answer to ``request`` of a model at ``url``, which is asked without what it need not be told.
 
-        Servers word this refusal in many ways, so what counts is that the same question is answered without the
-        schema. A refusal is not billed, and is no failed call.
+        Servers word these refusals in many ways, so what counts is that the same question is answered without. A
+        refusal is not billed, and is no failed call.
         """
-        model, plain = (url, request.model), replace(request, schema=None)
-        if request.schema is None or model in self._models:
-            return await answer(plain)
-        try:
-            return await answer(request)
-        except FatalBackendError as error:
-            is_other = isinstance(error, PromptTooLongError | ContentFilterError) or error.usage not in _UNBILLED
-            if error.status_code not in _REFUSED or is_other:
-                raise
-        reply = await answer(plain)
-        self._models.add(model)
-        return reply
+        model = (url, request.model)
+        request = reduce(_applied, self._refused.get(model, ()), request)
+        optional = [left_out for left_out in _LEFT_OUT if left_out(request) != request]
+        trials = [trial for size in range(len(optional) + 1) for trial in combinations(optional, size)]
+        for trial in trials:
+            try:
+                reply = await answer(reduce(_applied, trial, request))
+            except FatalBackendError as error:
+                if trial == trials[-1] or not any(_refuses(error, _LEFT_OUT[left_out]) for left_out in optional):
+                    raise
+            else:
+                self._refused[model] = (*self._refused.get(model, ()), *trial)
+                return reply
+        raise AssertionError("the last trial ends the loop")
+
+
+def _applied(request: Request, left_out: Callable[[Request], Request]) -> Request:
+    return left_out(request)
+
+
+def _refuses(error: FatalBackendError, statuses: frozenset[int]) -> bool:
+    """Say whether ``error`` may be about a field: it is unbilled, and nothing else is known to be wrong."""
+    is_other = isinstance(error, PromptTooLongError | ContentFilterError) or error.usage not in _UNBILLED
+    return error.status_code in statuses and not is_other

@@ -40,9 +40,8 @@ async def until_answered(
         review: What is asked instead of that request, with the answer so far in the place of ``{answer}``; the target
             sees nothing else then, the task included.
     """
-    pictures = f"\n[{len(images)} picture{'s' if len(images) > 1 else ''}]" if images else ""
-    message = Message(role="user", parts=(Text(text=question), *images)) if images else user(question)
-    messages, turns = [system(prompt), message], [Turn(role="user", content=question + pictures)]
+    message = Message(role="user", parts=(Text(text=question), *images))
+    messages, turns = [system(prompt), message], [message.turn()]
     while True:
         reply = await target.chat(messages)
         turns.append(Turn(role="assistant", content=reply.text))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.plugin.backend import Image
     from skillgit.plugin.environment import Target
 
 VISUAL_OPTIONS = (
@@ -60,9 +61,11 @@ class VisualQuestions(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Show the pictures in their order, and ask."""
+        prompt, images = self._system(skill), self.pictures(item)
+        return await until_answered(target, item.id, prompt, self.question(item), max_turns=self._turns, images=images)
+
+    def pictures(self, item: Item) -> tuple[Image, ...]:
+        """Return the pictures of ``item`` in their order."""
         detail = str(self._options["image_detail"]).replace("auto", "")
         names = cast("Sequence[str]", item.content["images"])
-        images = tuple(self._pictures.image(name, detail=detail) for name in names)
-        return await until_answered(
-            target, item.id, self._system(skill), self.question(item), max_turns=self._turns, images=images
-        )
+        return tuple(self._pictures.image(name, detail=detail) for name in names)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
 
 from skillgit.domain.ids import check_item_id, digest
 from skillgit.errors import DataError
@@ -45,11 +45,90 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A tool call of the target; ``arguments`` is the JSON text that it wrote."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture that was shown. Its bytes belong to the data and stay there.
+
+    Attributes:
+        digest: The first 16 digits of the SHA-256 of its bytes.
+        media_type: For example ``image/png``.
+        size: Of the file in bytes.
+    """
+
+    digest: str
+    media_type: str
+    size: int
+
+    @property
+    def text(self) -> str:
+        return f"[picture {self.digest[:8]}, {self.media_type.removeprefix('image/')}, {-(-self.size // 1000)} kB]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    Attributes:
+        content: The words. What a tool brought is the content of a turn of the role ``tool``.
+        tool_calls: The tools that are asked for after them.
+        pictures: What is shown after them.
+    """
 
     role: Role
     content: str
+    tool_calls: tuple[ToolUse, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it in words, a line for each tool call and each picture."""
+        calls = (f"[{call.name} {call.arguments}]" for call in self.tool_calls)
+        return "\n".join(filter(None, (self.content, *calls, *(picture.text for picture in self.pictures))))
+
+    @property
+    def row(self) -> dict[str, object]:
+        """The turn as JSON values; a turn of words alone is a role and a content."""
+        row: dict[str, object] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            row["tool_calls"] = [{"name": call.name, "arguments": call.arguments} for call in self.tool_calls]
+        if self.pictures:
+            row["pictures"] = [asdict(picture) for picture in self.pictures]
+        return row
+
+    @classmethod
+    def read(cls, row: Mapping[str, object]) -> Turn:
+        """Return the turn that ``row`` is; what a stranger's row lacks or spells otherwise is empty."""
+        return cls(
+            role=cast("Role", _text(row, "role")),
+            content=_text(row, "content"),
+            tool_calls=tuple(
+                ToolUse(name=_text(call, "name"), arguments=_text(call, "arguments"))
+                for call in _rows(row, "tool_calls")
+            ),
+            pictures=tuple(
+                Picture(digest=_text(entry, "digest"), media_type=_text(entry, "media_type"), size=size)
+                for entry in _rows(row, "pictures")
+                for size in (entry.get("size"),)
+                if isinstance(size, int)
+            ),
+        )
+
+
+def _text(row: Mapping[str, object], key: str) -> str:
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _rows(row: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    value = row.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ from skillgit.engine.prompt_sections import (
     tagged,
     template_section,
     trajectories_section,
+    with_pictures,
 )
 from skillgit.engine.reminder_appendix import aware, extended, listens
 from skillgit.engine.reply_fields import ReplyModel
@@ -159,6 +160,7 @@ async def _written(
         trajectories_section(passes, "success", room) if passes else "",
     )
     messages = conversation("probe", session.task.environment, sections)
+    messages = with_pictures(session, messages, (*failures, *passes))
     return await ask(session, "probe", messages, ProbeReply, draw=(step,))
 
 
@@ -178,6 +180,7 @@ async def _analysed(
     )
     messages = conversation(words.failures, session.task.environment, sections)
     request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
+    request = with_pictures(session, request, experiment.after)
     reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
     return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
 

@@ -61,7 +61,7 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
         row |= outcome_row(rollout.outcome)
         if rollout.trajectory is not None:
             path = f"trajectories/{text_digest(rollout.item.id)}.json"
-            turns = [{"role": turn.role, "content": turn.content} for turn in rollout.trajectory.turns]
+            turns = [turn.row for turn in rollout.trajectory.turns]
             files[f"{name}/{path}"] = json_file({"id": rollout.item.id, "turns": turns})
             row |= {
                 "answer": rollout.trajectory.answer,

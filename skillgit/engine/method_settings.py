@@ -122,6 +122,7 @@ class GradientSettings(_Section):
     analyst_workers: Positive = Field(16, description="Optimizer calls in flight.")
     failure_only: bool = Field(default=False, description="Analyse failures only.")
     contrast: Natural = Field(2, description="Similar trajectories of the other outcome that an analyst sees besides.")
+    max_pictures: Natural = Field(4, description="Pictures of its trajectories that an analyst sees; 0 for none.")
     max_trajectory_tokens: Positive = Field(3000, description="Length at which a trajectory in a prompt is elided.")
     max_history_tokens: Positive = Field(3000, description="Length at which the history in a prompt is cut.")
     use_deep_reflect: bool = Field(default=False, description="Roll a few items out again with a probe, and analyse.")

@@ -22,6 +22,7 @@ from skillgit.engine.prompt_sections import (
     skill_section,
     template_section,
     trajectories_section,
+    with_pictures,
 )
 from skillgit.engine.reminder_appendix import aware, notes_of
 from skillgit.engine.reply_schemas import Finding, ask
@@ -217,6 +218,7 @@ async def _analyse(
     )
     draw = (step, group.source.value, group.batch, group.number)
     messages = aware(session, group.source, told_of_files(session, messages))
+    messages = with_pictures(session, messages, (*group.rollouts, *group.contrast))
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Role
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Reply, Tool
     from skillgit.plugin.environment import Environment
@@ -158,6 +158,8 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
     yield from (trajectory.answer, feedback)
     for turn in trajectory.turns:
         yield from (turn.role, turn.content)
+        for call in turn.tool_calls:
+            yield from (call.name, call.arguments)
 
 
 def _go_on(*conversations: _Conversation) -> None:
@@ -197,7 +199,7 @@ def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
     return {
         "answer": trajectory.answer,
         "feedback": feedback,
-        "turns": [{"role": turn.role, "content": turn.content} for turn in trajectory.turns],
+        "turns": [turn.row for turn in trajectory.turns],
     }
 
 
@@ -205,10 +207,10 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
     outcome = read_outcome(row)
     if isinstance(outcome, FailedToEvaluate):
         return Rollout(item=item, trajectory=None, outcome=outcome)
-    turns = cast("list[dict[str, str]]", row["turns"])
+    turns = cast("list[dict[str, object]]", row["turns"])
     trajectory = Trajectory(
         item_id=item.id,
-        turns=tuple(Turn(role=cast("Role", turn["role"]), content=turn["content"]) for turn in turns),
+        turns=tuple(map(Turn.read, turns)),
         answer=str(row["answer"]),
         feedback=str(row["feedback"]),
     )

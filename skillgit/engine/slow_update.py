@@ -21,7 +21,14 @@ from skillgit.engine.method_settings import PairPolicy
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.prompt_sections import conversation, memory_section, skill_section, tagged, trajectory_text
+from skillgit.engine.prompt_sections import (
+    conversation,
+    memory_section,
+    skill_section,
+    tagged,
+    trajectory_text,
+    with_pictures,
+)
 from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply, ask
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.step import models
@@ -125,6 +132,7 @@ async def _asked(
         _comparison_section(session, pairs),
     )
     messages = conversation("slow_update", session.task.environment, sections)
+    messages = with_pictures(session, messages, [pair.current for pair in pairs])
     return await ask(session, "slow_update", messages, GuidanceReply, draw=(state.epoch,))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from skillgit.domain.trajectory import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from skillgit.domain.trajectory import Turn
 
 LEAST = 240
 """Characters of a turn that are worth showing."""
@@ -35,7 +34,7 @@ def failing_turn(turns: Sequence[Turn]) -> int:
     Without one it is the last turn of the target, which gave the answer.
     """
     surroundings = [index for index, turn in enumerate(turns) if index and turn.role in ("tool", "user")]
-    troubles = [index for index in surroundings if _TROUBLE.search(turns[index].content)]
+    troubles = [index for index in surroundings if _TROUBLE.search(turns[index].text)]
     spoken = [index for index, turn in enumerate(turns) if turn.role == "assistant"]
     return (troubles or spoken or [max(len(turns) - 1, 0)])[-1]
 
@@ -43,13 +42,13 @@ def failing_turn(turns: Sequence[Turn]) -> int:
 def elided_turns(turns: Sequence[Turn], room: int) -> Iterator[Turn | str]:
     """Yield ``turns`` so that they fill about ``room`` characters; a string says what is left out between two."""
     indexes = _shown(turns, room)
-    sizes = [len(turns[index].content) for index in indexes]
+    sizes = [len(turns[index].text) for index in indexes]
     gaps = len(turns) - len(indexes)
     limit = _limit(sizes, room - (_MARK * 3 if gaps else 0))
     before = -1
     for index in indexes:
         yield from _gap(index - before - 1)
-        yield replace(turns[index], content=elide(turns[index].content, limit))
+        yield Turn(role=turns[index].role, content=elide(turns[index].text, limit))
         before = index
     yield from _gap(len(turns) - before - 1)
 
@@ -61,7 +60,7 @@ def _gap(size: int) -> Iterator[str]:
 
 def _shown(turns: Sequence[Turn], room: int) -> list[int]:
     """Return the places of the turns to show: all if each can have some room, else head, failing turn and tail."""
-    if sum(min(len(turn.content), LEAST) for turn in turns) <= room:
+    if sum(min(len(turn.text), LEAST) for turn in turns) <= room:
         return list(range(len(turns)))
     most = max(room // LEAST, 1)
     failing = failing_turn(turns)

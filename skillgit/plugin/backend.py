@@ -6,8 +6,12 @@ A backend does nothing but talk to its model. It does not retry, limit its rate,
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from skillgit.domain.trajectory import Picture, ToolUse, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,11 +38,20 @@ class Image:
         media_type: For example ``image/png``.
         data: Base64 of the file's bytes.
         detail: How closely the model shall look; empty for the provider's default.
+        is_optional: Whether the words around it will do for a model that takes no pictures.
     """
 
     media_type: str
     data: str
     detail: str = ""
+    is_optional: bool = False
+
+    @property
+    def picture(self) -> Picture:
+        """What trajectories keep of it."""
+        content = base64.b64decode(self.data)
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        return Picture(digest=digest, media_type=self.media_type, size=len(content))
 
 
 Part = Text | Image
@@ -72,6 +85,15 @@ class Message:
     @property
     def text(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    def turn(self) -> Turn:
+        """Return the message as trajectories keep it."""
+        return Turn(
+            role=self.role,
+            content=self.text,
+            tool_calls=tuple(ToolUse(name=call.name, arguments=call.arguments) for call in self.tool_calls),
+            pictures=tuple(part.picture for part in self.parts if isinstance(part, Image)),
+        )
 
 
 def system(text: str) -> Message:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored, Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
-    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.backend import Image, Message, Reply, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +222,19 @@ class ShowsPrompt(Protocol):
 
     def target_prompt(self) -> str:
         """Return the target's system prompt, with ``{skill}`` in the place of the skill."""
+        ...
+
+
+@runtime_checkable
+class ShowsPictures(Protocol):
+    """What an environment may add, so that the optimizer sees the pictures that the target saw."""
+
+    def pictures(self, item: Item) -> Sequence[Image]:
+        """Return the pictures of ``item`` in the form in which the target is shown them.
+
+        Raises:
+            EnvironmentFaultError: One cannot be read any more.
+        """
         ...
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.domain.trajectory import Turn
-from skillgit.plugin.backend import Image, Message, Text
+from skillgit.plugin.backend import Message, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.plugin.backend import Reply, Tool, ToolCall
+    from skillgit.domain.trajectory import Turn
+    from skillgit.plugin.backend import Tool, ToolCall
     from skillgit.plugin.environment import Asked
 
 LAST = "\n\n[No tool call is left. Give your final answer now.]"
@@ -61,10 +61,8 @@ async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox,
         EnvironmentFaultError: A tool failed for a reason that is not the model's.
     """
     history = list(messages)
-    turns = [Turn(role=message.role, content=_shown(message)) for message in messages if message.role != "system"]
     for number in range(1, max(1, max_turns) + 1):
         reply = await target.chat(history, tuple(toolbox.tools))
-        turns.append(Turn(role="assistant", content=_told(reply)))
         history.append(Message(role="assistant", parts=(Text(text=reply.text),), tool_calls=reply.tool_calls))
         if not reply.tool_calls or number >= max_turns:
             break
@@ -73,16 +71,5 @@ async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox,
             results[-1] += LAST
         for call, result in zip(reply.tool_calls, results, strict=True):
             history.append(Message(role="tool", parts=(Text(text=result),), tool_call_id=call.id))
-            turns.append(Turn(role="tool", content=result))
-    return Conversation(turns=tuple(turns), text=reply.text, finished=not reply.tool_calls, messages=tuple(history))
-
-
-def _shown(message: Message) -> str:
-    pictures = sum(isinstance(part, Image) for part in message.parts)
-    return message.text + (f"\n[{pictures} picture{'s' if pictures > 1 else ''}]" if pictures else "")
-
-
-def _told(reply: Reply) -> str:
-    """Return a reply as a turn: its words, then its tool calls, one a line."""
-    calls = [f"[{call.name} {call.arguments}]" for call in reply.tool_calls]
-    return "\n".join(filter(None, (reply.text, *calls)))
+    turns = tuple(message.turn() for message in history if message.role != "system")
+    return Conversation(turns=turns, text=reply.text, finished=not reply.tool_calls, messages=tuple(history))

@@ -93,7 +93,7 @@ def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
     for turn in record.turns:
         yield ""
         yield screen.paint(Style.REF, turn.role)
-        yield from turn.content.splitlines()
+        yield from turn.text.splitlines()
     yield ""
     yield f"{screen.paint(Style.FAINT, 'answer')}    {attempt.answer or 'none'}"
     yield f"{screen.paint(Style.FAINT, 'feedback')}  {attempt.feedback or 'none'}"

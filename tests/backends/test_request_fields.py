@@ -13,12 +13,12 @@ from skillgit.engine.prompts import prompt
 from skillgit.engine.reply_fields import strict_schema
 from skillgit.engine.reply_schemas import AnalysisReply
 from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Request, Usage, user
+from skillgit.plugin.backend import Image, Message, Request, Text, Usage, user
 from skillgit_backends.claude_chat import STREAMED_FROM, ClaudeChatBackend
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 from skillgit_backends.codex_exec import CodexExecBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
-from skillgit_backends.request_fields import SchemaRefusals
+from skillgit_backends.request_fields import Refusals
 
 SCHEMA = strict_schema(AnalysisReply, prompt("analyse_failures"))
 DIALECTS = ("chat", "responses", "messages")
@@ -165,6 +165,30 @@ def test_a_model_that_thinks_as_it_finds_right_keeps_its_effort_beside_the_schem
     assert sent(wire) == [(True, 200)]
 
 
+PICTURE = Image(media_type="image/png", data="iVBORw0KGgo=", is_optional=True)
+SHOWN = replace(ASKED, messages=(Message(role="user", parts=(Text(text="look: "), PICTURE)),))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("refusal", ["", "no"])
+def test_who_takes_no_pictures_is_told_so_once_and_never_shown_one_again(wire, dialect, refusal):
+    wire.change(blind="echo", no_schema=refusal)
+    asked = backend(wire, dialect)
+    first, second = ask(asked, SHOWN, SHOWN)
+    assert first.text == second.text == "look: [not shown: you take no pictures]"
+    assert [entry.status for entry in wire.log()] == ([400, 404, 400, 200, 200] if refusal else [404, 404, 200, 200])
+    assert [is_asked for is_asked, _ in sent(wire)][-1] == (not refusal), "what it takes it is still told"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_picture_that_a_question_is_about_is_never_left_out(wire, dialect):
+    wire.change(blind="echo")
+    message = Message(role="user", parts=(Text(text="look: "), replace(PICTURE, is_optional=False)))
+    (error,) = ask(backend(wire, dialect), replace(ASKED, messages=(message,), schema=None))
+    assert isinstance(error, FatalBackendError)
+    assert len(wire.log()) == 1
+
+
 FIELDS = {"temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ("END", "\n\n")}
 SAID = {
     "chat": {
@@ -225,7 +249,7 @@ def test_a_refusal_that_is_billed_is_an_answer_and_is_not_paid_twice(tokens, is_
         return "yes"
 
     async def work():
-        return await SchemaRefusals().ask("http://h", ASKED, answer)
+        return await Refusals().ask("http://h", ASKED, answer)
 
     if is_asked_again:
         assert asyncio.run(work()) == "yes"

@@ -5,10 +5,11 @@ import json
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.item import Attempt, ItemTrajectory, TrajectoryTurn
+from skillgit.app.history.item import Attempt, ItemTrajectory
 from skillgit.app.history.items import Column, ItemLine, ItemOrder, ItemTable
 from skillgit.app.recorded.item_history import Cell
 from skillgit.cli.commands.items import ORDERS
+from skillgit.domain.trajectory import Turn
 from skillgit.errors import ExitCode
 from skillgit.view import item as item_render
 from skillgit.view.score_tables import chosen, lines, sign
@@ -163,8 +164,8 @@ def test_an_outcome_is_one_sign_in_ascii_too(outcome, shown):
 def test_what_a_model_said_cannot_move_the_cursor(skillgit, fake):
     attempt = Attempt(name="v1", commit="0" * 40, version=1, title="t", outcome=cell(1.0), answer="a\x1b[2Jb")
     turns = (
-        TrajectoryTurn(role="user", content="ask\x1b]0;title\x07"),
-        TrajectoryTurn(role="assistant", content="tell\rover"),
+        Turn(role="user", content="ask\x1b]0;title\x07"),
+        Turn(role="assistant", content="tell\rover"),
     )
     fake("history.item.item_trajectory", ItemTrajectory(run="r", item="q1", attempt=attempt, turns=turns))
     ended = skillgit("items", "--item", "q1", "--trajectory", "v1")

@@ -59,7 +59,7 @@ def test_each_call_is_answered_before_the_model_goes_on():
     assert roles == ["system", "user", "assistant", "tool", "tool", "assistant", "tool"]
     assert [message.tool_call_id for message in target.asked[-1] if message.role == "tool"] == ["a", "b", "c"]
     assert target.asked[1][2].tool_calls[0].id == "a"
-    assert [turn.content for turn in held_.turns][1:5] == ["hm\n[look {}]\n[look {}]", "look 1", "look 2", "[look {}]"]
+    assert [turn.text for turn in held_.turns][1:5] == ["hm\n[look {}]\n[look {}]", "look 1", "look 2", "[look {}]"]
     assert held_.messages[-1].text == "42"
 
 
@@ -75,8 +75,8 @@ def test_one_turn_is_one_question():
     assert (held_.text, held_.finished, eyes.used) == ("no time", False, 0)
 
 
-def test_pictures_are_counted_in_the_turns():
-    picture = Image(media_type="image/png", data="")
+def test_pictures_are_named_in_the_turns():
+    picture = Image(media_type="image/png", data="iVBORw0KGgo=")
     start = (Message(role="user", parts=(Text(text="see"), picture, picture)),)
     held_, _, _ = held(said("ok"), start=start)
-    assert held_.turns[0].content == "see\n[2 pictures]"
+    assert held_.turns[0].text == "see\n[picture 4c4b6a3b, png, 1 kB]\n[picture 4c4b6a3b, png, 1 kB]"

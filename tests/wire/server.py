@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
+from skillgit.plugin.backend import Image
 from wire import brain, routes, scripted
 from wire.dialect import Answer, Endpoint, HttpRequest, Question, WireError
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
@@ -41,6 +42,7 @@ class Settings:
         said: Patterns, and what stands in the models' texts in place of what they match.
         faults: What fails.
         scripted: Replies to questions that contain a word, instead of the model's own.
+        blind: Which model refuses pictures; empty for none.
         no_schema: With which words a schema for the reply is refused; empty takes strict ones, as OpenAI does.
     """
 
@@ -54,6 +56,7 @@ class Settings:
     faults: Faults = field(default_factory=Faults)
     scripted: Script = ()
     no_schema: str = ""
+    blind: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,6 +164,7 @@ class Server:
             self._enter(entry, question, request)
             self._check_cap(entry)
             check_schema(schema_of(request.document), self.settings.no_schema)
+            self._check_eyes(question)
             await asyncio.sleep(self._latency(entry.digest))
             await self._answer(dialect, question, entry, connection)
         except WireError as error:
@@ -185,6 +189,11 @@ class Server:
         cap = self.settings.cap
         if cap and entry.in_flight > cap:
             raise WireError(429, "rate_limit", f"More than {cap} requests in flight")
+
+    def _check_eyes(self, question: Question) -> None:
+        pictures = [part for message in question.messages for part in message.parts if isinstance(part, Image)]
+        if pictures and self.settings.blind and self.settings.blind in question.model:
+            raise WireError(404, "invalid_request", "No endpoints found that support image input")
 
     def _latency(self, digest: str) -> float:
         in_tail = self.settings.tail_share and chance("tail", digest) < self.settings.tail_share

@@ -44,7 +44,7 @@ class DeliveredSkill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class PictureFile:
     """A picture to deliver: its path in the workspace and its bytes."""
 
     name: str
@@ -62,7 +62,7 @@ class Assignment:
     """
 
     skills: tuple[DeliveredSkill, ...]
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PictureFile, ...]
     instructions: str
     task: str
 
@@ -74,7 +74,7 @@ def assignment(request: Request) -> Assignment:
         BadRequestError: It holds a picture that is none.
     """
     skills: list[DeliveredSkill] = []
-    pictures: list[Picture] = []
+    pictures: list[PictureFile] = []
     messages = [message for message in request.messages if message.role != "system"]
     instructions = [_taken_out(message.text, skills) for message in request.messages if message.role == "system"]
     is_question = len(messages) == 1 and messages[0].role == "user"
@@ -161,7 +161,7 @@ def _described(head: str) -> str:
     return " ".join(description.split()) if isinstance(description, str) and description.strip() else _DESCRIPTION
 
 
-def _conversation(messages: Sequence[Message], pictures: list[Picture]) -> str:
+def _conversation(messages: Sequence[Message], pictures: list[PictureFile]) -> str:
     turns: list[str] = []
     for message in messages:
         calls = "".join(f"\n[calls {call.name} as {call.id}: {call.arguments}]" for call in message.tool_calls)
@@ -171,7 +171,7 @@ def _conversation(messages: Sequence[Message], pictures: list[Picture]) -> str:
     return f"<conversation>\n{history}\n</conversation>\n\nYou are the assistant. Give the next turn, and nothing else."
 
 
-def _words(message: Message, pictures: list[Picture]) -> str:
+def _words(message: Message, pictures: list[PictureFile]) -> str:
     words: list[str] = []
     for part in message.parts:
         if isinstance(part, Text):
@@ -182,7 +182,7 @@ def _words(message: Message, pictures: list[Picture]) -> str:
     return "".join(words)
 
 
-def _picture(image: Image, number: int) -> Picture:
+def _picture(image: Image, number: int) -> PictureFile:
     ending = _ENDINGS.get(image.media_type)
     if ending is None:
         raise BadRequestError(f"agents read no {image.media_type}", hint=f"they read {', '.join(sorted(_ENDINGS))}")
@@ -190,4 +190,4 @@ def _picture(image: Image, number: int) -> Picture:
         data = base64.b64decode(image.data, validate=True)
     except binascii.Error as error:
         raise BadRequestError("a picture is not base64", hint="this is a fault of the environment") from error
-    return Picture(name=f"pictures/{number:02d}.{ending}", data=data)
+    return PictureFile(name=f"pictures/{number:02d}.{ending}", data=data)

@@ -19,7 +19,7 @@ from skillgit.plugin.seed_folder import write_files
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit_backends.agent_cli.prompting import DeliveredSkill, Picture
+    from skillgit_backends.agent_cli.prompting import DeliveredSkill, PictureFile
 
 _PRIVATE = 0o600
 _FOLDER = 0o700
@@ -60,7 +60,7 @@ class CallWorkspace:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_files(path, {name: text.encode(errors="replace") for name, text in texts.items()})
 
-    def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
+    def place_pictures(self, pictures: Sequence[PictureFile]) -> list[Path]:
         paths = [self.work / picture.name for picture in pictures]
         for path, picture in zip(paths, pictures, strict=True):
             path.parent.mkdir(exist_ok=True)

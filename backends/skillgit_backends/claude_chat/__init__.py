@@ -40,7 +40,7 @@ from skillgit.plugin.request_json import encodable
 from skillgit_backends.claude_chat.messages import parameters, read_answer
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_message
-from skillgit_backends.request_fields import SchemaRefusals
+from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ class ClaudeChatBackend:
         self._client: AsyncAnthropic | None = None
         self._made_for: tuple[asyncio.AbstractEventLoop, Credential] | None = None
         self._replaced: list[AsyncAnthropic] = []
-        self._refusals = SchemaRefusals()
+        self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.

@@ -23,7 +23,7 @@ from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
 from skillgit_backends.openai_wire.environment_variables import Variables
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
-from skillgit_backends.request_fields import SchemaRefusals
+from skillgit_backends.request_fields import Refusals
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class OpenAIWireBackend:
         self._connection = Connection(self.variant.name, self._settings.timeout_s)
         self._role = ""
         self._learnt: dict[tuple[str, str], str] = {}
-        self._refusals = SchemaRefusals()
+        self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
+    from skillgit.plugin.backend import Image
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
@@ -225,9 +226,13 @@ class DocVQA(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Show the page to the target and ask."""
-        image = self._pages.image(str(item.content["image"]), detail="" if self._detail == "auto" else self._detail)
-        text = question(str(item.content["question"]), self._wording)
-        return await until_answered(target, item.id, self._system(skill), text, max_turns=self._turns, images=(image,))
+        text, images = question(str(item.content["question"]), self._wording), self.pictures(item)
+        return await until_answered(target, item.id, self._system(skill), text, max_turns=self._turns, images=images)
+
+    def pictures(self, item: Item) -> tuple[Image, ...]:
+        """Return the page."""
+        detail = "" if self._detail == "auto" else self._detail
+        return (self._pages.image(str(item.content["image"]), detail=detail),)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer, and say what was expected."""

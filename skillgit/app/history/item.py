@@ -18,6 +18,7 @@ from skillgit.app.recorded.item_history import (
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import BRING, Absence, open_workspace
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError
 from skillgit.index.item_queries import told_flips
@@ -95,14 +96,6 @@ class ItemStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrajectoryTurn:
-    """One message of a trajectory."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTrajectory:
     """What happened on an item under one version or candidate.
 
@@ -114,7 +107,7 @@ class ItemTrajectory:
     run: str
     item: str
     attempt: Attempt
-    turns: tuple[TrajectoryTurn, ...]
+    turns: tuple[Turn, ...]
 
 
 def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
@@ -221,15 +214,11 @@ def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
     return next((row for row in entries if isinstance(row, dict) and row.get("id") == item), {})
 
 
-def _turns(workspace: Workspace, trajectory: str) -> tuple[TrajectoryTurn, ...]:
+def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     tree, _, path = trajectory.partition(":")
     document = _parsed((read_evidence(workspace.repo, tree, (path,)) or {}).get(path, b"null"))
     turns = document.get("turns") if isinstance(document, dict) else None
-    return tuple(
-        TrajectoryTurn(role=str(turn.get("role", "")), content=str(turn.get("content", "")))
-        for turn in (turns if isinstance(turns, list) else [])
-        if isinstance(turn, dict)
-    )
+    return tuple(Turn.read(turn) for turn in (turns if isinstance(turns, list) else []) if isinstance(turn, dict))
 
 
 def _question(workspace: Workspace, tries: Sequence[Attempt]) -> str:

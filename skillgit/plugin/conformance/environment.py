@@ -18,7 +18,7 @@ from skillgit.plugin.conformance import setup
 from skillgit.plugin.conformance.case import BLOCKED_S
 from skillgit.plugin.conformance.promises import Promises, described
 from skillgit.plugin.conformance.rehearsal import Rehearsal, Scripted, watched, with_sentence
-from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets
+from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets, ShowsPictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -213,6 +213,7 @@ async def _check_item(examination: _Examination, item: Item) -> None:
     wrong = await _attempt_with_sentence(examination, item, *_SENTENCES)
     if not _is_whole(wrong, item, promises):
         return
+    _check_pictures(examination.environment, item, wrong.trajectory, promises)
     right = None
     if case.answers:
         right = await examination.attempt(item, examination.skill, case.answers(item))
@@ -266,6 +267,19 @@ def _is_whole(attempt: RehearsalOutcome, item: Item, promises: Promises) -> bool
     promises.hold(trajectory.turns, "a trajectory has no turns, so that the optimizer sees nothing")
     has_score = promises.hold(isinstance(attempt.scored, Scored), "score does not return a Scored first")
     return promises.hold(isinstance(attempt.feedback, str), "score does not return the feedback second") and has_score
+
+
+def _check_pictures(environment: Environment, item: Item, trajectory: Trajectory, promises: Promises) -> None:
+    shown = {picture for turn in trajectory.turns for picture in turn.pictures}
+    pictures = environment.pictures(item) if isinstance(environment, ShowsPictures) else ()
+    promises.hold(
+        shown >= {image.picture for image in pictures},
+        "pictures returns one that the rollout does not show, so that the optimizer would see more than the target",
+    )
+    promises.hold(
+        not pictures or shown <= {image.picture for image in pictures},
+        "pictures lacks one that the rollout shows, so that the optimizer never sees it",
+    )
 
 
 def _is_golden(environment: Environment, item: Item, wrong: RehearsalOutcome, right: RehearsalOutcome | None) -> bool:

@@ -52,7 +52,7 @@ class TrajectoryView(RenderedLines):
     @property
     def heavy(self) -> bool:
         """Whether the conversation is long."""
-        return self._trajectory is not None and sum(len(turn.content) for turn in self._trajectory.turns) > _LONG
+        return self._trajectory is not None and sum(len(turn.text) for turn in self._trajectory.turns) > _LONG
 
     def made(self) -> Sequence[Painted]:
         """Return the turns, then answer and feedback."""
@@ -64,7 +64,7 @@ class TrajectoryView(RenderedLines):
         for number, turn in enumerate(trajectory.turns, start=1):
             role = shown(turn.role, self.ink).text
             yield (Part(f"{number} {role}", _ROLES.get(turn.role, Style.REF)),)
-            yield from self._text(turn.content)
+            yield from self._text(turn.text)
             yield ()
         for label, text in (("answer", trajectory.attempt.answer), ("feedback", trajectory.attempt.feedback)):
             yield (Part(label, Style.STRONG),)

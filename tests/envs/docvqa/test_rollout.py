@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from wire.training import course
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
@@ -38,7 +39,9 @@ def test_the_page_stands_behind_the_question(tmp_path: Path):
     assert isinstance(image, Image)
     assert (image.media_type, image.detail) == ("image/png", "high")
     assert base64.b64decode(image.data).startswith(b"\x89PNG")
-    assert trajectory.turns[0].content.endswith("[1 picture]"), "the optimizer is told that there was one"
+    (picture,) = trajectory.turns[0].pictures
+    assert picture == image.picture == environment.pictures(item)[0].picture, "the optimizer can be shown the same"
+    assert trajectory.turns[0].text.endswith(picture.text)
     scored, said = asyncio.run(environment.score(item, trajectory, target))
     assert (scored.hard, scored.soft, said) == (1.0, 1.0, 'correct: "4471"')
 
@@ -57,19 +60,28 @@ def test_a_page_that_has_gone_is_a_fault_and_not_a_wrong_answer(tmp_path: Path):
 @pytest.mark.slow
 def test_pages_go_over_the_wire(tmp_path: Path):
     said = (("You answer questions about the picture", "<answer>2</answer>"),)
-    repository, asked = train(tmp_path, "docvqa", scripted=said, keep=True)
-    pictures = [
-        part
-        for entry in asked
-        if entry.role == "target"
-        for message in entry.document["messages"]
-        if isinstance(message["content"], list)
-        for part in message["content"]
-        if part["type"] == "image_url"
-    ]
-    assert pictures
-    assert all(part["image_url"]["url"].startswith("data:image/png;base64,") for part in pictures)
+    for name in ("seeing", "blind"):
+        (tmp_path / name).mkdir()
+    repository, asked = train(tmp_path / "seeing", "docvqa", scripted=said, keep=True)
+    target, optimizer = (
+        set().union(*(urls(entry) for entry in asked if entry.role == role)) for role in ("target", "optimizer")
+    )
+    assert optimizer
+    assert optimizer <= target, "the optimizer sees what the target saw"
+    assert all(url.startswith("data:image/png;base64,") for url in target)
     assert events(repository)[0]["kind"] == "run-finished"
+    # A model without eyes is asked again without pictures, and learns the same from words.
+    blind, asked = train(tmp_path / "blind", "docvqa", scripted=said, keep=True, blind="analyst")
+    refused = [entry for entry in asked if entry.role == "optimizer" and urls(entry)]
+    assert {entry.status for entry in refused} == {404}
+    assert course(blind) == course(repository)
+
+
+def urls(entry) -> set[str]:
+    """Return the pictures in a question, as data URIs."""
+    contents = [message["content"] for message in entry.document["messages"]]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return {part["image_url"]["url"] for part in parts if part["type"] == "image_url"}
 
 
 def test_the_environment_keeps_every_promise(tmp_path: Path):

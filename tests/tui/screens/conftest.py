@@ -8,10 +8,11 @@ import cli_sample
 import diff_sample
 import pytest
 
-from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, TrajectoryTurn
+from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
 from skillgit.app.recorded.item_history import Cell
 from skillgit.app.workspace.context import Context
 from skillgit.domain.text_diff import detailed
+from skillgit.domain.trajectory import Turn
 from skillgit.domain.unified_diff import read
 from skillgit.errors import NotFoundError
 from skillgit.tui import theme
@@ -117,9 +118,9 @@ def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
         if told.outcome is None or told.outcome.hard is None:
             raise NotFoundError(f"there is no trajectory of {item} under {told.name}", hint="fetch the evidence")
         turns = (
-            TrajectoryTurn(role="user", content=QUESTION),
-            TrajectoryTurn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
-            TrajectoryTurn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
+            Turn(role="user", content=QUESTION),
+            Turn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
+            Turn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
         )
         return ItemTrajectory(run=cli_sample.RUN, item=item, attempt=told, turns=turns)
 

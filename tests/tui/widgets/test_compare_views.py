@@ -6,7 +6,8 @@ import diff_sample
 import pytest
 
 from skillgit.app.history.diff.items import ItemChange
-from skillgit.app.history.item import Attempt, ItemTrajectory, TrajectoryTurn
+from skillgit.app.history.item import Attempt, ItemTrajectory
+from skillgit.domain.trajectory import Turn
 from skillgit.tui.widgets.comparison import ItemsView, RulesView
 from skillgit.tui.widgets.item_parts import TrajectoryView
 from skillgit.tui.widgets.painted_lines import AT_ONCE
@@ -17,7 +18,7 @@ ATTEMPT = Attempt(name="v1", commit="a" * 40, version=1, title="", outcome=None,
 
 
 def trajectory(*contents: str) -> ItemTrajectory:
-    turns = tuple(TrajectoryTurn(role="tool", content=content) for content in contents)
+    turns = tuple(Turn(role="tool", content=content) for content in contents)
     return ItemTrajectory(run="r", item="q", attempt=ATTEMPT, turns=turns)
 
 

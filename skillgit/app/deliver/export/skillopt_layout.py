@@ -12,6 +12,7 @@ from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.file_names import name_key, path_fault
 from skillgit.domain.untrusted.json_limits import loads
 
@@ -138,16 +139,22 @@ class Layout:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
             if isinstance(turns, list):
-                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", turns)
+                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", _messages(turns))
         return results
 
-    def _add_conversation(self, path: str, turns: list[object]) -> None:
+    def _add_conversation(self, path: str, turns: list[Row]) -> None:
         """Add a conversation where the reference looks for it, if the item's id can be a folder."""
         owner = self._conversations.setdefault(name_key(path), path)
         if path_fault(path) or owner != path:
             self.remark("conversations of items whose ids cannot be folders on every system are left out")
         else:
             self.add_json(path, turns)
+
+
+def _messages(turns: list[object]) -> list[Row]:
+    """Return a conversation as the reference keeps it: tool calls and pictures are words."""
+    messages = [Turn.read(turn) for turn in turns if isinstance(turn, dict)]
+    return [{"role": message.role, "content": message.text} for message in messages]
 
 
 def _result(row: Mapping[str, object]) -> Row:

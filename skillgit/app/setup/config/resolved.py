@@ -51,6 +51,7 @@ LOCAL = frozenset(
         "env.out_root",
         "env.split_output_dir",
         "gradient.analyst_workers",
+        "gradient.max_pictures",
         "model.context_window",
         "model.prices",
         "optimizer.structured_output",
