@@ -363,7 +363,7 @@ def discard(path: Path) -> None:
 
 @contextmanager
 def _settled(path: Path, lock: int) -> Iterator[None]:
-    """Let nobody remove the files of the index while somebody opens them.
+    """Keep the files of the index from being removed while they are opened.
 
     SQLite opens them one after the other, and would read the log of a new file into one that has been removed.
     """
