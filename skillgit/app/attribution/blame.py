@@ -32,90 +32,52 @@ _NAMED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlameRow:
-    """One line with what it rests on.
+    """One line with what it rests on."""
 
-    Attributes:
-        line: Its number in the file, from 1.
-        author: Who made that commit, where a person did.
-        address: What the event that brought it is called; absent if none did.
-        run: The run whose event brought it; empty if none did.
-        version: The version that brought it; absent for a rejected candidate and for what is no event.
-        kind: The event's name in trailers; empty for what is no event.
-        origin: Where the event's candidate comes from; empty for what is no event.
-        step: The step; absent for what is no event.
-        epoch: The epoch; absent for what is no event.
-        source: What it rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
-        support: How many trajectories its edit rests on; absent where that is not known.
-        fixed: Selection items that its version solves better than the version's base.
-        delta: How much its version scores above what it was compared with.
-        restored: The version that restored it; absent if it always stayed.
-    """
-
-    line: int
+    line: int  # its number in the file, from 1
     text: str
     commit: str
-    author: str
-    address: Address | None
-    run: str
-    version: int | None
-    kind: str
-    origin: str
-    step: int | None
-    epoch: int | None
+    author: str  # who made that commit, where a person did
+    address: Address | None  # what the event that brought it is called; absent if none did
+    run: str  # the run whose event brought it; empty if none did
+    version: int | None  # the version that brought it; absent for a rejected candidate and for what is no event
+    kind: str  # the event's name in trailers; empty for what is no event
+    origin: str  # where the event's candidate comes from; empty for what is no event
+    step: int | None  # absent for what is no event
+    epoch: int | None  # likewise
     title: str
-    source: str
-    support: int | None
+    source: str  # failure, success, mixed, meta, slow, human or seed
+    support: int | None  # how many trajectories its edit rests on; absent where that is not known
     items: tuple[str, ...]
-    fixed: tuple[str, ...]
+    fixed: tuple[str, ...]  # selection items that its version solves better than the version's base
     broken: tuple[str, ...]
     score: float | None
-    delta: float | None
-    restored: int | None
+    delta: float | None  # how much its version scores above what it was compared with
+    restored: int | None  # the version that restored it; absent if it always stayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """The lines of a file.
-
-    Attributes:
-        run: The run that the revision belongs to; for a commit that belongs to none, the default run, if there is one.
-        version: The version of the revision; absent if it is none.
-        absent: Whether evidence that some columns are made of is not here, as in a clone.
-    """
-
-    run: str
-    version: int | None
+    run: str  # that of the revision; for a commit that belongs to none the default run, if there is one
+    version: int | None  # the version of the revision; absent if it is none
     commit: str
     path: str
     lines: tuple[BlameRow, ...]
-    absent: bool
+    absent: bool  # whether evidence that some columns are made of is not here, as in a clone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
-    """A file of a skill at a revision.
-
-    Attributes:
-        run: The run that it belongs to; for a commit that belongs to none, the default run.
-    """
-
     found: Resolved
-    run: str | None
+    run: str | None  # that of the revision; for a commit that belongs to none the default run
     skill: str
     path: str
 
 
 def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
-    """Return where each line of a file of a skill comes from.
+    """Return where each line of a file of a skill, by default ``SKILL.md`` of the newest version, comes from.
 
-    Args:
-        revision: The version; the newest of the default run if empty.
-        path: The file, inside the skill folder or as the repository calls it; ``SKILL.md`` if empty.
-        lines: The stretches to return, in the order of the file; none for all of it.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-        NotFoundError: It holds no such file.
+    ``path`` is inside the skill folder or as the repository calls it; ``lines`` are the stretches to return, else all.
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)
@@ -140,12 +102,7 @@ def credits_of(workspace: Workspace, spot: SkillFile) -> Credits:
 
 
 def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
-    """Return the file ``path`` of the skill at ``revision``; a single word may be either.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-        NotFoundError: It holds no such file.
-    """
+    """Return the file ``path`` of the skill at ``revision``; a single word may be either."""
     try:
         resolution = resolve_in(workspace, revision or HEAD)
     except RevisionNotFoundError as error:

@@ -23,21 +23,15 @@ _BACK_AT_MOST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedLine:
-    """One line of a file with the event that brought it.
+    """One line of a file with the event that brought it."""
 
-    Attributes:
-        line: Its number in the file, from 1.
-        origin: The event in that commit; absent if it is none of a run.
-        restored_by: The newest event that brought the line back after it had gone; absent if it always stayed.
-    """
-
-    line: int
+    line: int  # its number in the file, from 1
     text: str
     commit: str
     original_line: int
     original_path: str
-    origin: OriginRow | None
-    restored_by: OriginRow | None = None
+    origin: OriginRow | None  # the event in that commit; absent if it is none of a run
+    restored_by: OriginRow | None = None  # the newest event that brought the line back; absent if it always stayed
 
 
 class Tracer:
@@ -55,10 +49,6 @@ class Tracer:
 
         Git attributes a restored line to the version that restored it. It has a longer story: it is looked for in the
         version whose text that one took.
-
-        Raises:
-            RevisionNotFoundError: There is no such commit.
-            NotFoundError: It holds no such file.
         """
         return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
 
@@ -117,31 +107,19 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What a line rests on.
+    """What a line rests on."""
 
-    Attributes:
-        source: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``; where the edit cannot be
-            told, what the event is; empty if nothing tells.
-        support: How many trajectories its edit rests on; absent where that is not known.
-        edit: The place of its edit among those of its event, from 0; absent where that is not known.
-        fixed: Selection items that its version solves better than the version's base.
-    """
-
-    source: str
-    support: int | None = None
-    edit: int | None = None
+    source: str  # failure, success, mixed, meta, slow, human or seed; else what the event is; empty if unknown
+    support: int | None = None  # how many trajectories its edit rests on; absent where that is not known
+    edit: int | None = None  # the place of its edit among those of its event, from 0; absent where that is not known
     op: str = ""
     items: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()  # selection items that its version solves better than the version's base
     broken: tuple[str, ...] = ()
 
 
 class Credits:
-    """Credits the lines of one skill; every event is looked up once.
-
-    Args:
-        start: The commit that the run started from; what lies before it is the seed.
-    """
+    """Credits the lines of one skill; every event is looked up once. What lies before ``start`` is the seed."""
 
     def __init__(self, workspace: Workspace, skill: str, start: str | None) -> None:
         self._workspace = workspace
@@ -234,11 +212,7 @@ class Credits:
 
 
 class BroughtLines:
-    """The lines that the edits of one event brought to one file.
-
-    Args:
-        edits: The edits, in the order of their application.
-    """
+    """The lines that the edits of one event, in the order of their application, brought to one file."""
 
     def __init__(self, edits: Sequence[AppliedEdit]) -> None:
         self._only = edits[0] if len(edits) == 1 else None

@@ -27,43 +27,28 @@ _MOST = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """A rule as one event put it.
-
-    Attributes:
-        origin: The event; absent if the commit is none of a run.
-    """
+    """A rule as one event put it."""
 
     rule: Rule
     commit: str
     path: str
     line: TracedLine
-    origin: OriginRow | None
+    origin: OriginRow | None  # the event; absent if the commit is none of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterChange:
-    """What happened to a rule.
+    """What happened to a rule."""
 
-    Attributes:
-        fate: Whether it is in the newest version, or was reworded or removed.
-        origin: The event that made that version; absent if it cannot be told.
-        path: The file that it is in; empty if it was removed.
-        rule: The rule in that version; absent if it was removed.
-    """
-
-    fate: Fate
+    fate: Fate  # whether it is in the newest version, or was reworded or removed
     version: int
-    origin: OriginRow | None
-    path: str
-    rule: Rule | None
+    origin: OriginRow | None  # the event that made that version; absent if it cannot be told
+    path: str  # the file that it is in; empty if it was removed
+    rule: Rule | None  # the rule in that version; absent if it was removed
 
 
 class RuleText:
-    """The rules of one text, to be found by line and by words.
-
-    Attributes:
-        by_words: What a rule says to the first rule that says so.
-    """
+    """The rules of one text, to be found by line and by words."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
@@ -78,16 +63,11 @@ class RuleText:
 
 
 class RuleChanges:
-    """The rules that have other words in a newer text.
-
-    Attributes:
-        before: A rule of the newer text to what it was.
-        after: The words of a rule of the older text to what the first such rule became.
-    """
+    """The rules that have other words in a newer text."""
 
     def __init__(self, diff: RuleDiff) -> None:
         self.before = {pair.new: pair.old for pair in diff.changed}
-        self.after: dict[str, Rule] = {}
+        self.after: dict[str, Rule] = {}  # old words to what the first such rule became
         for pair in diff.changed:
             self.after.setdefault(pair.old.text, pair.new)
 
@@ -107,11 +87,7 @@ class RuleHistory:
         self._changes: dict[tuple[RuleText, RuleText], RuleChanges] = {}
 
     def wordings(self, commit: str, path: str, rule: Rule) -> Iterator[Wording]:
-        """Yield the wordings of a rule in the file ``path`` of ``commit``, the present one first.
-
-        Raises:
-            NotFoundError: There is no such file.
-        """
+        """Yield the wordings of a rule in the file ``path`` of ``commit``, the present one first."""
         for _ in range(_MOST):
             line = _newest(self.tracer.trace(commit, path, rule.first, rule.last))
             if line is None:
@@ -158,8 +134,7 @@ class RuleHistory:
     def text(self, commit: str, path: str, *, is_document: bool | None = None) -> RuleText:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
 
-        Args:
-            is_document: Whether it is a skill's ``SKILL.md``; its name tells if this is not said.
+        Whether it is a skill's ``SKILL.md`` its name tells, unless ``is_document`` says so.
         """
         key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
         if key not in self._files:

@@ -38,19 +38,11 @@ _SHORTEST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A rule that may be meant.
-
-    Attributes:
-        path: The file that it is in, as the repository calls it.
-        likeness: How well the words fit, out of 100.
-        event: The event of that commit, where it was looked for in history.
-    """
-
     rule: Rule
-    path: str
+    path: str  # the file that it is in, as the repository calls it
     commit: str
-    likeness: float
-    event: OriginRow | None = None
+    likeness: float  # how well the words fit, out of 100
+    event: OriginRow | None = None  # the event of that commit, where it was looked for in history
 
 
 def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: str, line: int) -> Hit:
@@ -72,12 +64,7 @@ def rules_like(
 ) -> tuple[Hit, ...]:
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
-    Args:
-        spot: The revision to look at first, its skill and its run.
-        path: The only file to look in, as the repository calls it; empty for all of the skill.
-
-    Raises:
-        NotFoundError: No rule has such words.
+    The revision of ``spot`` is looked at first; ``path``, as the repository calls it, limits the search to one file.
     """
     commit = spot.found.commit
     files = {path: history.text(commit, path)} if path else history.skill(commit, spot.skill)
@@ -161,25 +148,16 @@ _KIND = "ablation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWorth:
-    """What leaving a rule out changed.
+    """What leaving a rule out changed."""
 
-    Attributes:
-        version: The version that it was left out of; absent for a rejected candidate.
-        score: What the skill scored without it.
-        delta: The score's distance from that of the whole skill.
-        fixed: How many items scored higher without it.
-        broken: How many items scored lower without it.
-        worth: What the rule is good for: ``works``, ``mixed``, ``harmful`` or ``dead``.
-    """
-
-    version: int | None
+    version: int | None  # the version that it was left out of; absent for a rejected candidate
     split: str
     n: int
-    score: float
-    delta: float
-    fixed: int
-    broken: int
-    worth: str
+    score: float  # what the skill scored without it
+    delta: float  # the score's distance from that of the whole skill
+    fixed: int  # how many items scored higher without it
+    broken: int  # how many items scored lower without it
+    worth: str  # what the rule is good for: `works`, `mixed`, `harmful` or `dead`
 
 
 def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:

@@ -44,97 +44,60 @@ _STEPS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarCandidate:
-    """A rejected candidate that added something like the rule.
-
-    Attributes:
-        likeness: How much of their words is common, from 0 to 1.
-    """
+    """A rejected candidate that added something like the rule."""
 
     event: OriginRow
     text: str
-    likeness: float
+    likeness: float  # how much of their words is common, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gated:
-    """What the event that brought a rule says about itself.
-
-    Attributes:
-        verdict: What the gate compared and decided; absent if it passed none.
-        n: Number of selection items; 0 where none was measured.
-        not_measured: How many of them were never measured, because the decision was settled; the score is then only an
-            upper bound.
-        patch: How many proposals were merged, ranked and applied; absent where no analyst proposed anything.
-        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
-        cost: What it cost; absent where that is not recorded.
-    """
+    """What the event that brought a rule says about itself."""
 
     why: str = ""
-    verdict: Verdict | None = None
-    n: int = 0
-    not_measured: int = 0
-    patch: PatchCounts | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    cost: Cost | None = None
+    verdict: Verdict | None = None  # what the gate compared and decided; absent if it passed none
+    n: int = 0  # number of selection items; 0 where none was measured
+    not_measured: int = 0  # never measured because the decision was settled; the score is then an upper bound
+    patch: PatchCounts | None = None  # proposals merged, ranked and applied; absent where no analyst proposed any
+    left_out: tuple[LeftOut, ...] = ()  # edits chosen and not applied; empty where the evidence is not here
+    cost: Cost | None = None  # what it cost; absent where that is not recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A rule from the failures that it came of to what happened to it.
+    """A rule from the failures that it came of to what happened to it."""
 
-    Attributes:
-        run: The run; empty if the revision belongs to none.
-        here: Whether the revision has it; otherwise it was found in history.
-        found: The event in history whose text has it; absent if the revision has it.
-        others: Other rules that may have been meant, the most likely first.
-        origin: The event that gave the rule these words; absent for what is no event of a run.
-        author: Who made that commit, where a person did.
-        restored: The version that restored the rule; absent if it always stayed.
-        rollouts: How many trajectories the step had; 0 if that is not known.
-        failures: The train items whose rollouts moved it, the first of them.
-        tried: Rejected candidates that added something like it, oldest first.
-        earlier: The wordings that it had before, newest first.
-        worth: What notes say about the skill without it, on newer versions last.
-        absent: Whether the evidence of the event is not here, as in a clone.
-    """
-
-    run: str
+    run: str  # the run; empty if the revision belongs to none
     asked: str
     revision: str
     rule: Rule
     path: str
-    here: bool
-    found: OriginRow | None
-    others: tuple[Hit, ...]
-    origin: OriginRow | None
+    here: bool  # whether the revision has it; otherwise it was found in history
+    found: OriginRow | None  # the event in history whose text has it; absent if the revision has it
+    others: tuple[Hit, ...]  # other rules that may have been meant, the most likely first
+    origin: OriginRow | None  # the event that gave the rule these words; absent for what is no event of a run
     commit: str
-    author: str
-    restored: int | None
+    author: str  # who made that commit, where a person did
+    restored: int | None  # the version that restored the rule; absent if it always stayed
     credit: Credit
     edits: int
-    rollouts: int
-    failures: tuple[TrainAttempt, ...]
+    rollouts: int  # how many trajectories the step had; 0 if that is not known
+    failures: tuple[TrainAttempt, ...]  # the train items whose rollouts moved it, the first of them
     findings: tuple[TrajectoryPattern, ...]
     gate: Gated
-    tried: tuple[SimilarCandidate, ...]
-    earlier: tuple[Wording, ...]
+    tried: tuple[SimilarCandidate, ...]  # rejected candidates that added something like it, oldest first
+    earlier: tuple[Wording, ...]  # the wordings that it had before, newest first
     later: tuple[LaterChange, ...]
-    worth: tuple[RuleWorth, ...]
-    absent: bool
+    worth: tuple[RuleWorth, ...]  # what notes say about the skill without it, on newer versions last
+    absent: bool  # whether the evidence of the event is not here, as in a clone
 
 
 def why(context: Context, query: str, revision: str = "", path: str = "") -> Story:
     """Return the story of a rule.
 
-    Args:
-        query: A number of a line, or words of the rule; if no rule has them, one that had them once.
-        revision: The version; the newest of the default run if empty.
-        path: The file, inside the skill folder or as the repository calls it; if empty, ``SKILL.md`` for a number,
-            all files for words.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-        NotFoundError: There is no such file, or no rule has such words.
+    ``query`` is the number of a line, or words of the rule; if no rule has them, one that had them once is told of.
+    Without a ``path``, in the skill folder or as the repository calls it, a number means ``SKILL.md``, words any file.
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)
@@ -160,11 +123,7 @@ class Stories:
         return self._story(str(line), (hit,))
 
     def like(self, text: str, path: str = "") -> Story:
-        """Return the story of the rule that is most like ``text``; in the file ``path`` only, if one is named.
-
-        Raises:
-            NotFoundError: No rule has such words.
-        """
+        """Return the story of the rule that is most like ``text``; in the file ``path`` only, if one is named."""
         return self._story(text, rules_like(self._workspace, self._history, self._place, text, path))
 
     def _story(self, query: str, hits: tuple[Hit, ...]) -> Story:
@@ -243,8 +202,6 @@ class Stories:
 
 @dataclass(frozen=True, slots=True)
 class AddedLines:
-    """The lines that an event added."""
-
     texts: list[str]
     words: list[tuple[str, ...]]
 

@@ -48,10 +48,7 @@ def search(
 ) -> tuple[tuple[str, ...], Cost] | Plan:
     """Roll out the item under ends without an outcome, then under versions between, halving what is left.
 
-    Every outcome is noted on the commit of its version, whatever ends the work.
-
-    Returns:
-        The versions that were rolled out, and what that cost; for a dry run the plan.
+    Return the versions rolled out, and the cost. Every outcome is noted on its version, whatever ends the work.
     """
     run = line[0][0].run
     setup = measuring_setup(context, workspace, [run], config=request.config, overrides=request.overrides)
@@ -135,86 +132,48 @@ Line = list[tuple["MeasuredRow", "Cell | None"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectRequest:
-    """What the user asks for.
-
-    Attributes:
-        run: The run to look at, where no ends tell; None is the default run.
-        ends: Two versions to look between; None for the newest flip of all.
-        measure: Whether to roll out the item where an outcome is missing.
-        config: A configuration to measure by; None takes the one that the run recorded.
-        overrides: ``section.key=value``; later ones win.
-        dry_run: Whether to plan the measurement and measure nothing.
-    """
-
     item: str
-    run: str | None = None
-    ends: tuple[str, str] | None = None
-    measure: bool = False
-    config: str | None = None
-    overrides: tuple[str, ...] = ()
+    run: str | None = None  # the run to look at, where no ends tell; None is the default run
+    ends: tuple[str, str] | None = None  # two versions to look between; None for the newest flip of all
+    measure: bool = False  # whether to roll out the item where an outcome is missing
+    config: str | None = None  # a configuration to measure by; None takes the one that the run recorded
+    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
+    dry_run: bool = False  # whether to plan the measurement and measure nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flip:
-    """Two measured versions, with none that was measured between them, of which one solves the item.
-
-    Attributes:
-        change: Whether the newer one ``fixed`` the item or was the one that has it ``broken``.
-    """
+    """Two measured versions, with none that was measured between them, of which one solves the item."""
 
     older: str
     newer: str
-    change: Literal["fixed", "broken"]
+    change: Literal["fixed", "broken"]  # whether the newer one `fixed` the item or was the one that has it `broken`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisected:
-    """What was found.
-
-    Attributes:
-        flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.
-        older: The item under the older version of the flip, or under the oldest one without a flip.
-        newer: The item under the newer version of the flip, or under the newest one without a flip.
-        suspects: The versions that may have done it: one, or several if some between were not measured.
-        row: The version that did it, as the log has it; absent if there are several suspects.
-        edits: What it did to the skill, edit by edit.
-        diff: How it changed the skill, as git prints it; empty if there are several suspects.
-        gaps: The suspects whose outcome is not known here for want of evidence; without a flip such versions of all.
-        absence: Why it is not; absent without such versions.
-        told: Those of the suspects whose commit message says that they did it.
-        flips: All flips between the ends that are known, oldest first.
-        measured: The versions that were rolled out for this, in this order.
-        cost: What that cost; absent if nothing was asked.
-    """
-
     run: str
     item: str
     first: str
     last: str
-    flip: Flip | None
-    older: Attempt
-    newer: Attempt
-    suspects: tuple[str, ...]
-    row: LogRow | None
-    edits: tuple[EditRecord, ...]
-    diff: str
-    flips: tuple[Flip, ...]
-    gaps: tuple[str, ...] = ()
-    absence: Absence | None = None
-    told: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
-    cost: Cost | None = None
+    flip: Flip | None  # the newest flip between them; absent if the outcome never changed, or is the same at both ends
+    older: Attempt  # the item under the older version of the flip, or under the oldest one without a flip
+    newer: Attempt  # the item under the newer version of the flip, or under the newest one without a flip
+    suspects: tuple[str, ...]  # the versions that may have done it: one, or several if some between were not measured
+    row: LogRow | None  # the version that did it, as the log has it; absent if there are several suspects
+    edits: tuple[EditRecord, ...]  # what it did to the skill, edit by edit
+    diff: str  # how it changed the skill, as git prints it; empty if there are several suspects
+    flips: tuple[Flip, ...]  # all flips between the ends that are known, oldest first
+    gaps: tuple[str, ...] = ()  # suspects with an outcome unknown for want of evidence; without a flip, of all versions
+    absence: Absence | None = None  # why it is not; absent without such versions
+    told: tuple[str, ...] = ()  # those of the suspects whose commit message says that they did it
+    measured: tuple[str, ...] = ()  # the versions that were rolled out for this, in this order
+    cost: Cost | None = None  # what that cost; absent if nothing was asked
 
 
 def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
-    """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it.
-
-    Raises:
-        NotFoundError: There is no such item, or an end was not measured on it.
-        RevisionNotFoundError: There is no such run or version.
-    """
+    """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it."""
     with open_workspace(context) as workspace:
         run, ends = _ends(workspace, request)
         line = _line(workspace, run, request.item, measure=request.measure)
@@ -290,11 +249,7 @@ def _found(
 
 
 def _check_measured(workspace: Workspace, line: Line, cells: Line, request: BisectRequest) -> None:
-    """Refuse to search where there is nothing to search between.
-
-    Raises:
-        NotFoundError: An end, or no version at all, has an outcome.
-    """
+    """Refuse to search where there is nothing to search between."""
     ends = (line[0][0], line[-1][0]) if request.ends else ()
     commits = {row.commit for row, _ in cells}
     missing = [row for row in ends if row.commit not in commits]

@@ -19,48 +19,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """All runs.
-
-    Attributes:
-        runs: Those that can be read, the one with the newest event first.
-        chosen: The default run; empty without runs.
-        broken: Run to why its history cannot be read.
-        fresh: Whether the index on disk answered; otherwise a stand-in in memory did.
-        held: The commit that the work tree holds; empty without one.
-    """
-
-    runs: tuple[RunRow, ...]
-    chosen: str
-    broken: tuple[tuple[str, str], ...]
-    fresh: bool
-    held: str
+    runs: tuple[RunRow, ...]  # those that can be read, the one with the newest event first
+    chosen: str  # the default run; empty without runs
+    broken: tuple[tuple[str, str], ...]  # run to why its history cannot be read
+    fresh: bool  # whether the index on disk answered; otherwise a stand-in in memory did
+    held: str  # the commit that the work tree holds; empty without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStretch:
-    """Some events in a row, newest first.
+    """Some events in a row, newest first."""
 
-    Attributes:
-        offset: The place of the first one, from 0.
-    """
-
-    offset: int
+    offset: int  # the place of the first one, from 0
     rows: tuple[LogRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(EventStretch):
-    """The first stretch that is read of a list, with how long that is.
+    """The first stretch that is read of a list, with how long that is."""
 
-    Attributes:
-        total: How many there are that the narrowing lets through.
-        everything: How many there are without it.
-        found: The place of the event that was asked for; absent if it is not among them.
-    """
-
-    total: int
-    everything: int
-    found: int | None = None
+    total: int  # how many there are that the narrowing lets through
+    everything: int  # how many there are without it
+    found: int | None = None  # the place of the event that was asked for; absent if it is not among them
 
 
 def overview(context: Context) -> Overview:
@@ -84,12 +64,7 @@ def overview(context: Context) -> Overview:
 
 
 def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> Page:
-    """Return ``limit`` events from ``offset`` on.
-
-    Args:
-        offset: How many of the newest ones to leave out.
-        limit: How many to return at most.
-    """
+    """Return at most ``limit`` events, without the ``offset`` newest ones."""
     with _opened(context) as workspace:
         index = workspace.index
         gathering = event_pages.gather(index, narrowing)
@@ -135,10 +110,6 @@ def standing(context: Context) -> str:
     """Return a text that changes when a ref moves, the work tree gets another commit, or a training starts or ends.
 
     The index is not asked: every read of it takes in what refs say before it answers.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-        HistoryError: git's refs cannot be read.
     """
     from skillgit.store.lock import live_runs  # noqa: PLC0415 - the first look at a screen does not wait for it
     from skillgit.store.repo import Repo  # noqa: PLC0415 - as above

@@ -22,14 +22,10 @@ _NEWEST_RUN = "SELECT name FROM run ORDER BY updated DESC, started DESC, name LI
 
 
 class Word(NamedTuple):
-    """A word that completes an argument.
-
-    Attributes:
-        help: What it stands for; shells that can show it do.
-    """
+    """A word that completes an argument."""
 
     value: str
-    help: str = ""
+    help: str = ""  # what it stands for; shells that can show it do
 
 
 def runs(context: Context, prefix: str) -> tuple[Word, ...]:

@@ -20,76 +20,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """What one part of a run cost, or all of it; what does not tell the part apart is empty or absent.
-
-    Attributes:
-        role: The role that asked; empty for calls of which the history does not tell it.
-        model: The model that was asked, as ``backend/model``.
-        version: The version that all since the version before it led to; absent for what came after the last version.
-        step: The step; 0 for the start of a run.
-        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
-        tokens_in: Tokens sent, cached ones included.
-        tokens_out: Tokens received, reasoning included.
-        cached: Tokens sent that came from the provider's cache.
-        usd: US dollars of the other calls; absent if there are none.
-        seconds: Of events, versions and runs the wall time; of roles, stages and models the time that calls took.
-        share: The share of the whole, between 0 and 1.
-    """
+    """What one part of a run cost, or all of it; what does not tell the part apart is empty or absent."""
 
     run: str = ""
-    role: str = ""
+    role: str = ""  # the role that asked; empty for calls of which the history does not tell it
     stage: str = ""
-    model: str = ""
-    version: int | None = None
-    step: int | None = None
+    model: str = ""  # as `backend/model`
+    version: int | None = None  # what everything since the version before led to; absent after the last version
+    step: int | None = None  # 0 for the start of a run
     epoch: int | None = None
     kind: str = ""
-    origin: str = ""
+    origin: str = ""  # where its candidate comes from: a step, or the reflection on an epoch (`meta`)
     calls: int
-    tokens_in: int
-    tokens_out: int
-    cached: int
+    tokens_in: int  # tokens sent, cached ones included
+    tokens_out: int  # tokens received, reasoning included
+    cached: int  # tokens sent that came from the provider's cache
     cache_written: int
     reasoning: int
     unpriced: int
-    usd: float | None
-    seconds: float
-    share: float
+    usd: float | None  # absent if no call has a price
+    seconds: float  # of events, versions and runs the wall time; of roles, stages and models the time that calls took
+    share: float  # of the whole, between 0 and 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpriced:
-    """A model whose price was not known when it was asked.
+    """A model whose price was not known when it was asked."""
 
-    Attributes:
-        model: ``backend/model``; empty if the history does not tell it.
-        calls: Calls of it that count as 0 dollars.
-    """
-
-    model: str
-    calls: int
+    model: str  # `backend/model`; empty if the history does not tell it
+    calls: int  # calls of it that count as 0 dollars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Where it went.
-
-    Attributes:
-        run: The run; empty if there are several, or none.
-        by: What rows are made by: ``role stage``, one of the groupings, or ``run``.
-        total: All of them; its seconds are wall time.
-        share_of: What shares are shares of: ``usd``, or ``tokens`` where dollars do not tell.
-        unfinished: What was spent on events that are not recorded yet, and so is in no row and not in the total; None
-            where that is not known.
-    """
-
-    run: str
-    by: str
+    run: str  # the run; empty if there are several, or none
+    by: str  # what rows are made by: `role stage`, one of the groupings, or `run`
     rows: tuple[CostRow, ...]
-    total: CostRow
-    share_of: str
+    total: CostRow  # all of them; its seconds are wall time
+    share_of: str  # what shares are shares of: `usd`, or `tokens` where dollars do not tell
     unpriced: tuple[Unpriced, ...] = ()
-    unfinished: tuple[Unfinished, ...] | None = None
+    unfinished: tuple[Unfinished, ...] | None = None  # events not recorded yet, in no row and no total; None if unknown
 
 
 _KEPT = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
@@ -111,15 +81,7 @@ class _Place:
 
 
 def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
-    """Return what a run cost by role and stage, or by something else; nothing where there is no run.
-
-    Args:
-        run: The run; None for the default run.
-        by: What to add up by; None for role and stage.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return what a run, or without a name the default run, cost by role and stage, or by something else."""
     with open_workspace(context) as workspace:
         names = _chosen(workspace, run, all_runs=all_runs)
         rows = [row for name in names for row in cost_queries.spent_rows(workspace.index, name)]

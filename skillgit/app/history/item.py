@@ -38,85 +38,48 @@ SELECTION = "selection.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One version or candidate at work on the item.
+    """One version or candidate at work on the item."""
 
-    Attributes:
-        name: What it is called: ``v7``, ``r18``.
-        version: The version; absent for a candidate.
-        outcome: The item's outcome; absent if it was not measured, like behind the point where a candidate was refused.
-        answer: The answer that was scored; empty if the evidence is not here.
-        feedback: Why it got its score; empty likewise.
-        trajectory: Tree and path of the trajectory in the evidence, as git takes it; empty if there is none here.
-        absence: Why it is not known whether it was measured on the item; absent where that is known.
-        told: What its commit message says that it did to the item; absent if it lists it as neither.
-    """
-
-    name: str
+    name: str  # what it is called: `v7`, `r18`
     commit: str
-    version: int | None
+    version: int | None  # the version; absent for a candidate
     title: str
-    outcome: Cell | None
-    answer: str = ""
-    feedback: str = ""
-    trajectory: str = ""
-    absence: Absence | None = None
-    told: Literal["fixed", "broken"] | None = None
+    outcome: Cell | None  # absent if it was not measured, like behind the point where a candidate was refused
+    answer: str = ""  # the answer that was scored; empty if the evidence is not here
+    feedback: str = ""  # why it got its score; empty likewise
+    trajectory: str = ""  # its tree and path in the evidence, as git takes it; empty if there is none here
+    absence: Absence | None = None  # why nobody knows whether it was measured on the item; absent where that is known
+    told: Literal["fixed", "broken"] | None = None  # what its commit message says it did to the item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemStory:
-    """One item and all that was tried on it.
-
-    Attributes:
-        question: What the target was asked first, in full; empty if the evidence is not here.
-        first: The first version that is known to have solved it; empty if none is.
-        flips: The versions at which it changed between solved and not solved; ``v3..v7`` where it is not known which.
-        measured: How many versions have a score of their own on it that is known here.
-        doubts: What speaks for a noisy outcome.
-        attempts: All versions and candidates, oldest first; the newest of them only, if there was a limit.
-        every: How many of them there are without it.
-        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
-        unknown: How many more versions may have a score of their own, in evidence that is not here.
-    """
-
     run: str
     metric: str
     item: str
     task_type: str
-    question: str
-    first: str
-    flips: tuple[str, ...]
+    question: str  # what the target was asked first, in full; empty if the evidence is not here
+    first: str  # the first version that is known to have solved it; empty if none is
+    flips: tuple[str, ...]  # where it changed between solved and not solved; `v3..v7` if not known where exactly
     solved: int
-    measured: int
-    doubts: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
-    every: int
-    is_first: bool = True
-    unknown: int = 0
+    measured: int  # how many versions have a score of their own on it that is known here
+    doubts: tuple[str, ...]  # what speaks for a noisy outcome
+    attempts: tuple[Attempt, ...]  # versions and candidates, oldest first; only the newest if there was a limit
+    every: int  # how many of them there are without it
+    is_first: bool = True  # whether all versions before `first` are known; without it, whether all versions are
+    unknown: int = 0  # how many more versions may have a score of their own, in evidence that is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTrajectory:
-    """What happened on an item under one version or candidate.
-
-    Attributes:
-        attempt: The version or candidate, with the outcome.
-        turns: The conversation after the system prompt, which holds the skill.
-    """
-
     run: str
     item: str
-    attempt: Attempt
-    turns: tuple[Turn, ...]
+    attempt: Attempt  # the version or candidate, with the outcome
+    turns: tuple[Turn, ...]  # the conversation after the system prompt, which holds the skill
 
 
 def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
-    """Return the history of ``item`` in ``run``.
-
-    Raises:
-        NotFoundError: The run has no such selection item, or its outcomes are not known here.
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return the history of ``item`` in ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         all_items = load(workspace, name, with_rejected=True, item=item)
@@ -145,12 +108,7 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
 
 
 def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
-    """Return what happened on ``item`` under ``revision``.
-
-    Raises:
-        NotFoundError: The run has no such selection item, or what happened is not known here.
-        RevisionNotFoundError: The revision names nothing, or a commit that is no event of a run.
-    """
+    """Return what happened on ``item`` under ``revision``."""
     with open_workspace(context) as workspace:
         event = event_in(workspace, revision)
         all_items = load(workspace, event.run, with_rejected=True, item=item)

@@ -35,99 +35,59 @@ class ItemOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One version, or one candidate that became none.
+    """One version, or one candidate that became none."""
 
-    Attributes:
-        name: What it is called: ``v7``, ``r18``.
-        version: The version; absent for a candidate.
-        score: Its score on the selection split under the run's metric.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        absence: Why what its event measured is not known here; absent where it is.
-        lacking: For how many items it has no outcome.
-    """
-
-    name: str
+    name: str  # what it is called: `v7`, `r18`
     commit: str
-    version: int | None
-    score: float | None
+    version: int | None  # the version; absent for a candidate
+    score: float | None  # its score on the selection split under the run's metric
     measured: bool
-    bound: float | None
+    bound: float | None  # the highest possible score where the evaluation ended early; absent otherwise
     n: int
     scored: int
     solved: int
     is_best: bool
     is_head: bool
-    absence: Absence | None = None
-    lacking: int = 0
+    absence: Absence | None = None  # why what its event measured is not known here; absent where it is
+    lacking: int = 0  # for how many items it has no outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemLine:
-    """One item over the versions.
-
-    Attributes:
-        first: The first version that is known to have solved it; empty if none is.
-        flips: How often it changed between solved and not solved from one known outcome to the next.
-        measured: How many versions have a score of their own on it that is known here.
-        share: The share of those that solve it; absent without any.
-        doubts: What speaks for a noisy outcome; nothing if nothing does.
-        cells: Its outcome under each column; None where it was not measured, or is not known.
-        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
-        unknown: How many more versions may have a score of their own, in evidence that is not here.
-    """
-
     item: str
     task_type: str
-    first: str
-    flips: int
+    first: str  # the first version that is known to have solved it; empty if none is
+    flips: int  # how often it changed between solved and not solved from one known outcome to the next
     solved: int
-    measured: int
-    share: float | None
-    doubts: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
-    is_first: bool = True
-    unknown: int = 0
+    measured: int  # how many versions have a score of their own on it that is known here
+    share: float | None  # the share of those that solve it; absent without any
+    doubts: tuple[str, ...]  # what speaks for a noisy outcome; nothing if nothing does
+    cells: tuple[Cell | None, ...]  # its outcome under each column; None where it was not measured, or is not known
+    is_first: bool = True  # whether all versions before `first` are known; without it, whether all versions are
+    unknown: int = 0  # how many more versions may have a score of their own, in evidence that is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTable:
-    """The items of a run under its versions.
-
-    Attributes:
-        columns: The versions, and candidates behind the version that they rest on.
-    """
-
     run: str
     metric: str
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # the versions, and candidates behind the version that they rest on
     rows: tuple[ItemLine, ...]
     items: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemsRequest:
-    """Which items to list.
-
-    Attributes:
-        flaky: Only items whose outcome is noisy.
-        task_type: Only items of this task type; all without it.
-    """
-
     rejected: bool = False
-    flaky: bool = False
+    flaky: bool = False  # only items whose outcome is noisy
     never_solved: bool = False
     solved: bool = False
-    task_type: str | None = None
+    task_type: str | None = None  # only items of this task type; all without it
     order: ItemOrder = ItemOrder.ITEM
 
 
 def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable:
-    """Return the items of the selection split under the versions of ``run``.
-
-    Raises:
-        NotFoundError: Their outcomes are not known here, or no item has the task type.
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return the items of the selection split under the versions of ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         run_items = load(workspace, name, with_rejected=request.rejected)
@@ -229,34 +189,20 @@ def _check_type(run_items: RunItems, task_type: str | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """One check over the versions.
-
-    Attributes:
-        items: How many items of the newest version have it.
-        scores: Its mean score under each version; None where that is not known here.
-    """
-
     check: str
-    items: int
-    scores: tuple[float | None, ...]
+    items: int  # how many items of the newest version have it
+    scores: tuple[float | None, ...]  # its mean score under each version; None where that is not known here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTable:
-    """The checks of a run's items under its versions."""
-
     run: str
     versions: tuple[str, ...]
     rows: tuple[CheckLine, ...]
 
 
 def checks(context: Context, run: str | None) -> CheckTable:
-    """Return how each single check, criterion or metric of the selection split fares under the versions of ``run``.
-
-    Raises:
-        NotFoundError: Their scores are not known here, or items have one score each.
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return how each single check, criterion or metric of the selection split fares under the versions of ``run``."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         rows = [row for row in queries.log_rows(workspace.index, name) if row.version is not None]

@@ -27,41 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageCount:
-    """How far one stage of the step is.
-
-    Attributes:
-        total: Items or calls in all; 0 if that is not known.
-    """
+    """How far one stage of the step is."""
 
     stage: str
     done: int
-    total: int
+    total: int  # items or calls in all; 0 if that is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceOrigin:
-    """Where this process took up its first step; the pace is counted from there.
-
-    Attributes:
-        done: Items or calls of the stage that were done.
-        total: Items or calls of the stage in all.
-        seconds: Seconds after the process began.
-    """
+    """Where this process took up its first step; the pace is counted from there."""
 
     step: int
     stage: str
-    done: int
-    total: int
-    seconds: float
+    done: int  # items or calls of the stage that were done
+    total: int  # items or calls of the stage in all
+    seconds: float  # seconds after the process began
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """What the run may cost at most; None is no cap.
-
-    Attributes:
-        usd: US dollars.
-    """
+    """What the run may cost at most; None is no cap."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -70,60 +56,41 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How the process ended.
+    """How the process ended."""
 
-    Attributes:
-        outcome: The run's outcome, that of a process that left it unfinished, or ``failed``.
-    """
-
-    outcome: str
+    outcome: str  # the run's outcome, that of a process that left it unfinished, or `failed`
     message: str
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One look at a run in progress.
-
-    Attributes:
-        command: The command that goes on with the run if the process is gone.
-        seconds: Seconds since the process began.
-        step: The current step; 0 before the first one.
-        budget: Proposals that the step may carry out at most; None where there is no limit.
-        stage: What is being done; empty before the first stage.
-        done: Items or calls of the stage that are done.
-        total: Items or calls of the stage in all; 0 if that is not known.
-        stages: The stages of the step so far, in their order.
-        score: The current version's score; None before the baseline.
-        rolled: Items that were rolled out in the stage that ``failing`` is about.
-        beginning: Where the first step of this process began; None before it.
-        end: How the process ended; None while it works.
-    """
+    """One look at a run in progress."""
 
     run: str
     pid: int
-    command: str
+    command: str  # the command that goes on with the run if the process is gone
     limits: RunLimits
-    seconds: float = 0.0
+    seconds: float = 0.0  # seconds since the process began
     epoch: int = 0
     epochs: int = 0
-    step: int = 0
+    step: int = 0  # the current step; 0 before the first one
     steps: int = 0
-    budget: int | None = None
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    stages: tuple[StageCount, ...] = ()
-    score: float | None = None
+    budget: int | None = None  # proposals that the step may carry out at most; None where there is no limit
+    stage: str = ""  # what is being done; empty before the first stage
+    done: int = 0  # items or calls of the stage that are done
+    total: int = 0  # items or calls of the stage in all; 0 if that is not known
+    stages: tuple[StageCount, ...] = ()  # the stages of the step so far, in their order
+    score: float | None = None  # the current version's score; None before the baseline
     best: float | None = None
     spent: Cost = field(default_factory=Cost)
     failing: tuple[Failing, ...] = ()
     failed: int = 0
-    rolled: int = 0
+    rolled: int = 0  # items that were rolled out in the stage that `failing` is about
     looked_at: str = ""
     remarks: tuple[str, ...] = ()
-    beginning: PaceOrigin | None = None
-    end: End | None = None
+    beginning: PaceOrigin | None = None  # where the first step of this process began; None before it
+    end: End | None = None  # how the process ended; None while it works
 
 
 def encoded(snapshot: Snapshot) -> str:
@@ -169,31 +136,14 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveLook:
-    """How a run is going.
-
-    Attributes:
-        run: The run; empty if there is none to look at.
-        pid: The process that does; 0 without one.
-        snapshot: What it told last; None if it told nothing.
-    """
-
-    run: str
+    run: str  # the run; empty if there is none to look at
     standing: Standing
-    pid: int = 0
-    snapshot: Snapshot | None = None
+    pid: int = 0  # the process that does; 0 without one
+    snapshot: Snapshot | None = None  # what it told last; None if it told nothing
 
 
 def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> LiveLook:
-    """Return how a run is going.
-
-    Args:
-        run: The run; empty for that of process ``pid``, and without one for any that is trained now.
-        pid: The process whose run is meant; 0 for any.
-        last: The run to tell of if none is trained now.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-    """
+    """Return how a run is going: ``run``, else that of the process ``pid``, else any trained now, else ``last``."""
     repo = Repo.discover(context.directory)
     holders = _held(repo)
     run = run or (_run_of(repo, holders, pid) if pid else next(iter(holders), last))
@@ -243,11 +193,7 @@ def _held(repo: Repo) -> Mapping[str, int]:
 
 
 def stop_after_step(context: Context, run: str) -> int:
-    """Ask the process that trains ``run`` to stop once its step is written, and return it.
-
-    Raises:
-        NotFoundError: Nobody trains the run.
-    """
+    """Ask the process that trains ``run`` to stop once its step is written, and return it."""
     repo = Repo.discover(context.directory)
     pid = _trainer(repo, run)
     request_stop(repo, run, pid)
@@ -255,11 +201,7 @@ def stop_after_step(context: Context, run: str) -> int:
 
 
 def stop_now(context: Context, run: str) -> int:
-    """Ask the process that trains ``run`` to stop after the calls in flight, as Ctrl-C does, and return it.
-
-    Raises:
-        NotFoundError: Nobody trains the run, or only someone else's process does.
-    """
+    """Ask the process that trains ``run`` to stop after the calls in flight, as Ctrl-C does, and return it."""
     pid = _trainer(Repo.discover(context.directory), run)
     try:
         os.kill(pid, signal.SIGINT)

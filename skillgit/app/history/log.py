@@ -27,60 +27,33 @@ Flip = Literal["fixed", "broken"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRequest:
-    """Which events to list.
-
-    Attributes:
-        words: A run, a version or a range; none: the default.
-        all_runs: Whether to list the events of all runs, by time.
-        limit: How many events at most, the newest ones.
-        events: Kinds of events; none for all.
-        grep: Only events whose title, reasons or text hold words that begin with each of these.
-        since: Only events of this time or later, as git or RFC 3339 writes times.
-        items: Only events that fixed or broke one of these items; none for all.
-        graph: Whether to say how the events hang together, and to keep those of a run together.
-    """
-
-    words: Sequence[str] = ()
-    all_runs: bool = False
+    words: Sequence[str] = ()  # a run, a version or a range; none: the default
+    all_runs: bool = False  # whether to list the events of all runs, by time
     rejected: bool = True
-    limit: int | None = None
-    events: frozenset[str] = frozenset()
-    grep: str = ""
-    since: str = ""
+    limit: int | None = None  # how many events at most, the newest ones
+    events: frozenset[str] = frozenset()  # kinds of events; none for all
+    grep: str = ""  # only events whose title, reasons or text hold words that begin with each of these
+    since: str = ""  # only events of this time or later, as git or RFC 3339 writes times
     until: str = ""
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # only events that fixed or broke one of these items; none for all
     reverse: bool = False
-    graph: bool = False
+    graph: bool = False  # whether to say how the events hang together, and to keep those of a run together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """Events, newest first unless asked otherwise.
+    """Events, newest first unless asked otherwise."""
 
-    Attributes:
-        run: The run that they belong to; empty if they are of all runs or there is no run.
-        flips: Commit to what its event did to the items that were asked for.
-        untold: Versions that may have fixed or broken one of them, which nothing here tells, newest first.
-        absence: Why not; absent if every one is told.
-        parents: Commit to those events among the rows that it rests on besides the one before it in its run; only for a
-            graph.
-    """
-
-    run: str
+    run: str  # the run that they belong to; empty if they are of all runs or there is no run
     rows: tuple[LogRow, ...]
-    flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)
-    untold: tuple[str, ...] = ()
-    absence: Absence | None = None
-    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)  # by commit and item asked for
+    untold: tuple[str, ...] = ()  # versions that may have fixed or broken one of them, unknown here, newest first
+    absence: Absence | None = None  # why not; absent if every one is told
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for a graph: other events it rests on
 
 
 def log(context: Context, request: LogRequest | None = None) -> Log:
-    """Return the events that are ``request``; nothing where there is no run.
-
-    Raises:
-        NotFoundError: No event measured an item.
-        RevisionNotFoundError: There is no such run or revision.
-    """
+    """Return the events that are ``request``; nothing where there is no run."""
     request = request or LogRequest()
     check_wanted(request)
     with open_workspace(_looking_back(context, request.words)) as workspace:
@@ -144,11 +117,7 @@ def _looking_back(context: Context, words: Sequence[str]) -> Context:
 
 
 def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
-    """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing.
-
-    Args:
-        stat: Whether to say how much changed in which file.
-    """
+    """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing."""
     # decoding is not needed, but git is: both wait until someone wants to see a change
     from skillgit.store.diff import patches  # noqa: PLC0415 - see above
 

@@ -30,60 +30,40 @@ Difference = Literal["items", "environment", "judge"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One version under one model.
+    """One version under one model."""
 
-    Attributes:
-        model: The model, as ``backend/model``.
-        measured: Whether this very text was measured; otherwise the number is that of the text it inherits from.
-        differs: What keeps the number from being compared with those of the run; nothing if nothing does.
-        source: ``run`` if an event of the run tells it, ``note`` if it was measured later.
-        time: When it was measured; absent if that is not known.
-        others: How many further evaluations of the same version under the same model there are.
-    """
-
-    model: str
+    model: str  # as `backend/model`
     score: float
     hard: float
     soft: float
     n: int
     scored: int
-    measured: bool
-    differs: tuple[Difference, ...]
-    source: Literal["run", "note"]
-    time: datetime | None
-    others: int = 0
+    measured: bool  # whether this very text was measured; otherwise the number is that of the text it inherits from
+    differs: tuple[Difference, ...]  # what keeps the number from being compared with those of the run
+    source: Literal["run", "note"]  # `run` if an event of the run tells it, `note` if it was measured later
+    time: datetime | None  # when it was measured; absent if that is not known
+    others: int = 0  # how many further evaluations of the same version under the same model there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixRow:
-    """One version, or one candidate that was measured later."""
-
     row: LogRow
     cells: tuple[MatrixCell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """Versions by models.
-
-    Attributes:
-        rows: The versions that have a score, oldest first, then candidates that were measured later.
-    """
-
     run: str
     split: str
     metric: str
     models: tuple[str, ...]
-    rows: tuple[MatrixRow, ...]
+    rows: tuple[MatrixRow, ...]  # versions that have a score, oldest first, then candidates that were measured later
 
 
 def matrix(context: Context, run: str | None, split: str) -> Matrix:
     """Return the scores of the versions of ``run`` on ``split``, the newest of each version and model.
 
     A number that can be compared with those of the run is before a newer one that cannot.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
         name, split_kind = find_run(workspace, run), Split.parse(split)

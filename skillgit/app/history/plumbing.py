@@ -38,10 +38,6 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     """Yield the events of a run or of a range of versions, oldest first, each as it was read from its commit.
 
     Only one event is held at a time.
-
-    Raises:
-        HistoryError: A commit cannot be read.
-        RevisionNotFoundError: There is no such run or revision.
     """
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
@@ -91,10 +87,6 @@ def cat(context: Context, name: str) -> bytes:
 
     PATH lies in the skill folder of the revision's run and is its ``SKILL.md`` if it is left out. In a commit that is
     no event, and if the skill folder does not have it, it is a path of the repository.
-
-    Raises:
-        NotFoundError: There is no such file.
-        RevisionNotFoundError: The revision names nothing.
     """
     revision, _, path = name.partition(":")
     file = str(PurePosixPath(path or _DOCUMENT))
@@ -132,9 +124,6 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ..
     """Return the commit that ``revision`` names, and its trailers in their order; none where it has none.
 
     They are read by git and are those that ``git interpret-trailers --parse`` prints for its message.
-
-    Raises:
-        RevisionNotFoundError: It names nothing.
     """
     with open_workspace(context) as workspace:
         commit = resolve_in(workspace, revision).commit
@@ -147,23 +136,14 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[TrailerRow, ..
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a revision names.
+    """A commit that a revision names."""
 
-    Attributes:
-        commit: Its id, 40 hexadecimal characters.
-        excluded: Whether it is the end of a range that does not belong to it.
-    """
-
-    commit: str
-    excluded: bool = False
+    commit: str  # its id, 40 hexadecimal characters
+    excluded: bool = False  # whether it is the end of a range that does not belong to it
 
 
 def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
-    """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
-
-    Raises:
-        RevisionNotFoundError: A word names nothing.
-    """
+    """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does."""
     with open_workspace(context) as workspace:
         named_commits = tuple(named_commit for word in words for named_commit in _named(workspace, word))
         if not short:

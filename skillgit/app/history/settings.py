@@ -41,8 +41,6 @@ class RunSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """All settings of a run."""
-
     run: str
     settings: tuple[RunSetting, ...]
 

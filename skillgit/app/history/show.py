@@ -37,39 +37,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One event in full.
-
-    Attributes:
-        evidence_tree: Id of the tree that holds its evidence; empty without evidence.
-        diff: What it changed in the skill, as git prints it.
-        items: The items' scores before (under its base) and after.
-        checks: How single checks fare, and did under its base; none where items have one score only.
-        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
-        evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
-        test_evaluations: How many of these looked at the test split.
-    """
-
     row: LogRow
     event: Event
     parents: tuple[str, ...]
-    evidence_tree: str
+    evidence_tree: str  # id of the tree that holds its evidence; empty without evidence
     message: str
-    diff: str
-    items: tuple[ItemChange, ...]
-    evaluations: tuple[KnownEvaluation, ...] = ()
-    test_evaluations: int = 0
+    diff: str  # what it changed in the skill, as git prints it
+    items: tuple[ItemChange, ...]  # the items' scores before (under its base) and after
+    evaluations: tuple[KnownEvaluation, ...] = ()  # notes that `skillgit eval` left, scores from the end of its run
+    test_evaluations: int = 0  # how many of these looked at the test split
     feedback: tuple[Feedback, ...] = ()
     gauge: Gauge = field(default_factory=Gauge)
-    left_out: tuple[LeftOut, ...] = ()
-    checks: tuple[CheckChange, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # edits chosen and not applied; empty where the evidence is not here
+    checks: tuple[CheckChange, ...] = ()  # single checks now and under its base; none where items have one score only
 
 
 def show(context: Context, revision: str) -> Shown:
-    """Return the event that ``revision`` names, in full.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
-    """
+    """Return the event that ``revision`` names, in full."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
         record = history_reader.read_commit(workspace.repo, row.commit)
@@ -111,29 +95,18 @@ _ATTEMPTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDetail:
-    """One event in full.
+    """One event in full."""
 
-    Attributes:
-        shown: The event, as ``skillgit show`` tells it.
-        files: What it changed in the skill, as data.
-        edits: The edits that took effect; empty where the evidence is not here.
-        attempts: What the target made of the items that they point at; likewise.
-    """
-
-    shown: Shown
-    files: tuple[FileDiff, ...]
-    edits: tuple[AppliedEdit, ...] = ()
+    shown: Shown  # the event, as `skillgit show` tells it
+    files: tuple[FileDiff, ...]  # what it changed in the skill, as data
+    edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; empty where the evidence is not here
     findings: tuple[TrajectoryPattern, ...] = ()
-    attempts: tuple[TrainAttempt, ...] = ()
+    attempts: tuple[TrainAttempt, ...] = ()  # what the target made of the items that they point at; likewise
     present: bool = False
 
 
 def event_detail(context: Context, commit: str) -> EventDetail:
-    """Return the event that ``commit`` holds, in full.
-
-    Raises:
-        RevisionNotFoundError: It holds none.
-    """
+    """Return the event that ``commit`` holds, in full."""
     detail = show(context, commit)
     files = tuple(detailed(read(detail.diff)))
     if not detail.evidence_tree:

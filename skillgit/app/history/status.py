@@ -66,47 +66,25 @@ _LOOKED_BACK = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Where things stand.
-
-    Attributes:
-        repository: The work tree, or the repository itself if it has none.
-        run: The default run; absent if there is no run.
-        checked_out: What the work tree holds: a branch, ``<run>/v<N>`` or a short commit id; empty without commits.
-        live: The runs that are being trained on this machine now.
-        broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
-        index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
-        promoted: The version whose text ``main`` holds since it was promoted; empty without one, and in the past.
-        diagnosis: Why the default run gets nowhere; None if it does, or is finished.
-        placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
-        unfinished: What the default run spent on events that are not recorded yet; None where that is not known.
-        unpushed: The runs with work that the usual remote does not have; empty without a remote, and in the past.
-        detectable: The smallest gain over the seed of the default run, as a share of the selection items, that the
-            paired test at 0.05 finds four times out of five; None if it finds none, or nobody measured the seed.
-    """
-
-    repository: Path
-    run: RunRow | None
+    repository: Path  # the work tree, or the repository itself if it has none
+    run: RunRow | None  # the default run; absent if there is no run
     head: LogRow | None
     best: LogRow | None
     runs: int
-    checked_out: str
-    live: tuple[RunRow, ...]
-    broken: tuple[str, ...] = ()
-    index_fresh: bool
-    promoted: str = ""
-    placebo: Placebo | None = None
-    diagnosis: Diagnosis | None = None
-    unfinished: tuple[Unfinished, ...] | None = None
-    unpushed: tuple[Unpushed, ...] = ()
-    detectable: float | None = None
+    checked_out: str  # what the work tree holds: a branch, `<run>/v<N>` or a short commit id; empty without commits
+    live: tuple[RunRow, ...]  # the runs that are being trained on this machine now
+    broken: tuple[str, ...] = ()  # names of the runs whose history cannot be read; nothing else here speaks of them
+    index_fresh: bool  # whether the index on disk is up to date; otherwise a stand-in in memory answered
+    promoted: str = ""  # the version that was promoted to `main`; empty without one, and in the past
+    placebo: Placebo | None = None  # what the run's gate made of candidates that change nothing; None without any
+    diagnosis: Diagnosis | None = None  # why the default run gets nowhere; None if it does, or is finished
+    unfinished: tuple[Unfinished, ...] | None = None  # spent on events not recorded yet; None if unknown
+    unpushed: tuple[Unpushed, ...] = ()  # runs with work the usual remote lacks; empty without one, and in the past
+    detectable: float | None = None  # see :func:`detectable_gain`, at an alpha of 0.05; None if unmeasured too
 
 
 def status(context: Context) -> Status:
-    """Return where things stand.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-    """
+    """Return where things stand."""
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
@@ -165,16 +143,11 @@ LEDGER = "ledger.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """One event in progress.
-
-    Attributes:
-        what: What the event is, as ``step 4``.
-        cost: What the ledger holds for it; its seconds are those of the calls, added up.
-    """
+    """One event in progress."""
 
     run: str
-    what: str
-    cost: Cost
+    what: str  # what the event is, as `step 4`
+    cost: Cost  # what the ledger holds for it; its seconds are those of the calls, added up
 
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:

@@ -34,49 +34,28 @@ _ORDER = ("works", "mixed", "harmful", "dead")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblateRequest:
-    """What the user asks for.
-
-    Attributes:
-        rule: The number of the only rule to leave out; None for each of them.
-        split: ``train``, ``selection`` or ``test``.
-        terms: The caps, and another configuration where one is named.
-    """
-
     revision: str
-    rule: int | None = None
-    split: str = Split.SELECTION.value
+    rule: int | None = None  # the number of the only rule to leave out; None for each of them
+    split: str = Split.SELECTION.value  # train, selection or test
     note: bool = True
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblatedRule:
-    """One rule with what it is worth.
-
-    Attributes:
-        since: The event that brought its first line; ``seed`` for what stood there before the run.
-    """
-
     ablation: Ablation
-    since: str
+    since: str  # the event that brought its first line; `seed` for what stood there before the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ablated:
-    """The rules of a skill, the most valuable first and the dead ones last.
-
-    Attributes:
-        short: The same without its run.
-        is_head: Whether it is the newest version of its run.
-        cost: What it cost; what was measured before cost nothing.
-        warnings: What the user should know of the numbers.
-    """
+    """The rules of a skill, the most valuable first and the dead ones last."""
 
     run: str
     name: str
-    short: str
+    short: str  # the same without its run
     commit: str
-    is_head: bool
+    is_head: bool  # whether it is the newest version of its run
     split: str
     n: int
     metric: str
@@ -84,21 +63,13 @@ class Ablated:
     rules: tuple[AblatedRule, ...]
     every: int
     noted: int = 0
-    cost: Cost
-    warnings: tuple[str, ...]
+    cost: Cost  # what it cost; what was measured before cost nothing
+    warnings: tuple[str, ...]  # what the user should know of the numbers
     exit_code: ExitCode
 
 
 def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ablated | Plan:
-    """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same.
-
-    Returns:
-        The rules; for a dry run the plan.
-
-    Raises:
-        NotFoundError: There is no such rule.
-        RevisionNotFoundError: The revision names no event of a run.
-    """
+    """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
     split = Split(request.split)
     with open_workspace(context) as workspace:
         row = event_in(workspace, request.revision)

@@ -50,17 +50,10 @@ _SHOWN, _WORDS = 3, 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """A text after edits.
-
-    Attributes:
-        how: How they got there, or went, in one sentence.
-        title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
-    """
-
     skill: Skill
     reports: tuple[EditReport, ...]
-    how: str
-    title: str
+    how: str  # how they got there, or went, in one sentence
+    title: str  # what they achieve: the event's own title, or one made of the edits where not all it changed came along
 
 
 def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
@@ -216,27 +209,13 @@ def _edit(fields: dict[str, object]) -> Edit | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditsRequest:
-    """What the user asks for.
-
-    Attributes:
-        run: The run to change; None is the default run, for a revert the one that the version belongs to.
-        terms: The caps, and another configuration where one is named.
-    """
-
     revision: str
-    run: str | None = None
+    run: str | None = None  # the run to change; None is the default run, for a revert that of the version
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
-    """Put the edits of a version on another run's newest version and let that run's gate decide.
-
-    Returns:
-        What the gate decided; for a dry run the plan.
-
-    Raises:
-        RevisionNotFoundError: The revision names no event, or there is no such run.
-    """
+    """Put the edits of a version on another run's newest version and let that run's gate decide."""
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
         with open_gating(context, workspace, run, request.terms, watcher) as gating:
@@ -245,14 +224,7 @@ def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -
 
 
 def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
-    """Take back the edits of a version, keep what came after it, and let the gate of its run decide.
-
-    Returns:
-        What the gate decided; for a dry run the plan.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing, or there is no such run.
-    """
+    """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:

@@ -39,36 +39,20 @@ _OUTCOMES = "selection"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A run that began at a version of another one.
-
-    Attributes:
-        source: The version that it began at, ``<run>/v<N>``.
-        hard: The hard score of that version on the selection split.
-        score: Its score there under the metric of the run's gate.
-        event: The event that started it; absent if nothing was written.
-        planned: Whether the configuration of the source is here, so that the fork keeps it too.
-        default: Whether it is the default run now.
-    """
-
     run: str
-    source: str
-    hard: float
-    score: float
+    source: str  # the version that it began at, `<run>/v<N>`
+    hard: float  # the hard score of that version on the selection split
+    score: float  # its score there under the metric of the run's gate
     metric: str
-    event: LogRow | None
-    planned: bool
-    default: bool = False
+    event: LogRow | None  # the event that started it; absent if nothing was written
+    planned: bool  # whether the configuration of the source is here, so that the fork keeps it too
+    default: bool = False  # whether it is the default run now
 
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
     """Start a run at a version; configuration, items and score are those of the run that it belongs to.
 
-    Args:
-        name: The new run's name; None makes one of the run's.
-        dry_run: Whether only to say what would be done.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
+    Without a ``name`` the run's own is extended; a dry run only returns what would be done.
     """
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
@@ -176,10 +160,9 @@ MOST = 100
 
 
 def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
-    """Return the rejected candidates that were made of ``commit`` or a version before it; oldest first, the newest 100.
+    """Return the 100 newest rejected candidates made of ``commit`` or a version before it, oldest first.
 
-    Args:
-        repo: The repository; tracking copies of other repositories count.
+    Those in tracking copies of other repositories count.
     """
     records = (_readable(repo, oid) for oid in _candidates(repo))
     near: dict[str, bool] = {}

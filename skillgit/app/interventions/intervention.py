@@ -56,36 +56,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A skill that may become the next version of a run.
-
-    Attributes:
-        of: What it was made of, ``<run>/v7`` or ``<run>/r17``; empty for the run's own text.
-        reports: The edits behind it, with what happened to each.
-        policy: How the gate compares; None as the run's gate does.
-        merged: The commit of the other line that a merge joins; empty without one.
-    """
+    """A skill that may become the next version of a run."""
 
     skill: Skill
     origin: Origin
-    of: str
+    of: str  # what it was made of, `<run>/v7` or `<run>/r17`; empty for the run's own text
     title: str
     why: str = ""
-    reports: tuple[EditReport, ...] = ()
-    policy: Policy | None = None
-    merged: str = ""
+    reports: tuple[EditReport, ...] = ()  # the edits behind it, with what happened to each
+    policy: Policy | None = None  # how the gate compares; None as the run's gate does
+    merged: str = ""  # the commit of the other line that a merge joins; empty without one
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A candidate that passed the gate or did not, as it is in history.
-
-    Attributes:
-        fixed: Items that score higher than under the base.
-        tokens_before: About how many tokens the base's text has.
-        notes: What else there is to know of it, one sentence each.
-        cost: What it cost; what was measured before cost nothing.
-    """
+    """A candidate that passed the gate or did not, as it is in history."""
 
     event: LogRow
     of: str
@@ -94,28 +80,23 @@ class Decided:
     branch: str = ""
     verdict: Verdict
     evaluation: EvaluationSummary
-    fixed: tuple[str, ...]
+    fixed: tuple[str, ...]  # items that score higher than under the base
     broken: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
-    tokens_before: int = 0
+    tokens_before: int = 0  # about how many tokens the base's text has
     tokens_after: int
-    notes: tuple[str, ...] = ()
-    cost: Cost
+    notes: tuple[str, ...] = ()  # what else there is to know of it, one sentence each
+    cost: Cost  # what it cost; what was measured before cost nothing
 
 
 @dataclass(slots=True, kw_only=True)
 class Gating:
-    """A run whose lock is held, with everything that is needed to judge a candidate and to write what comes of it.
+    """A run whose lock is held, with everything that is needed to judge a candidate and to write what comes of it."""
 
-    Attributes:
-        measuring: The door to its models.
-        outcomes: What is known of the versions item by item.
-    """
-
-    measuring: Measuring
+    measuring: Measuring  # the door to its models
     state: RunState
     commits: dict[int, str]
-    outcomes: VersionOutcomes
+    outcomes: VersionOutcomes  # what is known of the versions item by item
     writer: RunWriter
 
     @property
@@ -203,11 +184,7 @@ def plan_ready(gating: Gating, planner: Planner) -> None:
 
 
 def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> None:
-    """Plan what :func:`judge` measures.
-
-    Args:
-        candidate: The candidate; None if its text is not known yet.
-    """
+    """Plan what :func:`judge` measures; None is a candidate whose text is not known yet."""
     items, repeats = gating.measuring.items, gating.measuring.session.settings.gate.repeats
     plan_ready(gating, planner)
     planner.roll_out("base", [(gating.head, items, 0)])
@@ -219,13 +196,9 @@ def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> Non
 
 
 async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judgement:
-    """Measure the base and the candidate on the selection split, and let the gate decide.
+    """Measure the base and the candidate, which the watcher knows as ``name``, and let the gate decide.
 
-    Args:
-        name: What the watcher is told that it is called.
-
-    Raises:
-        SkillError: A script or data file that the candidate changes does not parse, or it fails its self-check.
+    Nothing is measured if a script or data file that it changes does not parse, or the candidate fails its self-check.
     """
     await ready(gating)
     measuring, state = gating.measuring, gating.state
@@ -282,11 +255,7 @@ def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
 def append(
     gating: Gating, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merge_parent: str = ""
 ) -> Recorded:
-    """Write ``event`` after the events of the run, and bring the index up to date.
-
-    Args:
-        skill: What the skill folder holds; None where it stays.
-    """
+    """Write ``event`` after the events of the run, with ``skill`` if its folder changes, and refresh the index."""
     check = partial(advance, gating.state)
     record = gating.writer.append(event, skill, evidence, check=check, merge_parent=merge_parent)
     gating.measuring.workspace.index.refresh()

@@ -32,8 +32,6 @@ _T = TypeVar("_T")
 
 
 class GateWatcher(EvalWatcher, Protocol):
-    """Someone who looks on while candidates are measured."""
-
     def spent(self, cost: Cost) -> None:
         """The work ends without a result that could tell its cost."""
         ...
@@ -41,35 +39,23 @@ class GateWatcher(EvalWatcher, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuringTerms:
-    """On which terms to measure.
-
-    Attributes:
-        config: A configuration; None takes the one that the run recorded.
-        dry_run: Whether to plan the work and do nothing.
-    """
-
-    config: str | None = None
+    config: str | None = None  # a configuration; None takes the one that the run recorded
     caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
+    dry_run: bool = False  # whether to plan the work and do nothing
 
 
 @dataclass(slots=True, kw_only=True)
 class Measuring:
-    """An open door to the models of a run.
-
-    Attributes:
-        session: What the stages of the engine work with.
-        every: Items that will be measured in all, as far as that is known.
-    """
+    """An open door to the models of a run."""
 
     context: Context
     workspace: Workspace
     run: str
     setup: Setup
-    session: Session
+    session: Session  # what the stages of the engine work with
     watcher: GateWatcher
     began: datetime
-    every: int = 0
+    every: int = 0  # items that will be measured in all, as far as that is known
     before: int = 0
     _scope: str = ""
     _known: dict[tuple[str, Split], Evaluation] = field(default_factory=dict)
@@ -132,8 +118,7 @@ class Measuring:
     def carry_out(self, scope: str, work: Coroutine[object, object, _T], *, optimizer: bool = False) -> _T:
         """Do ``work``; the first Ctrl-C stops after the calls in flight, and nothing that was paid for is lost.
 
-        Args:
-            scope: The name of what is in progress; the same every time that it is tried, so that its cost is whole.
+        ``scope`` names what is in progress, alike for every attempt, so that its cost is whole.
         """
         self._scope = scope
         message = "stopped before the work was done"
@@ -158,13 +143,7 @@ def open_measuring(
     overrides: tuple[str, ...] = (),
     check: Callable[[Setup], None] = lambda _: None,
 ) -> Iterator[Measuring]:
-    """Open the door to the models that ``run`` recorded.
-
-    Args:
-        terms: The caps, and another configuration where one is named.
-        overrides: What to change of the configuration, ``section.key=value``.
-        check: Raises if what is found must not be measured with.
-    """
+    """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
     setup = measuring_setup(context, workspace, (run,), config=terms.config, overrides=overrides)
     check(setup)
     for note in setup.config.notes:

@@ -43,34 +43,21 @@ MOST_CONFLICTS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredChoice:
-    """One choice that was measured.
-
-    Attributes:
-        score: What the whole text scored with it, under the metric of the gate.
-    """
-
     choice: str
-    score: float
+    score: float  # what the whole text scored with it, under the metric of the gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """One stretch of lines that both sides changed.
+    """One stretch of lines that both sides changed."""
 
-    Attributes:
-        file: Path inside the skill folder.
-        line: Where it begins on our side, from 1.
-        tried: What was measured, in this order; the first is what stood there before.
-        chosen: What is there in the end; empty while that is open.
-    """
-
-    file: str
-    line: int
+    file: str  # inside the skill folder
+    line: int  # where it begins on our side, from 1
     ours: str
     theirs: str
     choices: tuple[str, ...]
-    tried: tuple[MeasuredChoice, ...] = ()
-    chosen: str = ""
+    tried: tuple[MeasuredChoice, ...] = ()  # what was measured, in this order; the first is what stood there before
+    chosen: str = ""  # what is there in the end; empty while that is open
 
 
 def evaluations(merge: Merge) -> int:
@@ -98,9 +85,6 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
 
     It is greedy: a choice that is made stays while later conflicts are settled. Of equal scores the first wins: ours,
     then theirs, both, neither.
-
-    Args:
-        measuring: The door to the run's models.
     """
     conflicts = merge.conflicts
     choices = [Choice.OURS] * len(conflicts)
@@ -132,29 +116,16 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """What the user asks for.
-
-    Attributes:
-        other: Another run, whose best version is meant, or one of its versions.
-        terms: The caps, and another configuration where one is named.
-    """
-
     into: str
-    other: str
+    other: str  # another run, whose best version is meant, or one of its versions
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """A merge.
-
-    Attributes:
-        ancestor: The text that both come from, in words.
-    """
-
     ours: str
     theirs: str
-    ancestor: str
+    ancestor: str  # the text that both come from, in words
     stretches: tuple[Stretch, ...]
     decided: Decided
 
@@ -162,11 +133,7 @@ class Merged:
 def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
     """Merge a version of another run into a run, settle conflicts by evaluation, and let the run's gate decide.
 
-    Returns:
-        The merge; for a dry run the plan, with the stretches that both lines changed among its facts.
-
-    Raises:
-        RevisionNotFoundError: There is no such run or version.
+    A plan has the stretches that both lines changed among its facts.
     """
     with open_workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.other)

@@ -38,11 +38,7 @@ class Noted:
 
 
 def note(context: Context, revision: str, text: str) -> Noted:
-    """Write what a person says about an event; credentials in it are masked.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing, or no event of a run.
-    """
+    """Write what a person says about an event; credentials in it are masked."""
     words = redact(storable(text)).strip()
     if not words:
         raise UsageError("a note without a text says nothing", hint="skillgit note REV 'TEXT'")
@@ -64,11 +60,7 @@ def note(context: Context, revision: str, text: str) -> Noted:
 
 
 def remove_note(context: Context, name: str) -> Noted:
-    """Withdraw the note whose id is ``name``, or alone begins so, and return it.
-
-    Raises:
-        NotFoundError: There is no such note, or there are several.
-    """
+    """Withdraw the note whose id is ``name``, or alone begins so, and return it."""
     with open_workspace(context) as workspace:
         matching = [entry for entry in _every(workspace) if name and entry.id.startswith(name)]
         if len(matching) != 1:
@@ -84,14 +76,7 @@ def remove_note(context: Context, name: str) -> Noted:
 
 
 def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
-    """Return the notes on a run, or on one event, oldest first.
-
-    Args:
-        name: A run or a revision; None for the default run.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or no event of a run.
-    """
+    """Return the notes on a run, by default the default run, or on one event, oldest first."""
     with open_workspace(context) as workspace:
         if name is None or name in queries.run_names(workspace.index):
             run = find_run(workspace, name)

@@ -32,28 +32,18 @@ _SEMANTIC = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
-    """What ``main`` holds now.
-
-    Attributes:
-        score: Its score on the selection split under the run's metric; absent if nobody has measured it.
-        test: Its newest score on the test split under the same metric; absent if nobody has looked.
-        before: What ``main`` held until now, as ``<run>/v<N>``; empty if that was no promotion.
-        commit: The merge commit; empty if nothing was written.
-        held: Whether ``main`` held the version's text already.
-        release: The version that it was released as; empty for none.
-        tag: The tag of the release; empty for none.
-    """
+    """What ``main`` holds now."""
 
     run: str
     version: int
     skill: str
-    score: float | None
-    test: float | None
-    before: str = ""
-    commit: str = ""
-    held: bool = False
-    release: str = ""
-    tag: str = ""
+    score: float | None  # its score on the selection split under the run's metric; absent if nobody has measured it
+    test: float | None  # its newest score on the test split under the same metric; absent if nobody has looked
+    before: str = ""  # what `main` held until now, as `<run>/v<N>`; empty if that was no promotion
+    commit: str = ""  # the merge commit; empty if nothing was written
+    held: bool = False  # whether `main` held the version's text already
+    release: str = ""  # the version that it was released as; empty for none
+    tag: str = ""  # the tag of the release; empty for none
 
 
 def promote(
@@ -61,15 +51,8 @@ def promote(
 ) -> Promoted:
     """Bring a version to ``main`` with a merge commit.
 
-    Args:
-        force: Whether to replace a text that someone changed on ``main`` by hand.
-        dry_run: Whether only to say what would be done.
-        release: The semantic version to release it as, which is written to ``metadata.version`` and tagged; empty for
-            none.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing, or there is no ``main``.
-        SkillError: The version cannot be written into the frontmatter.
+    ``force`` replaces a text that someone changed on ``main`` by hand. ``release`` is a semantic version to write to
+    ``metadata.version`` and to tag.
     """
     if release and not _SEMANTIC.fullmatch(release):
         raise UsageError(f"'{release}' is no semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")

@@ -34,42 +34,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreRequest:
-    """What the user asks for.
-
-    Attributes:
-        revision: The version whose text to take up again.
-        run: The run; None takes the one that the version belongs to.
-        dry_run: Whether only to say what would be done; with a gate, that is its plan.
-        gate: The terms on which the text is measured and has to pass the gate; None writes it as it is.
-    """
-
-    revision: str
-    run: str | None = None
-    dry_run: bool = False
-    gate: MeasuringTerms | None = None
+    revision: str  # the version whose text to take up again
+    run: str | None = None  # the run; None takes the one that the version belongs to
+    dry_run: bool = False  # whether only to say what would be done; with a gate, that is its plan
+    gate: MeasuringTerms | None = None  # on which terms the text has to pass the gate; None writes it as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreResult:
-    """What restoring did.
-
-    Attributes:
-        target: The version whose text was taken up again.
-        version: The new version; what it would be, if nothing was written. Absent if the gate refused.
-        event: The event; absent if nothing was written.
-        inherited: The version whose score it has; absent if it was measured, or if that version has none.
-        verdict: The gate's decision; absent without a gate.
-        cost: What measuring cost; absent without a gate.
-    """
-
     run: str
-    target: int
+    target: int  # the version whose text was taken up again
     base: int
-    version: int | None
-    event: LogRow | None = None
-    inherited: int | None = None
-    verdict: Verdict | None = None
-    cost: Cost | None = None
+    version: int | None  # the new version; what it would be, if nothing was written. Absent if the gate refused
+    event: LogRow | None = None  # the event; absent if nothing was written
+    inherited: int | None = None  # the version whose score it has; absent if it was measured, or has none
+    verdict: Verdict | None = None  # the gate's decision; absent without a gate
+    cost: Cost | None = None  # what measuring cost; absent without a gate
 
     @property
     def accepted(self) -> bool:
@@ -78,14 +58,7 @@ class RestoreResult:
 
 
 def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | None = None) -> RestoreResult | Plan:
-    """Make an older version's text the newest version of its run.
-
-    Returns:
-        What it did; for a dry run with a gate the plan.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-    """
+    """Make an older version's text the newest version of its run."""
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
         if request.gate is not None:

@@ -42,92 +42,55 @@ _LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequest:
-    """What the user asks for.
-
-    Attributes:
-        run: The run; None is the default run.
-        model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
-        split: ``train``, ``selection`` or ``test``.
-        most: How many candidates that still apply at most.
-        keep: Whether the first that passes becomes a version.
-        terms: The caps, and another configuration where one is named.
-    """
-
-    run: str | None = None
-    model: str | None = None
-    split: str = Split.SELECTION.value
-    most: int = 5
-    keep: bool = False
+    run: str | None = None  # the run; None is the default run
+    model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
+    split: str = Split.SELECTION.value  # train, selection or test
+    most: int = 5  # how many candidates that still apply at most
+    keep: bool = False  # whether the first that passes becomes a version
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retried:
-    """One rejected candidate, then and now.
-
-    Attributes:
-        old_score: What it scored then; absent where no more than a bound of it is known.
-        old_delta: How far that was from the version that it was made on.
-        bound: The highest that the old score could have been, where its evaluation ended early; absent otherwise.
-        reason: Why it was not measured now; empty if it was.
-        score: What the newest version scores with its edits.
-        delta: How far that is from the newest version.
-        fixed: Items that score higher than under the newest version.
-        p: One-sided exact sign test of fixed against broken.
-    """
+    """One rejected candidate, then and now."""
 
     name: str
     commit: str
     title: str
-    old_score: float | None
-    old_delta: float | None
-    bound: float | None
+    old_score: float | None  # what it scored then; absent where no more than a bound of it is known
+    old_delta: float | None  # how far that was from the version that it was made on
+    bound: float | None  # the highest possible old score where its evaluation ended early; absent otherwise
     old_base: int | None
-    reason: str = ""
-    score: float | None = None
-    delta: float | None = None
-    fixed: tuple[str, ...] = ()
+    reason: str = ""  # why it was not measured now; empty if it was
+    score: float | None = None  # what the newest version scores with its edits
+    delta: float | None = None  # how far that is from the newest version
+    fixed: tuple[str, ...] = ()  # items that score higher than under the newest version
     broken: tuple[str, ...] = ()
-    p: float | None = None
+    p: float | None = None  # one-sided exact sign test of fixed against broken
     passes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryResult:
-    """Rejected candidates, then and now.
-
-    Attributes:
-        base_score: What it scores here; absent if no candidate applies, so that nothing was measured.
-        rows: The candidates that were tried, and those that had come as close and do not apply; closest first.
-        kept: What the gate decided on the one that was to become a version; absent without ``keep``, or if none passed.
-        cost: What it cost; what was measured before cost nothing.
-        warnings: What the user should know of the numbers.
-    """
+    """Rejected candidates, then and now."""
 
     run: str
     base: int
-    base_score: float | None
+    base_score: float | None  # what it scores here; absent if no candidate applies, so that nothing was measured
     target: str
     own_model: bool
     split: str
     n: int
     metric: str
-    rows: tuple[Retried, ...]
-    kept: Decided | None = None
-    cost: Cost
-    warnings: tuple[str, ...] = ()
+    rows: tuple[Retried, ...]  # those that were tried, and those as close that do not apply; closest first
+    kept: Decided | None = None  # what the gate decided on the first that passed, if it was to be kept
+    cost: Cost  # what it cost; what was measured before cost nothing
+    warnings: tuple[str, ...] = ()  # what the user should know of the numbers
     exit_code: ExitCode
 
 
 def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> RetryResult | Plan:
-    """Measure rejected candidates again, their edits on the newest version; with ``keep`` the first that passes stays.
-
-    Returns:
-        The candidates; for a dry run the plan.
-
-    Raises:
-        NotFoundError: The run has rejected nothing.
-    """
+    """Measure rejected candidates again, their edits on the newest version; ``keep`` keeps the first that passes."""
     if request.keep and request.model:
         raise UsageError(
             "a candidate is kept only by the run's own model", hint="leave out --keep to compare, or --model to keep"
@@ -152,16 +115,12 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
-    """The newest version of a run."""
-
     run: str
     version: int
     skill: Skill
 
 
 class _Retrial:
-    """The work on the rejected candidates of one run."""
-
     def __init__(self, workspace: Workspace, measuring: Measuring, head: _Head, request: RetryRequest) -> None:
         self._workspace = workspace
         self._measuring = measuring

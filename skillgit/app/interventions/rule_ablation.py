@@ -29,28 +29,18 @@ KIND = "ablation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ablation:
-    """What leaving one rule out changes.
+    """What leaving one rule out changes."""
 
-    Attributes:
-        rule: The rule's number in ``SKILL.md``, from 1.
-        first: Its first line, from 1.
-        score: What the skill scores without it, under the metric of the gate.
-        delta: The score's distance from that of the whole skill, over the items that have a score both times.
-        fixed: Items that score higher without it.
-        broken: Items that score lower without it.
-        p: One-sided exact sign test: the chance of so many broken if every change of an item were a coin flip.
-    """
-
-    rule: int
+    rule: int  # the rule's number in `SKILL.md`, from 1
     text: str
-    first: int
+    first: int  # its first line, from 1
     last: int
     region: Region
-    score: float
-    delta: float
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
-    p: float
+    score: float  # what the skill scores without it, under the metric of the gate
+    delta: float  # the score's distance from that of the whole skill, over the items that have a score both times
+    fixed: tuple[str, ...]  # items that score higher without it
+    broken: tuple[str, ...]  # items that score lower without it
+    p: float  # one-sided exact sign test: the chance of so many broken if every change of an item were a coin flip
     worth: Worth
     noted: bool = False
 
@@ -62,13 +52,9 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ablating:
-    """A skill whose rules are left out.
+    """A skill whose rules are left out."""
 
-    Attributes:
-        measuring: The door to the models.
-    """
-
-    measuring: Measuring
+    measuring: Measuring  # the door to the models
     commit: str
     skill: Skill
     split: Split

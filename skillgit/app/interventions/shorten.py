@@ -52,11 +52,7 @@ if TYPE_CHECKING:
 
 
 def newest_version(workspace: Workspace, text: str) -> LogRow:
-    """Return the version that ``text`` names, if its run has none after it.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or no event of a run.
-    """
+    """Return the version that ``text`` names, if its run has none after it."""
     row = event_in(workspace, text)
     if row.version is None:
         raise UsageError(f"{row.address} is no version", hint="skillgit cherry-pick makes one of a candidate")
@@ -73,28 +69,15 @@ _SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRequest:
-    """What the user asks for.
-
-    Attributes:
-        terms: The caps, and another configuration where one is named.
-    """
-
     revision: str
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """A version without some of its rules.
-
-    Attributes:
-        needed: Rules that seemed to do nothing and are needed once the others are gone.
-        measured: How many rules had to be measured, for no note told of them.
-    """
-
     rules: tuple[Ablation, ...]
-    needed: tuple[Ablation, ...]
-    measured: int
+    needed: tuple[Ablation, ...]  # rules that seemed to do nothing and are needed once the others are gone
+    measured: int  # how many rules had to be measured, for no note told of them
     decided: Decided
 
 
@@ -103,9 +86,6 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
 
     Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
     without effect alone: if the text without all of them scores lower, they are left out one after the other.
-
-    Returns:
-        The shorter version; for a dry run the plan.
     """
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
@@ -126,8 +106,6 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
 
 
 class _Pruning:
-    """The work on one version."""
-
     def __init__(self, workspace: Workspace, gating: Gating, row: LogRow) -> None:
         self._workspace = workspace
         self._gating = gating
@@ -236,22 +214,12 @@ class _Pruning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressRequest:
-    """What the user asks for.
-
-    Attributes:
-        terms: The caps, and another configuration where one is named.
-    """
-
     revision: str
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
 def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -> Decided | Plan:
-    """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds.
-
-    Returns:
-        What the gate decided; for a dry run the plan.
-    """
+    """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:

@@ -29,22 +29,14 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Lines that both sides changed in different ways.
+    """Lines that both sides changed in different ways."""
 
-    Attributes:
-        file: Path inside the skill folder.
-        line: Where it begins in the file on our side, from 1.
-        ours: What is there on our side; absent if the file is gone.
-        theirs: What is there on the other side; absent if the file is gone.
-        whole: Whether it is the file as a whole, which cannot be put together from both.
-    """
-
-    file: str
-    line: int
+    file: str  # inside the skill folder
+    line: int  # where it begins in the file on our side, from 1
     base: Lines
-    ours: Lines | None
-    theirs: Lines | None
-    whole: bool = False
+    ours: Lines | None  # what is there on our side; absent if the file is gone
+    theirs: Lines | None  # what is there on the other side; absent if the file is gone
+    whole: bool = False  # whether it is the file as a whole, which cannot be put together from both
 
     def text(self, choice: Choice) -> Lines | None:
         """Return what is there under ``choice``; None if the file is gone."""
@@ -73,15 +65,11 @@ Piece = Lines | Conflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Two skills put together, as far as they can be without a choice.
-
-    Attributes:
-        files: Path to what is in it: bytes, or pieces of text with conflicts between them.
-    """
+    """Two skills put together, as far as they can be without a choice."""
 
     ours: Skill
     theirs: Skill
-    files: Mapping[str, bytes | tuple[Piece, ...]]
+    files: Mapping[str, bytes | tuple[Piece, ...]]  # path to bytes, or to pieces of text with conflicts between them
     executable: frozenset[str]
 
     @property

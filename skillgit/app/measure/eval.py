@@ -40,20 +40,11 @@ Measured = dict[tuple[str, Split], Evaluation]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalRequest:
-    """What the user asks for.
-
-    Attributes:
-        against: What to compare each of them with; ``none`` is no skill.
-        config: A configuration; None takes the one that the run of the first revision recorded.
-        overrides: ``section.key=value``; later ones win.
-        split: ``train``, ``selection``, ``test`` or ``all``.
-    """
-
     revisions: tuple[str, ...]
-    against: tuple[str, ...] = ()
-    config: str | None = None
-    overrides: tuple[str, ...] = ()
-    split: str = Split.SELECTION.value
+    against: tuple[str, ...] = ()  # what to compare each of them with; `none` is no skill
+    config: str | None = None  # a configuration; None takes the one that the run of the first revision recorded
+    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
+    split: str = Split.SELECTION.value  # train, selection, test or all
     note: bool = True
     caps: Caps = field(default_factory=Caps)
     dry_run: bool = False
@@ -61,58 +52,36 @@ class EvalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitScores:
-    """A skill on one split.
-
-    Attributes:
-        item_set: Digest of its items.
-    """
-
     split: str
-    item_set: str
+    item_set: str  # digest of its items
     overall: Scores
     types: tuple[Scores, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmScores:
-    """A skill on all splits that were asked for.
-
-    Attributes:
-        run: Its run; empty without one.
-        version: Its version; absent for what is no version.
-        commit: Its commit; empty for no skill.
-        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
-    """
+    """A skill on all splits that were asked for."""
 
     name: str
-    run: str
-    version: int | None
-    commit: str
+    run: str  # its run; empty without one
+    version: int | None  # its version; absent for what is no version
+    commit: str  # its commit; empty for no skill
     splits: tuple[SplitScores, ...]
-    test_reads: int
+    test_reads: int  # how many evaluations on the test split are known of it, this one included if it left a note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """Several skills side by side.
-
-    Attributes:
-        arms: The skills; those that were asked for first.
-        comparisons: Every skill that was asked for against every other named for it, split by split.
-        cost: What it cost; what was measured before cost nothing.
-        warnings: What the user should know of the numbers.
-    """
-
     config: str
     environment: str
     target: str
     seed: int
     metric: str
-    arms: tuple[ArmScores, ...]
-    comparisons: tuple[SkillComparison, ...]
+    arms: tuple[ArmScores, ...]  # the skills; those that were asked for first
+    comparisons: tuple[SkillComparison, ...]  # each skill asked for against every other named, split by split
     noted: int
-    cost: Cost
-    warnings: tuple[str, ...]
+    cost: Cost  # what it cost; what was measured before cost nothing
+    warnings: tuple[str, ...]  # what the user should know of the numbers
     exit_code: ExitCode
 
 
@@ -120,12 +89,6 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
     """Measure what the request names; outcomes that are in the ledger cost nothing.
 
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same, for it has been looked at.
-
-    Returns:
-        The scores; for a dry run the plan.
-
-    Raises:
-        RevisionNotFoundError: A revision names nothing.
     """
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
@@ -147,8 +110,6 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
 
 
 class _Evaluating:
-    """One process's work on an evaluation."""
-
     def __init__(self, workspace: Workspace, setup: Setup, request: EvalRequest, arms: Arms) -> None:
         self._workspace = workspace
         self._setup = setup

@@ -54,21 +54,12 @@ _NAMED = re.compile(r"(?P<skill>[a-z0-9][a-z0-9-]*)=(?P<config>.+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """What the user asks for.
-
-    Attributes:
-        base: What is there, as a pull request's target branch.
-        configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
-        overrides: ``section.key=value`` for all of them; later ones win.
-        rule: The name of the policy that the gate compares by; None as the configuration says.
-    """
-
-    base: str
+    base: str  # what is there, as a pull request's target branch
     head: str = "HEAD"
-    configs: tuple[str, ...] = ()
-    overrides: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()  # `CONFIG` or `<skill>=CONFIG`; without one as its run was measured
+    overrides: tuple[str, ...] = ()  # `section.key=value` for all of them; later ones win
     split: str = Split.SELECTION.value
-    rule: str | None = None
+    rule: str | None = None  # the name of the policy that the gate compares by; None as the configuration says
     recorded_only: bool = False
     note: bool = True
     caps: Caps = field(default_factory=Caps)
@@ -84,13 +75,6 @@ def gate(
 
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
-
-    Returns:
-        The verdicts; for a dry run the plan.
-
-    Raises:
-        RevisionNotFoundError: A revision names nothing.
-        SkillError: The head holds a skill that is not valid.
     """
     with open_workspace(context) as workspace:
         base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
@@ -175,8 +159,6 @@ class _Side:
 
 
 class _Judging:
-    """One process's work on one skill that the head changes."""
-
     def __init__(
         self,
         context: Context,

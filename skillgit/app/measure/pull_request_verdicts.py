@@ -128,31 +128,17 @@ _POWER = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSide:
-    """One side of a comparison.
-
-    Attributes:
-        name: What the user called it; ``none`` for no skill.
-        commit: Its commit; empty for no skill.
-        version: The version that the commit is, ``<run>/v7``; empty if it is none.
-        recorded: How many items have a recorded outcome.
-        missing: How many have none, so that they are measured.
-        scored: How many have a score in the end.
-        score: The mean of these under the metric; absent without any.
-    """
-
-    name: str
-    commit: str
-    version: str
-    recorded: int = 0
-    missing: int = 0
-    scored: int = 0
-    score: float | None = None
+    name: str  # what the user called it; `none` for no skill
+    commit: str  # its commit; empty for no skill
+    version: str  # the version that the commit is, `<run>/v7`; empty if it is none
+    recorded: int = 0  # how many items have a recorded outcome
+    missing: int = 0  # how many have none, so that they are measured
+    scored: int = 0  # how many have a score in the end
+    score: float | None = None  # the mean of these under the metric; absent without any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemPair:
-    """An item that scores differently."""
-
     item: str
     task_type: str
     before: float
@@ -161,72 +147,48 @@ class ItemPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Two evaluations of the same items side by side.
-
-    Attributes:
-        n: Items that have a score on both sides.
-        delta: Mean difference of their scores; absent without such items.
-        interval: Its 95 % paired bootstrap interval.
-        stable_fail: Items with the same score that are not solved.
-        missing: Items without a score on one side.
-    """
-
     verdict: Verdict
-    n: int
-    delta: float | None
-    interval: tuple[float, float] | None
+    n: int  # items that have a score on both sides
+    delta: float | None  # mean difference of their scores; absent without such items
+    interval: tuple[float, float] | None  # its 95 % paired bootstrap interval
     fixed: tuple[ItemPair, ...]
     broken: tuple[ItemPair, ...]
     stable_pass: tuple[str, ...]
-    stable_fail: tuple[str, ...]
-    missing: tuple[str, ...]
+    stable_fail: tuple[str, ...]  # items with the same score that are not solved
+    missing: tuple[str, ...]  # items without a score on one side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillReport:
-    """One skill that the head changes.
-
-    Attributes:
-        reason: Why, in one sentence; empty where the numbers say it.
-        config: The configuration that it was measured by; empty if there is none.
-        compared: The comparison; absent where there is none.
-        warnings: What else to know of the numbers, one sentence each.
-        exit_code: What the process would exit with if it were the only one.
-    """
+    """One skill that the head changes."""
 
     skill: str
     change: Change
     word: Word
-    reason: str = ""
+    reason: str = ""  # why, in one sentence; empty where the numbers say it
     base: GateSide
     head: GateSide
-    config: str = ""
+    config: str = ""  # the configuration that it was measured by; empty if there is none
     environment: str = ""
     target: str = ""
     metric: str = ""
     policy: str = ""
     items: int = 0
-    compared: Compared | None = None
+    compared: Compared | None = None  # the comparison; absent where there is none
     noted: int = 0
     cost: Cost = field(default_factory=Cost)
-    warnings: tuple[str, ...] = ()
-    exit_code: ExitCode = ExitCode.OK
+    warnings: tuple[str, ...] = ()  # what else to know of the numbers, one sentence each
+    exit_code: ExitCode = ExitCode.OK  # what the process would exit with if it were the only one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateReport:
-    """Everything that a head changes, judged.
-
-    Attributes:
-        recorded_only: Whether only recorded outcomes were to be used.
-    """
-
     base: str
     base_commit: str
     head: str
     head_commit: str
     split: str
-    recorded_only: bool
+    recorded_only: bool  # whether only recorded outcomes were to be used
     skills: tuple[SkillReport, ...]
     cost: Cost
     exit_code: ExitCode
@@ -240,13 +202,7 @@ def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
 
 
 def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str, str]) -> Compared:
-    """Let the gate decide on ``head`` against ``base``, and say item by item what differs.
-
-    Args:
-        base: The outcomes of what is there.
-        head: The outcomes of what would replace it, on the same items.
-        types: Item to its task type.
-    """
+    """Let the gate decide on ``head`` against ``base``, and say item by item what differs; ``types`` are by item."""
     pairs = Pairs(head, base, rule.metric, rule.soft_weight)
     flips = flips_of(pairs, head)
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))

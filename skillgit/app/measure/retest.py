@@ -40,19 +40,11 @@ BACKENDS = "skillgit.backends"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetestRequest:
-    """What the user asks for.
-
-    Attributes:
-        model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
-        config: A configuration; None takes the one that the run of the first revision recorded.
-        overrides: ``section.key=value``; later ones win.
-    """
-
     revisions: tuple[str, ...]
-    model: str | None = None
+    model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
     split: str = Split.SELECTION.value
-    config: str | None = None
-    overrides: tuple[str, ...] = ()
+    config: str | None = None  # a configuration; None takes the one that the run of the first revision recorded
+    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     note: bool = True
     caps: Caps = field(default_factory=Caps)
     dry_run: bool = False
@@ -60,8 +52,6 @@ class RetestRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetestPlan:
-    """What is measured."""
-
     target: str
     split: str
     items: int
@@ -70,53 +60,32 @@ class RetestPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetestRow:
-    """One version that was measured again.
-
-    Attributes:
-        run: Its run; empty without one.
-        version: Its version; absent for what is no version.
-        score: The mean of that under the metric; absent if no item has a score.
-        own: What the run recorded for it under its own target; absent if that is not here.
-        comparison: The new outcomes against those, item by item; absent without them, and where items or environment
-            are others.
-        p: Two-sided p-value of the paired test: the chance of so uneven changes if each were a coin flip; absent where
-            something that matters differs besides the draws.
-        draw: Which draws: 0 are those that a run would make, others are fresh ones.
-        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
-    """
+    """One version that was measured again."""
 
     name: str
-    run: str
-    version: int | None
+    run: str  # its run; empty without one
+    version: int | None  # its version; absent for what is no version
     commit: str
     found: Scores
-    score: float | None
-    own: Scores | None
+    score: float | None  # the mean of that under the metric; absent if no item has a score
+    own: Scores | None  # what the run recorded for it under its own target; absent if that is not here
     own_score: float | None
-    comparison: SkillComparison | None
-    p: float | None
-    draw: int
-    test_reads: int
+    comparison: SkillComparison | None  # with `own`; absent where items or environment are others
+    p: float | None  # two-sided, of the paired test; absent where something that matters differs besides the draws
+    draw: int  # which draws: 0 are those that a run would make, others are fresh ones
+    test_reads: int  # how many evaluations on the test split are known of it, this one included if it left a note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retested:
-    """What was found.
-
-    Attributes:
-        own_target: The model that the run was trained with; empty without a run.
-        differs: What differs from the measurements of the runs, besides the draws.
-        warnings: What the user should know of the numbers.
-    """
-
     plan: RetestPlan
-    own_target: str
-    differs: tuple[Difference, ...]
+    own_target: str  # the model that the run was trained with; empty without a run
+    differs: tuple[Difference, ...]  # what differs from the measurements of the runs, besides the draws
     metric: str
     rows: tuple[RetestRow, ...] = ()
     noted: int = 0
     cost: Cost
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what the user should know of the numbers
     exit_code: ExitCode = ExitCode.OK
 
 
@@ -124,12 +93,6 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     """Measure versions again and pair what is found with what their run recorded.
 
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
-
-    Returns:
-        What was found; for a dry run the plan.
-
-    Raises:
-        RevisionNotFoundError: A revision names nothing.
     """
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
@@ -161,8 +124,6 @@ def model_overrides(model: str | None) -> tuple[str, ...]:
 
 
 class _Retesting:
-    """One process's work on a retest."""
-
     def __init__(
         self, workspace: Workspace, setup: Setup, request: RetestRequest, arms: Arms, runs: Sequence[str]
     ) -> None:

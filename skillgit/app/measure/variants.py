@@ -29,18 +29,9 @@ _SHORT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One skill to measure.
-
-    Attributes:
-        name: How it is called in tables: ``v7``, ``r17``, ``<run>/v7`` where several runs are named, ``none``. No two
-            skills that are measured together have the same.
-        commit: Its commit; empty for no skill.
-        row: The event that the commit holds; absent for a commit that is no event, and for no skill.
-    """
-
-    name: str
-    commit: str
-    row: LogRow | None
+    name: str  # in tables: `v7`, `r17`, `<run>/v7` among several runs, `none`; unique within a measurement
+    commit: str  # its commit; empty for no skill
+    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event, and for no skill
     skill: Skill
 
     @property
@@ -51,13 +42,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arms:
-    """All skills to measure, each once.
+    """All skills to measure, each once."""
 
-    Attributes:
-        every: Those that were asked for first, then those that they are compared with.
-    """
-
-    every: tuple[Arm, ...]
+    every: tuple[Arm, ...]  # those that were asked for first, then those that they are compared with
     asked: tuple[Arm, ...]
     against: tuple[Arm, ...]
 
@@ -77,11 +64,7 @@ class NamedRevisions:
 
 
 def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> NamedRevisions:
-    """Return what the user named.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing.
-    """
+    """Return what the user named."""
     if not revisions:
         raise UsageError("name a version to measure", hint="skillgit eval best")
     return NamedRevisions(
@@ -91,11 +74,7 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
 
 
 def read_arms(workspace: Workspace, names: NamedRevisions, environment: str) -> Arms:
-    """Read the skills of everything named; what is the same commit is one arm.
-
-    Raises:
-        SkillError: A commit holds no skill, or it is not clear which of several is meant.
-    """
+    """Read the skills of everything named; what is the same commit is one arm."""
     arms: dict[str, Arm] = {}
     for text, resolution in (*names.asked, *names.against):
         if resolution is None:
@@ -162,18 +141,12 @@ Change = Literal["changed", "added", "removed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSkill:
-    """One skill that two commits hold different texts of.
-
-    Attributes:
-        before: The id of its tree at the base; empty if there is none.
-        after: The id of its tree at the head; empty if there is none.
-        moved: Whether the base changed it too since both were the same.
-    """
+    """One skill that two commits hold different texts of."""
 
     path: str
-    before: str
-    after: str
-    moved: bool
+    before: str  # the id of its tree at the base; empty if there is none
+    after: str  # the id of its tree at the head; empty if there is none
+    moved: bool  # whether the base changed it too since both were the same
 
     @property
     def change(self) -> Change:

@@ -28,47 +28,30 @@ Word = Literal["consistent", "lower", "higher", "not comparable"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A score that a commit tells, and what is behind it.
-
-    Attributes:
-        n: Number of items that it is the mean of.
-        paired: Whether the outcomes are here and add up to the score.
-        remark: What is to be known of them: what is wrong, or that a note tells them; empty if nothing is.
-    """
+    """A score that a commit tells, and what is behind it."""
 
     score: float
-    n: int
+    n: int  # how many items it is the mean of
     target: str
-    paired: bool
-    remark: str = ""
+    paired: bool  # whether the outcomes are here and add up to the score
+    remark: str = ""  # what is to be known of them: what is wrong, or that a note tells them; empty if nothing is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """Whether a claim holds.
+    """Whether a claim holds."""
 
-    Attributes:
-        word: ``consistent``, ``lower`` or ``higher`` than claimed, or ``not comparable``.
-        recorded: The mean score that was recorded for the same items; absent where nothing tells.
-        delta: The mean difference, item by item; without recorded outcomes, from the claimed score.
-        interval: Its 95 % bootstrap interval; without recorded outcomes, the 95 % interval of ``measured``.
-        p: The two-sided chance of such a difference without a cause: a sign-flip test of the pairs; without recorded
-            outcomes an exact binomial test, which only strict scores have.
-        failed: How many items could not be evaluated now.
-        differs: What keeps the numbers from being compared, one sentence each.
-    """
-
-    word: Word
+    word: Word  # `consistent`, `lower` or `higher` than claimed, or `not comparable`
     n: int = 0
     measured: float | None = None
-    recorded: float | None = None
-    delta: float | None = None
-    interval: tuple[float, float] | None = None
-    p: float | None = None
+    recorded: float | None = None  # the mean score recorded for the same items; absent where nothing tells
+    delta: float | None = None  # the mean difference, item by item; without recorded outcomes, from the claimed score
+    interval: tuple[float, float] | None = None  # bootstrap, 95 %; without recorded outcomes that of `measured`
+    p: float | None = None  # two-sided: sign-flip test of pairs, else exact binomial test, for strict scores only
     higher: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
-    failed: int = 0
-    differs: tuple[str, ...] = ()
+    failed: int = 0  # how many items could not be evaluated now
+    differs: tuple[str, ...] = ()  # what keeps the numbers from being compared, one sentence each
 
 
 def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:

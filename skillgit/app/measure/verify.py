@@ -42,30 +42,19 @@ DRAWS = -1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """What the user asks for.
-
-    Attributes:
-        sample: How many items to draw; all, if there are no more.
-        config: A configuration; None takes the one that the run recorded.
-        overrides: ``section.key=value``; later ones win.
-        note: Whether to leave a note on the commit.
-    """
-
     revision: str
-    sample: int
+    sample: int  # how many items to draw; all, if there are no more
     seed: int = 0
     split: str = Split.SELECTION.value
-    config: str | None = None
-    overrides: tuple[str, ...] = ()
-    note: bool = True
+    config: str | None = None  # a configuration; None takes the one that the run recorded
+    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
+    note: bool = True  # whether to leave a note on the commit
     caps: Caps = field(default_factory=Caps)
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyPlan:
-    """What is measured."""
-
     name: str
     target: str
     split: str
@@ -75,13 +64,6 @@ class VerifyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What came of it.
-
-    Attributes:
-        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
-        cost: What it cost; absent if nothing was measured.
-    """
-
     name: str
     row: LogRow
     plan: VerifyPlan
@@ -89,21 +71,14 @@ class Verified:
     verdict: ClaimVerdict
     items: tuple[str, ...]
     noted: bool
-    test_reads: int
-    cost: Cost | None
+    test_reads: int  # how many evaluations on the test split are known of it, this one included if it left a note
+    cost: Cost | None  # what it cost; absent if nothing was measured
 
 
 def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
     """Measure a sample again, with fresh draws, and compare it with what was recorded.
 
     Nothing is measured where it could not be compared: other items, another environment or another target model.
-
-    Returns:
-        What came of it; for a dry run the plan.
-
-    Raises:
-        NotFoundError: Nothing is claimed of the revision on that split.
-        RevisionNotFoundError: The revision names nothing, or no event of a run.
     """
     with open_workspace(context) as workspace:
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
@@ -142,8 +117,6 @@ def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
 
 
 class _Verifying:
-    """One process's work on a sample."""
-
     def __init__(
         self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, items: tuple[Item, ...]
     ) -> None:

@@ -24,20 +24,14 @@ _PASSED = 1.0 - 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckChange:
-    """One check under two versions, over the items that have it on both sides.
-
-    Attributes:
-        before: Its mean score; absent without an older version.
-        fixes: Items on which it passes now, and did not.
-        breaks: Items on which it passed, and does not now.
-    """
+    """One check under two versions, over the items that have it on both sides."""
 
     check: str
     n: int
-    before: float | None
+    before: float | None  # its mean score; absent without an older version
     after: float
-    fixes: int = 0
-    breaks: int = 0
+    fixes: int = 0  # items on which it passes now, and did not
+    breaks: int = 0  # items on which it passed, and does not now
 
 
 def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:

@@ -27,26 +27,16 @@ OUTCOMES = "outcomes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedOutcomes:
-    """What one line tells of single items.
-
-    Attributes:
-        environment: Digest of the environment.
-        outcomes: Item to its outcome.
-        item_set: Digest of the items of the evaluation; empty in a line without scores.
-        skill: The skill folder that was measured; empty where the commit holds one only, or a run tells.
-        judge: The model that scored; empty where none was asked, and in lines that do not tell.
-        setup: Digest of everything that decides an outcome besides item, skill and draw; empty in lines that do not
-            tell.
-    """
+    """What one line tells of single items."""
 
     split: str
     target: str
-    environment: str
-    outcomes: Mapping[str, Scored]
-    item_set: str = ""
-    skill: str = ""
-    judge: str = ""
-    setup: str = ""
+    environment: str  # digest of the environment
+    outcomes: Mapping[str, Scored]  # item to its outcome
+    item_set: str = ""  # digest of the items of the evaluation; empty in a line without scores
+    skill: str = ""  # the skill folder that was measured; empty where the commit holds one only, or a run tells
+    judge: str = ""  # the model that scored; empty where none was asked, and in lines that do not tell
+    setup: str = ""  # digest of what decides an outcome besides item, skill and draw; empty if not told
 
 
 def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
@@ -113,31 +103,21 @@ Note = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownEvaluation:
-    """One evaluation of a version that its own event does not tell.
+    """One evaluation of a version that its own event does not tell."""
 
-    Attributes:
-        source: ``note`` if ``skillgit eval`` measured it, ``run-finished`` if its run did at the end.
-        item_set: Digest of the items.
-        target: The model that worked on the items; empty where the run's is meant.
-        environment: Digest of the environment; empty where the run's is meant.
-        judge: The model that scored; empty where none was asked, and where the note does not tell.
-        types: Task type to its numbers.
-        time: When it was measured; absent if the note does not say.
-    """
-
-    source: Literal["note", "run-finished"]
+    source: Literal["note", "run-finished"]  # measured by `skillgit eval`, or by its run at the end
     split: str
-    item_set: str
+    item_set: str  # digest of the items
     n: int
     scored: int
     hard: float
     soft: float
     seed: int
-    target: str = ""
-    environment: str = ""
-    judge: str = ""
-    types: Mapping[str, Mapping[str, float]]
-    time: datetime | None
+    target: str = ""  # the model that worked on the items; empty where the run's is meant
+    environment: str = ""  # digest of the environment; empty where the run's is meant
+    judge: str = ""  # the model that scored; empty where none was asked, and where the note does not tell
+    types: Mapping[str, Mapping[str, float]]  # task type to its numbers
+    time: datetime | None  # when it was measured; absent if the note does not say
 
 
 def as_note(

@@ -30,25 +30,15 @@ _OID_LENGTH = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One item under one version or candidate.
+    """One item under one version or candidate."""
 
-    Attributes:
-        hard: The strict score; absent if the item failed to evaluate.
-        soft: The score with partial credit; absent if the item failed to evaluate.
-        value: The score under the run's metric; absent if the item failed to evaluate.
-        failed: Why it failed to evaluate; empty if it has a score.
-        measured: Whether this very text was measured; otherwise the outcome is that of the text it inherits from.
-        noted: Whether it was measured after the run's own evaluation, so that a note tells it.
-        solved: Whether the item is solved; None if this text has no score on it.
-    """
-
-    hard: float | None
-    soft: float | None
-    value: float | None
-    failed: str = ""
-    measured: bool = True
-    noted: bool = False
-    solved: bool | None = field(init=False)
+    hard: float | None  # the strict score; absent if the item failed to evaluate
+    soft: float | None  # the score with partial credit; absent if the item failed to evaluate
+    value: float | None  # the score under the run's metric; absent if the item failed to evaluate
+    failed: str = ""  # why it failed to evaluate; empty if it has a score
+    measured: bool = True  # whether this very text was; otherwise the outcome is that of the text it inherits from
+    noted: bool = False  # whether it was measured after the run's own evaluation, so that a note tells it
+    solved: bool | None = field(init=False)  # whether the item is solved; None if this text has no score on it
 
     def __post_init__(self) -> None:
         is_solved = None if self.hard is None or not self.measured else self.hard >= 1.0
@@ -57,24 +47,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItems:
-    """A run's items under its versions and candidates.
-
-    Attributes:
-        gauge: How it turns an outcome into one number.
-        columns: The versions and, where asked for, candidates behind their base; oldest first.
-        cells: Item to one cell for each column, None where it was not measured; by the items' names.
-        types: Item to its task type.
-        again: Item to outcomes of the run's own target that were measured once more, each with its column's place.
-        absent: For each column why what its event measured is not known here; None where it is.
-    """
+    """A run's items under its versions and candidates."""
 
     run: str
-    gauge: Gauge
-    columns: tuple[MeasuredRow, ...]
-    cells: dict[str, list[Cell | None]]
-    types: dict[str, str]
-    again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)
-    absent: tuple[Absence | None, ...] = ()
+    gauge: Gauge  # how it turns an outcome into one number
+    columns: tuple[MeasuredRow, ...]  # the versions and, where asked for, candidates behind their base; oldest first
+    cells: dict[str, list[Cell | None]]  # by item, in its order; one cell per column, None where not measured
+    types: dict[str, str]  # item to its task type
+    again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)  # later outcomes, by column index
+    absent: tuple[Absence | None, ...] = ()  # for each column why its outcomes are unknown here; None if known
     _known: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
 
     def of_versions(self, item: str) -> list[tuple[MeasuredRow, Cell]]:
@@ -97,11 +78,7 @@ class RunItems:
 
 
 def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: str | None = None) -> RunItems:
-    """Return the items of ``run`` under its versions.
-
-    Args:
-        item: The only item to return; all without it.
-    """
+    """Return the items of ``run``, or only ``item``, under its versions."""
     columns = item_queries.versions(workspace.index, run)
     if with_rejected:
         candidates = item_queries.candidates(workspace.index, run)

@@ -31,17 +31,11 @@ _COMPARED = ("decision", "score", "current", "best", "p", "fixed", "broken", "bl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputed:
-    """A gate that was asked again.
+    """A gate that was asked again."""
 
-    Attributes:
-        commit: The commit of the event that it decided on.
-        differing: What comes out otherwise than the commit says, one sentence each.
-        lacking: What is not here to ask it; empty if it was asked.
-    """
-
-    commit: str
-    differing: tuple[str, ...] = ()
-    lacking: str = ""
+    commit: str  # the commit of the event that it decided on
+    differing: tuple[str, ...] = ()  # what comes out otherwise than the commit says, one sentence each
+    lacking: str = ""  # what is not here to ask it; empty if it was asked
 
 
 def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes:
@@ -53,11 +47,9 @@ def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes
 
 
 def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
-    """Yield every gate of a run, asked again, as far as the events agree with each other.
+    """Yield every gate of a run, asked again, as far as the events, given in order, agree with each other.
 
-    Args:
-        records: The events of the run, in order.
-        min_coverage: The share of scored items below which the run's gate is indecisive.
+    Below ``min_coverage``, a share of scored items, the run's gate is indecisive.
     """
     state: RunState | None = None
     outcomes, pins = VersionOutcomes(), _pinned(repo, records)

@@ -25,47 +25,32 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What a group of items scored; without any scored item there is no score.
+    """What a group of items scored; without any scored item there is no score."""
 
-    Attributes:
-        task_type: The group; empty for all items.
-        hard_interval: Its 95 % Wilson interval.
-        soft_interval: Its 95 % bootstrap interval; Wilson's where all items score the same, for then resampling finds
-            no spread.
-    """
-
-    task_type: str
+    task_type: str  # the group; empty for all items
     n: int
     scored: int
     coverage: float
     hard: float | None
-    hard_interval: Interval | None
+    hard_interval: Interval | None  # its 95 % Wilson interval
     soft: float | None
-    soft_interval: Interval | None
+    soft_interval: Interval | None  # bootstrap, 95 %; Wilson's where all items score the same, for lack of spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillComparison:
-    """Two skills on the same items of a split, item by item.
-
-    Attributes:
-        delta: Mean difference of their scores; None without such items.
-        interval: Its 95 % paired bootstrap interval.
-        fixed: Items that score higher than under the other.
-        p: One-sided p-value of the gate's paired test: the chance of such a gain if every change of an item were a coin
-            flip; absent where the two were not measured alike.
-    """
+    """Two skills on the same items of a split, item by item."""
 
     split: str
     name: str
     against: str
     metric: str
     n: int
-    delta: float | None
-    interval: Interval | None
-    fixed: tuple[str, ...]
+    delta: float | None  # mean difference of their scores; None without such items
+    interval: Interval | None  # its 95 % paired bootstrap interval
+    fixed: tuple[str, ...]  # items that score higher than under the other
     broken: tuple[str, ...]
-    p: float | None
+    p: float | None  # one-sided, of the gate's paired test; absent where the two were not measured alike
 
 
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:

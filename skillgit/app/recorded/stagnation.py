@@ -48,8 +48,6 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why a run gets nowhere."""
-
     cause: Cause
     steps: int
     sentence: str

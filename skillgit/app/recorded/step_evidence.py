@@ -26,22 +26,16 @@ _QUESTION_MOST = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedEdit:
-    """One edit that took effect, in full.
+    """One edit that took effect, in full."""
 
-    Attributes:
-        position: Its place among the edits of the patch, from 0.
-        file: The file inside the skill folder.
-        items: The train items that moved it, as far as they are known.
-    """
-
-    position: int
+    position: int  # its place among the edits of the patch, from 0
     op: str
-    file: str
+    file: str  # inside the skill folder
     anchor: str
     content: str
     support: int
     source: str
-    items: tuple[str, ...]
+    items: tuple[str, ...]  # the train items that moved it, as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +49,15 @@ class TrajectoryPattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainAttempt:
-    """What the target made of one train item.
-
-    Attributes:
-        question: The end of what the target was asked; empty if that was not kept.
-        feedback: What the scorer said about it, the accepted answers included where it names them.
-        hard: The strict score; absent if the item failed to evaluate.
-        soft: The score with partial credit.
-    """
+    """What the target made of one train item."""
 
     item: str
     task_type: str = ""
-    question: str = ""
+    question: str = ""  # the end of what the target was asked; empty if that was not kept
     answer: str = ""
-    feedback: str = ""
-    hard: float | None = None
-    soft: float | None = None
+    feedback: str = ""  # what the scorer said about it, the accepted answers included where it names them
+    hard: float | None = None  # the strict score; absent if the item failed to evaluate
+    soft: float | None = None  # the score with partial credit
 
 
 class StepEvidence:

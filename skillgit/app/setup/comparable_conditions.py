@@ -45,8 +45,6 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing that two measurements differ in besides the text."""
-
     aspect: Aspect
     a: str
     b: str
@@ -64,24 +62,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What decides outcomes besides the text.
+    """What decides outcomes besides the text."""
 
-    Attributes:
-        target: The model that works on the items, as ``backend/model``.
-        judge: The model that scores, perhaps with ``@`` and the digest of its parameters; empty where none is asked.
-        version: The digest of the environment.
-        items: Digests of the item sets that were measured; empty where that is not known.
-        seed: The seed; None where that is not known.
-        parameters: Settings that may change what is answered, by their keys; None where they are not known here.
-    """
-
-    target: str
-    judge: str
+    target: str  # the model that works on the items, as `backend/model`
+    judge: str  # the model that scores, perhaps with `@` and the digest of its parameters; empty where none is asked
     environment: str
-    version: str
-    items: frozenset[str]
-    seed: int | None
-    parameters: Mapping[str, object] | None
+    version: str  # the digest of the environment
+    items: frozenset[str]  # digests of the item sets that were measured; empty where that is not known
+    seed: int | None  # the seed; None where that is not known
+    parameters: Mapping[str, object] | None  # settings that may change answers, by key; None if unknown here
 
 
 def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | None:

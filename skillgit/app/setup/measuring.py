@@ -40,24 +40,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalProgress:
-    """One look at an evaluation in progress.
-
-    Attributes:
-        before: Items of all skills and splits that were done before it.
-    """
-
     name: str
     split: str
     done: int
     total: int
-    before: int
+    before: int  # items of all skills and splits that were done before it
     every: int
     spent: Cost
 
 
 class EvalWatcher(Protocol):
-    """Something that looks on."""
-
     def progress(self, progress: EvalProgress) -> None: ...
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
@@ -71,17 +63,11 @@ class EvalWatcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One skill that is to be measured.
-
-    Attributes:
-        draw: Which draws; every number but 0 is a set of fresh ones, which the run itself never made.
-    """
-
     name: str
     skill: Skill
     items: Sequence[Item]
     split: Split
-    draw: int = 0
+    draw: int = 0  # which draws; every number but 0 is a set of fresh ones, which the run itself never made
 
 
 class SampleMeasuring:
@@ -128,11 +114,7 @@ class SampleMeasuring:
 def telling(
     watcher: EvalWatcher, name: str, split: Split, total: int, *, before: int, every: Callable[[], int]
 ) -> Callable[[Progress], None]:
-    """Return what passes the progress of one skill on to ``watcher``.
-
-    Args:
-        every: Says how many there are in all, as far as that is known.
-    """
+    """Return what passes the progress of one skill on to ``watcher``; ``every`` counts the items of all skills."""
 
     def told(progress: Progress) -> None:
         look = EvalProgress(
@@ -181,13 +163,7 @@ def measuring(
 def open_session(
     context: Context, workspace: Workspace, setup: Setup, caps: Caps, *, run: str = "", dry_run: bool = False
 ) -> Iterator[Session]:
-    """Open the ledger and the door to the models of ``setup``.
-
-    Args:
-        setup: The configuration, its items and the ways to its models.
-        run: The run that it is done for; empty for none.
-        dry_run: Whether it is planned only: nothing is recorded, and no cap is checked.
-    """
+    """Open the ledger and the calls to the models of ``setup``; ``dry_run`` records nothing and checks no cap."""
     path = workspace.repo.private_dir / "ledger.db"
     with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
         calls = open_door(context, setup, Caps() if dry_run else caps, ledger)
@@ -213,13 +189,7 @@ def carry_out(
     optimizer: bool = False,
     on_stop: str = "the evaluation is stopped",
 ) -> T:
-    """Do ``work`` once every model has answered; the first Ctrl-C stops after the calls in flight.
-
-    Args:
-        setup: The configuration and the ways to its models.
-        session: What the work is done with; its connections are closed at the end.
-        on_stop: What to say where the user stopped it.
-    """
+    """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight."""
     calls = session.calls
     calls.enter(scope, Cost())
     roles = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))

@@ -35,11 +35,7 @@ _ACCOUNT = ("base_url", "api_key_env", "azure_endpoint", "azure_client_id", "reg
 
 
 def find_routes(config: ResolvedConfig, roles: Iterable[str]) -> dict[str, Route]:
-    """Return the ways to the models of ``roles``; no role shares its backend with another one.
-
-    Raises:
-        NotFoundError: There is no such backend.
-    """
+    """Return the ways to the models of ``roles``; no role shares its backend with another one."""
     return {role: _route(config, role) for role in roles}
 
 
@@ -136,28 +132,19 @@ Fit = Literal["unknown", "fits", "near", "too long"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextWindow:
-    """How much a model takes.
+    """How much a model takes."""
 
-    Attributes:
-        tokens: Tokens, prompt and reply together; None if that is not known.
-    """
-
-    tokens: int | None
+    tokens: int | None  # tokens, prompt and reply together; None if that is not known
     source: ContextOrigin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptRoom:
-    """How the longest prompt of a role compares with what its model takes.
+    """How the longest prompt of a role compares with what its model takes."""
 
-    Attributes:
-        context: Tokens that the model takes, prompt and reply together; None if that is not known.
-        prompt: Tokens of the longest prompt, estimated at four characters each.
-    """
-
-    context: int | None
+    context: int | None  # tokens that the model takes, prompt and reply together; None if that is not known
     source: ContextOrigin
-    prompt: int
+    prompt: int  # tokens of the longest prompt, estimated at four characters each
     reply: int
 
     @property
@@ -181,12 +168,7 @@ async def look(route: Route) -> Probe | None:
 
 
 async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow:
-    """Return how much the model of ``route`` takes; its server is asked if it tells.
-
-    Args:
-        route: The way to the model.
-        contexts: What the configuration says of models; it goes before everything else.
-    """
+    """Return how much the model of ``route`` takes: by the configuration, its server or a table, in this order."""
     tokens, source = contexts.get(route.model), "configuration"
     if tokens is None and isinstance(route.backend, TellsContext):
         tokens, source = await route.backend.context(route.model), "server"
@@ -213,11 +195,7 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
 
 
 async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
-    """Check that the model of every role that is not on this machine answers, and that the longest prompts fit.
-
-    Args:
-        setup: The configuration and the ways to its models.
-    """
+    """Check that the model of every role that is not on this machine answers, and that the longest prompts fit."""
     roles, limit = asked_roles(setup), len(setup.routes)
     if not roles:
         return

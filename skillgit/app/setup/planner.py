@@ -41,20 +41,14 @@ AGAIN = "asked again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asks:
-    """Calls of the optimizer in one stage.
-
-    Attributes:
-        calls: How many, provided that every reply can be used.
-        in_a_row: How many of them have to wait for one another.
-        width: How many may be in flight at once.
-    """
+    """Calls of the optimizer in one stage."""
 
     stage: str
-    calls: int
+    calls: int  # how many, provided that every reply can be used
     prompt: int
     reply: int
-    in_a_row: int
-    width: int = 1
+    in_a_row: int  # how many of them have to wait for one another
+    width: int = 1  # how many may be in flight at once
     certain: bool = False
 
 
@@ -72,13 +66,7 @@ class _Rollouts:
 
 
 class Planner:
-    """Collects what a command will ask, stage by stage.
-
-    Args:
-        setup: The configuration and the ways to its models.
-        session: With what the work would be done; nothing is asked through it.
-        paces: Role and model to the seconds of a call, as far as they are known.
-    """
+    """Collects what a command will ask, stage by stage; ``paces`` are the seconds of a call by role and model."""
 
     def __init__(self, setup: Setup, session: Session, paces: Mapping[tuple[str, str], float]) -> None:
         self.setup = setup
@@ -124,11 +112,7 @@ class Planner:
         self.known += rollouts
 
     def may_roll_out(self, stage: str, skill: Skill, items: Sequence[Item], times: int, *, rounds: int = 1) -> None:
-        """Add at most ``times`` rollouts of each of ``items`` with texts that nobody knows yet, as long as ``skill``.
-
-        Args:
-            rounds: How often the work waits for such rollouts.
-        """
+        """Add at most ``times`` rollouts of each item with unknown texts as long as ``skill``, in ``rounds`` waits."""
         sums, length = _Rollouts(), self._document(skill)
         for item in items if times else ():
             self._take(sums, item, length, times)

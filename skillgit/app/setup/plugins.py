@@ -22,17 +22,10 @@ Info = TypeVar("Info")
 
 @dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
 class PluginEntry(Generic[Info]):
-    """An installed plug-in.
-
-    Attributes:
-        info: What it says of itself; absent if it was not loaded.
-        error: Why it cannot be loaded; empty if it can, or was not tried.
-    """
-
     name: str
     reference: str
-    info: Info | None
-    error: str
+    info: Info | None  # what it says of itself; absent if it was not loaded
+    error: str  # why it cannot be loaded; empty if it can, or was not tried
 
 
 EnvironmentEntry = PluginEntry[EnvironmentInfo]
@@ -40,41 +33,23 @@ BackendEntry = PluginEntry[BackendInfo]
 
 
 def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:
-    """Return the installed environments by name; one that cannot be loaded says why.
-
-    Args:
-        context: Where relative paths begin.
-        details: Whether to load them to let them speak for themselves.
-    """
+    """Return the installed environments by name, with ``details`` what each says of itself or why it cannot load."""
     return _listed(registry.ENVIRONMENTS, partial(environment, context), details=details)
 
 
 def backends(context: Context, *, details: bool = True) -> tuple[BackendEntry, ...]:
-    """Return the installed backends by name; one that cannot be loaded says why.
-
-    Args:
-        context: Where relative paths begin.
-        details: Whether to load them to let them speak for themselves.
-    """
+    """Return the installed backends by name, with ``details`` what each says of itself or why it cannot load."""
     return _listed(registry.BACKENDS, partial(backend, context), details=details)
 
 
 def environment(context: Context, name: str) -> EnvironmentEntry:
-    """Return one environment, installed or at ``path/to/file.py:Class``, and load nothing else.
-
-    Raises:
-        NotFoundError: There is none of that name.
-    """
+    """Return one environment, installed or at ``path/to/file.py:Class``, and load nothing else."""
     info = registry.load_environment(name, context.directory).info
     return EnvironmentEntry(name=name, reference=_reference(registry.ENVIRONMENTS, name), info=info, error="")
 
 
 def backend(context: Context, name: str) -> BackendEntry:
-    """Return one backend, installed or at ``path/to/file.py:Class``, and load nothing else.
-
-    Raises:
-        NotFoundError: There is none of that name.
-    """
+    """Return one backend, installed or at ``path/to/file.py:Class``, and load nothing else."""
     info = registry.load_backend(name, context.directory).info
     return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")
 

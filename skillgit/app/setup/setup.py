@@ -48,17 +48,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a configuration stands for.
-
-    Attributes:
-        routes: Role to the way to its model.
-        pinned: Ids of the items that may not score lower.
-    """
-
     config: ResolvedConfig
     task: Task
-    routes: Mapping[str, Route]
-    pinned: frozenset[str] = frozenset()
+    routes: Mapping[str, Route]  # role to the way to its model
+    pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
 
     @property
     def config_digest(self) -> str:
@@ -110,11 +103,7 @@ class Setup:
 
 
 def set_up(config: ResolvedConfig) -> Setup:
-    """Load the environment, its items and the backends that ``config`` names.
-
-    Raises:
-        NotFoundError: There is no such environment or backend.
-    """
+    """Load the environment, its items and the backends that ``config`` names."""
     plugin = find_environment(config.values.env.name, config.root)
     environment = plugin.cls(config.options, config.root)
     evaluation = config.values.evaluation
@@ -177,11 +166,7 @@ def measuring_setup(
 def recorded_config(
     context: Context, workspace: Workspace, run: str, overrides: Sequence[str], hint: str = NAME_ONE
 ) -> ResolvedConfig:
-    """Return the configuration that ``run`` recorded, with ``overrides``.
-
-    Args:
-        hint: How the user names another one.
-    """
+    """Return the configuration that ``run`` recorded, with ``overrides``; ``hint`` says how to name another one."""
     with _as_recorded(workspace, run, hint):
         return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
 

@@ -8,10 +8,6 @@ from skillgit.index.as_of_views import PastIndex
 
 
 def cut_off(workspace: Workspace, revision: str) -> Workspace:
-    """Return ``workspace`` as it stood right after the event that ``revision`` names.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
-    """
+    """Return ``workspace`` as it stood right after the event that ``revision`` names."""
     index = PastIndex(workspace.index, event_in(workspace, revision).commit)
     return Workspace(repo=index.repo, index=index, past=True)

@@ -16,20 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Everything from outside that a use case may look at.
+    """Everything from outside that a use case may look at."""
 
-    Attributes:
-        directory: Where to look for the repository; relative paths refer to it.
-        clock: Returns the time, in UTC.
-        entropy: Returns so many random bytes.
-        as_of: The revision after which history is cut off, for use cases that only read; empty for all of it.
-    """
-
-    directory: Path
+    directory: Path  # where to look for the repository; relative paths refer to it
     environ: Mapping[str, str]
-    clock: Callable[[], datetime]
-    entropy: Callable[[int], bytes]
-    as_of: str = ""
+    clock: Callable[[], datetime]  # returns the time, in UTC
+    entropy: Callable[[int], bytes]  # returns so many random bytes
+    as_of: str = ""  # the revision after which history is cut off, for use cases that only read; empty for all of it
 
     @classmethod
     def from_process(cls, directory: Path | None = None) -> Context:

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def version_in(workspace: Workspace, text: str) -> LogRow:
-    """Return the event that made the version ``text``.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or no event of a run.
-    """
+    """Return the event that made the version ``text``."""
     row = event_in(workspace, text)
     if row.version is None:
         raise UsageError(
@@ -33,11 +29,7 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
 
 
 def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
-    """Return the event that made the version ``text`` of ``run``; None takes the run that ``text`` belongs to.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or there is no such run.
-    """
+    """Return the event that made the version ``text`` of ``run``; None takes the run that ``text`` belongs to."""
     if run is None:
         return version_in(workspace, text)
     run_name = find_run(workspace, run)
@@ -55,24 +47,13 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSkill:
-    """A skill at a revision.
-
-    Attributes:
-        row: The event that the commit holds; absent for a commit that is no event.
-    """
-
     skill: Skill
     commit: str
-    row: LogRow | None
+    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
 
 
 def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
-    """Return the skill of ``revision``: that of its run, or the only one of a commit that is no event.
-
-    Raises:
-        RevisionNotFoundError: It names nothing.
-        SkillError: The commit has no skill, or several.
-    """
+    """Return the skill of ``revision``: that of its run, or the only one of a commit that is no event."""
     resolution = resolve_in(workspace, revision)
     if resolution.row is not None:
         path = workspace.index.skill_path(resolution.row.run)

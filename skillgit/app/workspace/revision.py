@@ -35,15 +35,8 @@ _OID = re.compile(r"[0-9a-f]{4,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """A revision that exists.
-
-    Attributes:
-        commit: The commit, 40 hexadecimal characters.
-        row: The event that the commit holds; absent for a commit that is no event.
-    """
-
-    commit: str
-    row: LogRow | None
+    commit: str  # the commit, 40 hexadecimal characters
+    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
     run: str | None
 
 
@@ -61,10 +54,6 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     back two versions. A reflection and an intervention that passed the gate are found by the version that they made and
     by ``m2`` or ``i1``. A run's name stands for its newest version, ``<run>~1`` for the one before. Everything else is
     asked of git.
-
-    Raises:
-        RevisionNotFoundError: It names nothing.
-        HistoryError: It names something in a run whose history cannot be read.
     """
     names = queries.run_names(workspace.index)
     parts = _named(text)
@@ -93,11 +82,7 @@ def is_address(text: str) -> bool:
 
 
 def event_in(workspace: Workspace, text: str) -> LogRow:
-    """Return the event that ``text`` names.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
-    """
+    """Return the event that ``text`` names."""
     resolution = resolve_in(workspace, text)
     if resolution.row is None:
         raise RevisionNotFoundError(
@@ -109,9 +94,7 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
 def find_run(workspace: Workspace, name: str | None) -> str:
     """Return the run called ``name``, or whose name alone begins so; the default run without a name.
 
-    Raises:
-        RevisionNotFoundError: There is none, or there are several.
-        HistoryError: Its history cannot be read.
+    There may be none, or several: a RevisionNotFoundError; or its history cannot be read: a HistoryError.
     """
     if name is None:
         default = default_run(workspace)
@@ -134,9 +117,7 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 def default_run(workspace: Workspace) -> str | None:
     """Return the run that ``git config skillgit.run`` names, else the one with the newest event.
 
-    Raises:
-        RevisionNotFoundError: The configured run does not exist.
-        HistoryError: No run can be read.
+    The configured one may not exist: a RevisionNotFoundError; or its history cannot be read: a HistoryError.
     """
     setting = workspace.repo.config(DEFAULT_RUN)
     names = queries.run_names(workspace.index)

@@ -24,17 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A part of a run.
-
-    Attributes:
-        run: The run; empty where there is none.
-        after: The event that it begins behind; absent if it begins with the run.
-        upto: The event that it ends with; absent if it ends with the run.
-    """
-
-    run: str
-    after: LogRow | None = None
-    upto: LogRow | None = None
+    run: str  # the run; empty where there is none
+    after: LogRow | None = None  # the event that it begins behind; absent if it begins with the run
+    upto: LogRow | None = None  # the event that it ends with; absent if it ends with the run
 
     def selection(self, index: Index) -> Selection:
         """Return the events of this part, to be asked of ``index``."""
@@ -51,9 +43,6 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
     ``RUN`` is all of a run and no word the default run; ``v7`` is everything up to v7; ``v3..v7``, also written
     ``^v3 v7``, everything after v3 up to v7. An end that is left out is that of the run. A run that is named at one
     end holds for the other.
-
-    Raises:
-        RevisionNotFoundError: A word names nothing, or no event of a run.
     """
     if not words:
         return Span(run=default_run(workspace) or "")
@@ -111,9 +100,6 @@ def use(context: Context, run: str) -> RunRow:
     """Make ``run`` the run that revisions without a run's name refer to, and return it.
 
     The choice is ``skillgit.run`` in the configuration of this repository.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
         row = queries.run_row(workspace.index, find_run(workspace, run), workspace.live())
@@ -124,11 +110,7 @@ def use(context: Context, run: str) -> RunRow:
 
 
 def best(context: Context, run: str | None) -> LogRow | None:
-    """Return the best version of ``run``, or of the default run; None if there is no run yet.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return the best version of ``run``, or of the default run; None if there is no run yet."""
     with open_workspace(context) as workspace:
         name = default_run(workspace) if run is None else find_run(workspace, run)
         return None if name is None else queries.best_row(workspace.index, name)

@@ -20,15 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """A repository and its index.
-
-    Attributes:
-        past: Whether both end with an event of the past.
-    """
-
     repo: Repo
     index: Index
-    past: bool = False
+    past: bool = False  # whether both end with an event of the past
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
@@ -43,12 +37,7 @@ class Workspace:
 
 @contextmanager
 def open_workspace(context: Context) -> Iterator[Workspace]:
-    """Open the repository that the context's folder lies in, as it is or as it was.
-
-    Raises:
-        RepositoryNotFoundError: It lies in none that skillgit can use.
-        RevisionNotFoundError: The context's ``as_of`` names no event.
-    """
+    """Open the repository that the context's folder lies in, as it is or as it was."""
     repo = Repo.discover(context.directory)
     with open_index(repo) as index:
         workspace = Workspace(repo=repo, index=index)
@@ -66,11 +55,7 @@ def unreadable(context: Context) -> Mapping[str, SkillgitError]:
 
 
 def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
-    """Return those of ``names`` that git's configuration has a value for.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-    """
+    """Return those of ``names`` that git's configuration has a value for."""
     from skillgit.store.repo import Repo  # noqa: PLC0415 - screens that were given their settings need none
 
     repo = Repo.discover(context.directory)

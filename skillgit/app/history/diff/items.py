@@ -42,97 +42,58 @@ _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemChange:
-    """One item under two versions.
-
-    Attributes:
-        before: Its score under the older version; absent if there is none.
-        after: Its score under the newer version; absent if there is none.
-        change: ``fixed`` if the score rose and the item is solved now, ``broken`` if it fell and the item is not solved
-            any more, ``gained`` or ``lost`` if it rose or fell otherwise, ``pass`` or ``fail`` if it stayed, solved or
-            not, ``not-measured`` if an evaluation ended before its turn because the decision was settled, ``missing``
-            if a side has no score for another reason.
-    """
+    """One item under two versions."""
 
     item: str
     task_type: str
-    before: float | None
-    after: float | None
+    before: float | None  # its score under the older version; absent if there is none
+    after: float | None  # its score under the newer version; absent if there is none
     change: Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChange:
-    """The items of one task type under two versions, those with a score on both sides.
+    """The items of one task type under two versions, those with a score on both sides."""
 
-    Attributes:
-        task_type: The group; empty for items without one.
-        fixed: How many score higher and are solved now.
-        broken: How many score lower and are not solved any more.
-    """
-
-    task_type: str
+    task_type: str  # the group; empty for items without one
     n: int
     before: float
     after: float
-    fixed: int
-    broken: int
+    fixed: int  # how many score higher and are solved now
+    broken: int  # how many score lower and are not solved any more
     gained: int = 0
     lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
-    """About how many tokens ``SKILL.md`` has without its frontmatter, four characters each.
+    """About how many tokens ``SKILL.md`` has without its frontmatter, four characters each."""
 
-    Attributes:
-        before: Under the older version; absent if it has no such file.
-        after: Under the newer version; absent if it has no such file.
-    """
-
-    before: int | None
-    after: int | None
+    before: int | None  # under the older version; absent if it has no such file
+    after: int | None  # under the newer version; absent if it has no such file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemDiff:
-    """Two versions item by item.
-
-    Attributes:
-        differs: What differs between the two measurements besides the text; a test is made only where nothing that
-            matters does.
-        fixed: Items that score higher under ``b`` and are solved by it, as they were not under ``a``.
-        broken: Items that score lower under ``b`` and are not solved by it, as they were under ``a``.
-        stable_fail: Items with the same score that are not solved.
-        not_measured: Items that one side never measured, because its decision was settled before.
-        missing: Items without a score on one side for another reason.
-        p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test; absent where
-            something that matters differs.
-        p_worse: The same that ``b`` is worse.
-        notes: What keeps the two sides from being compared like for like, as sentences.
-        gained: Items that score higher under ``b`` otherwise.
-        lost: Items that score lower under ``b`` otherwise.
-        checks: How single checks changed; none where items have one score only.
-    """
-
     a: LogRow
     b: LogRow
-    differs: tuple[Difference, ...]
+    differs: tuple[Difference, ...]  # besides the text; there is a test only where nothing that matters differs
     metric: str
     rows: tuple[ItemChange, ...]
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
+    fixed: tuple[str, ...]  # items that score higher under `b` and are solved by it, as they were not under `a`
+    broken: tuple[str, ...]  # items that score lower under `b` and are not solved by it, as they were under `a`
     stable_pass: tuple[str, ...]
-    stable_fail: tuple[str, ...]
-    not_measured: tuple[str, ...]
-    missing: tuple[str, ...]
-    p: float | None
-    p_worse: float | None
+    stable_fail: tuple[str, ...]  # items with the same score that are not solved
+    not_measured: tuple[str, ...]  # items that one side never measured, because its decision was settled before
+    missing: tuple[str, ...]  # items without a score on one side for another reason
+    p: float | None  # one-sided, that b is better: sign test for hard scores, else sign-flip; absent if these differ
+    p_worse: float | None  # the same that `b` is worse
     types: tuple[TypeChange, ...]
     length: Length
-    notes: tuple[str, ...]
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    checks: tuple[CheckChange, ...] = ()
+    notes: tuple[str, ...]  # what keeps the two sides from being compared like for like, as sentences
+    gained: tuple[str, ...] = ()  # items that score higher under `b` otherwise
+    lost: tuple[str, ...] = ()  # items that score lower under `b` otherwise
+    checks: tuple[CheckChange, ...] = ()  # how single checks changed; none where items have one score only
 
     @property
     def moved(self) -> bool:
@@ -141,16 +102,9 @@ class ItemDiff:
 
 
 def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
-    """Return which items the revisions ``a`` and ``b`` solve, and which only one of them does.
+    """Return which items the revisions ``a`` and ``b``, or without it the version that ``a`` rests on, solve.
 
-    Scores are those of the selection split under the metric of the run of ``b``.
-
-    Args:
-        b: Another one; without it ``a`` is compared with the version that it rests on.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing, or no event of a run.
-        NotFoundError: The outcomes of one of them are not known here.
+    Scores are those of the selection split under the metric of the newer one's run.
     """
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b)
@@ -206,9 +160,7 @@ def item_changes(
 ) -> tuple[ItemChange, ...]:
     """Compare the outcomes of items under two versions, by the items' names.
 
-    Args:
-        before: The outcomes under the older version.
-        absences: The items that a side would have measured, had its decision not been settled, with their task types.
+    ``absences`` are the items, with their task types, that a side left out because its decision was settled.
     """
     older, newer = ({row.item: row for row in rows} for rows in (before, after))
     kinds = absences or {}
@@ -278,11 +230,7 @@ def _event(side: Resolved) -> LogRow:
 
 
 def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], tuple[str, ...]]:
-    """Return the outcomes of ``row``, and a sentence where they are not those of its run.
-
-    Raises:
-        NotFoundError: Neither the run's evidence nor a note tells any here.
-    """
+    """Return the outcomes of ``row``, and a sentence where they are not those of its run."""
     if outcome_rows := item_rows(workspace, row):
         return outcome_rows, ()
     if outcome_rows := noted_rows(workspace, row):

@@ -35,20 +35,11 @@ _REMOVING = frozenset({"delete", "replace"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
-    """What was done to a rule, and by whom.
-
-    Attributes:
-        by: The event that did it; absent for the seed, for people and where it cannot be told.
-        commit: The commit that did it; empty where it cannot be told.
-        source: What it rests on, see :class:`skillgit.app.attribution.provenance.Credit`.
-        support: How many trajectories it rests on; absent where that is not known.
-    """
-
     deed: Literal["brought", "removed"]
-    by: OriginRow | None
-    commit: str = ""
-    source: str = ""
-    support: int | None = None
+    by: OriginRow | None  # the event that did it; absent for the seed, for people and where it cannot be told
+    commit: str = ""  # the commit that did it; empty where it cannot be told
+    source: str = ""  # what it rests on, see :class:`skillgit.app.attribution.provenance.Credit`
+    support: int | None = None  # how many trajectories it rests on; absent where that is not known
 
 
 class Deeds:
@@ -148,11 +139,7 @@ def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str
 
 
 class _Removal:
-    """Finds the version that removed a rule by bisecting the versions between two sides.
-
-    Args:
-        commits: The versions, the first one with the rule, the last one without.
-    """
+    """Finds the version that removed a rule by bisecting ``commits``: the first has the rule, the last has not."""
 
     def __init__(self, history: RuleHistory, skill: str, commits: Sequence[str]) -> None:
         self._history = history
@@ -196,65 +183,34 @@ _PROSE = (".md", ".markdown", ".txt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleChange:
-    """One rule that the two sides do not share.
-
-    Attributes:
-        file: The file inside the skill folder.
-        region: Which part of the skill it is in.
-        text: What it says; of a removed rule, what it said.
-        before: What it said on the older side, if that is something else.
-        first: Its first line on the newer side; of a removed rule, on the older side.
-        deed: Whether ``by`` brought the rule, or its words, or removed it.
-        address: What the event that did is called; absent for the seed and for people.
-        by: The run whose event did; empty for the seed and for people.
-        version: The version that did; absent for a rejected candidate and for what is no event.
-        step: The step that did; absent for what is no event.
-        epoch: Its epoch; absent for what is no event.
-        kind: The event's name in trailers; empty for what is no event.
-        origin: Where the event's candidate comes from; empty for what is no event.
-        number: Which intervention of its run it was; 0 for everything else.
-        commit: The commit that did; empty where it cannot be told.
-        source: What the edit rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
-        support: How many trajectories the edit rests on; absent where that is not known.
-        gain: How much the version scores above what it was compared with; absent where that was not measured.
-    """
-
     change: Change
-    file: str
+    file: str  # inside the skill folder
     heading: str
     region: Region
-    text: str
-    before: str
-    first: int
+    text: str  # what it says; of a removed rule, what it said
+    before: str  # what it said on the older side, if that is something else
+    first: int  # its first line on the newer side; of a removed rule, on the older side
     last: int
-    deed: Literal["brought", "removed"]
-    address: Address | None
-    by: str
-    version: int | None
-    step: int | None
-    epoch: int | None
-    kind: str
-    origin: str
-    number: int
-    commit: str
-    source: str
-    support: int | None
-    gain: float | None
+    deed: Literal["brought", "removed"]  # whether `by` brought the rule, or its words, or removed it
+    address: Address | None  # what the event that did is called; absent for the seed and for people
+    by: str  # the run whose event did; empty for the seed and for people
+    version: int | None  # the version that did; absent for a rejected candidate and for what is no event
+    step: int | None  # the step that did; absent for what is no event
+    epoch: int | None  # its epoch; absent for what is no event
+    kind: str  # the event's name in trailers; empty for what is no event
+    origin: str  # where the event's candidate comes from; empty for what is no event
+    number: int  # which intervention of its run it was; 0 for everything else
+    commit: str  # the commit that did; empty where it cannot be told
+    source: str  # what the edit rests on: failure, success, mixed, meta, slow, human or seed
+    support: int | None  # how many trajectories the edit rests on; absent where that is not known
+    gain: float | None  # how much the version scores above what it was compared with; absent where not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesDiffed:
-    """Two versions rule by rule.
-
-    Attributes:
-        a: The older side's event; absent for a commit that is no event.
-        b: The newer side's event; absent for a commit that is no event.
-        rows: The rules that came, went, changed or moved, in the order of the newer text, then those that went.
-    """
-
-    a: LogRow | None
-    b: LogRow | None
-    rows: tuple[RuleChange, ...]
+    a: LogRow | None  # the older side's event; absent for a commit that is no event
+    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    rows: tuple[RuleChange, ...]  # what came, went, changed or moved, in the order of the newer text, then what went
     kept: int
 
 

@@ -24,39 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffStat:
-    """The summary of a difference.
-
-    Attributes:
-        text: What ``git diff --stat A B`` prints.
-        a: The older side's event; absent for a commit that is no event.
-        b: The newer side's event; absent for a commit that is no event.
-        rules_moved: Rules with the same words in another place.
-        fixed: Items that score higher under the newer side and are solved now; absent where outcomes are not known.
-        broken: Items that score lower and are not solved any more; absent where outcomes are not known.
-        compared: Items with a score on both sides; absent where outcomes are not known.
-        not_measured: Items that one side never measured, because its decision was settled before; likewise.
-        missing: Items without a score on one side for another reason; likewise.
-        differs: What differs between the two measurements besides the text.
-        gained: Items that score higher otherwise; absent where outcomes are not known.
-        lost: Items that score lower otherwise; absent where outcomes are not known.
-    """
-
-    text: str
-    a: LogRow | None
-    b: LogRow | None
+    text: str  # what `git diff --stat A B` prints
+    a: LogRow | None  # the older side's event; absent for a commit that is no event
+    b: LogRow | None  # the newer side's event; absent for a commit that is no event
     rules_added: int
     rules_removed: int
     rules_changed: int
-    rules_moved: int
-    fixed: int | None
-    broken: int | None
-    compared: int | None
-    not_measured: int | None
-    missing: int | None
-    differs: tuple[Difference, ...]
+    rules_moved: int  # rules with the same words in another place
+    fixed: int | None  # items that score higher under the newer side and are solved now; absent without outcomes
+    broken: int | None  # items that score lower and are no longer solved; likewise
+    compared: int | None  # items with a score on both sides; likewise
+    not_measured: int | None  # by one side, because its decision was settled before; likewise
+    missing: int | None  # items without a score on one side for another reason; likewise
+    differs: tuple[Difference, ...]  # what differs between the two measurements besides the text
     length: Length
-    gained: int | None = None
-    lost: int | None = None
+    gained: int | None = None  # items that score higher otherwise; likewise
+    lost: int | None = None  # items that score lower otherwise; likewise
 
 
 def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:

@@ -26,29 +26,16 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """Two revisions that are compared.
-
-    Attributes:
-        skills: The skill folder of each side, the same one twice as a rule; empty where no run tells.
-        paths: What of the repository to compare; nothing for all of it.
-    """
-
     a: Resolved
     b: Resolved
-    skills: tuple[str, str]
-    paths: tuple[str, ...]
+    skills: tuple[str, str]  # the skill folder of each side, the same one twice as a rule; empty where no run tells
+    paths: tuple[str, ...]  # what of the repository to compare; nothing for all of it
 
 
 def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()) -> Sides:
-    """Return what ``a`` and ``b`` name and which files of theirs are to be compared.
+    """Return what ``a`` and ``b``, or without it what ``a`` was made from, name, and which of their files to compare.
 
-    Args:
-        b: Another one; without it ``a`` is compared with what it was made from.
-        paths: Files or folders, in the skill folder or in the repository; none for the skill folder.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
-        NotFoundError: Neither side has a file of that name.
+    ``paths`` lie in the skill folder or in the repository; without any the skill folder is compared.
     """
     if b is None:
         newer = resolve_in(workspace, a)
@@ -108,19 +95,10 @@ _SETTING = "diff.context"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffed:
-    """The difference of two texts.
-
-    Attributes:
-        a: The older side's event; absent for a commit that is no event.
-        b: The newer side's event; absent for a commit that is no event.
-        text: The bytes that ``git diff A B`` prints for the skill folder.
-        files: The same as data; empty where only the text was asked for.
-    """
-
-    a: LogRow | None
-    b: LogRow | None
-    text: bytes
-    files: tuple[FileDiff, ...] = ()
+    a: LogRow | None  # the older side's event; absent for a commit that is no event
+    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    text: bytes  # the bytes that `git diff A B` prints for the skill folder
+    files: tuple[FileDiff, ...] = ()  # the same as data; empty where only the text was asked for
 
 
 def diff(
@@ -134,18 +112,10 @@ def diff(
     colour: bool = False,
     as_data: bool = False,
 ) -> Diffed:
-    """Return how the skill's text differs between the revisions ``a`` and ``b``.
+    """Return how the skill's text differs between two revisions; ``a``, ``b`` and ``paths`` are those of :func:`sides`.
 
-    Args:
-        b: Another one; without it ``a`` is compared with what it was made from.
-        paths: Files or folders to compare; none for the skill folder.
-        lines: Unchanged lines around a change; None for what the user has set for git.
-        words: Whether to mark changed words instead of lines, as ``git diff --word-diff`` does.
-        as_data: Whether to return the files as data, too.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
-        NotFoundError: Neither side has a file of that name.
+    ``lines`` is how many unchanged lines surround a change (None for what the user has set for git); ``words`` marks
+    changed words, as ``git diff --word-diff`` does.
     """
     options = (
         *([] if lines is None else [f"-U{lines}"]),

@@ -87,14 +87,10 @@ _ANY = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
-    """A key of the reference that means nothing here.
-
-    Attributes:
-        value: The only value that is accepted; any, if it is not given.
-    """
+    """A key of the reference that means nothing here."""
 
     reason: str
-    value: object = _ANY
+    value: object = _ANY  # the only value that is accepted; any, if it is not given
 
 
 _REWRITE = "model.reasoning_effort and calls.max_output_tokens hold for rewrites too"
@@ -130,8 +126,7 @@ _SECRET = re.compile(r"model\..*(?:api_?key|secret|password|access_token)")
 def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
     """Return ``layer`` under the names of skillgit, and what to tell the user of it.
 
-    Args:
-        backends: The installed backends; keys that begin with one of them are theirs.
+    Keys that begin with one of ``backends``, the installed ones, are theirs.
     """
     result: Layer = {}
     spellings: dict[str, str] = {}

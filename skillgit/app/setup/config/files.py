@@ -22,15 +22,8 @@ Kind = Literal["default", "file", "override"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueOrigin:
-    """Where a value comes from.
-
-    Attributes:
-        kind: A default, a file or an override on the command line.
-        where: ``path:line`` of a file, ``-o key=value`` of an override, empty for a default.
-    """
-
-    kind: Kind
-    where: str = ""
+    kind: Kind  # a default, a file or an override on the command line
+    where: str = ""  # `path:line` of a file, `-o key=value` of an override, empty for a default
 
     def __str__(self) -> str:
         return self.where or self.kind
@@ -51,20 +44,11 @@ OLD_KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """A value as it was written.
-
-    Attributes:
-        text: The characters as written, for keys whose value is text; empty for null, None for a list or mapping in a
-            file.
-        plain: Whether the scalar stands without quotation marks.
-        folder: The folder that a relative path refers to.
-    """
-
     value: object
-    text: str | None
-    plain: bool
+    text: str | None  # characters as written; empty for null, None for a list or mapping in a file
+    plain: bool  # whether the scalar stands without quotation marks
     origin: ValueOrigin
-    folder: Path
+    folder: Path  # the folder that a relative path refers to
 
 
 def nested(key: str) -> str:
@@ -96,12 +80,7 @@ PLUGINS = ("env.name", "gate.policy", "model.optimizer_backend", "model.target_b
 def located(
     layer: Layer, directory: Path, environ: Mapping[str, str], more: Iterable[str] = ()
 ) -> tuple[Layer, list[str]]:
-    """Return ``layer`` with absolute paths, and what to tell the user of them.
-
-    Args:
-        environ: Environment variables, for ``~``.
-        more: Further keys that hold paths: settings of backends.
-    """
+    """Return ``layer`` with absolute paths, and notes on them for the user; ``more`` are further keys of paths."""
     layer_located, notes = dict(layer), []
     for key in (*PATHS, *PLUGINS, *more):
         leaf = layer_located.get(key)
@@ -140,12 +119,7 @@ def _above_configs(folder: Path) -> Path | None:
 
 
 def read_overrides(overrides: Sequence[str], folder: Path) -> list[Layer]:
-    """Return one layer for each override, so that later ones win.
-
-    Args:
-        overrides: Texts of the form ``key=value``.
-        folder: The folder that relative paths in them refer to.
-    """
+    """Return one layer for each ``key=value``, so that later ones win; relative paths start at ``folder``."""
     return [_layer(override, folder) for override in overrides]
 
 

@@ -51,16 +51,9 @@ _NAMED = 5
 
 
 def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
-    """Return the configuration called ``name`` with ``overrides``.
+    """Return the configuration ``name``, a file or one that comes with skillgit, with ``section.key=value`` overrides.
 
     Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
-
-    Args:
-        name: Path of a file, or the name of a configuration that comes with skillgit.
-        overrides: Texts of the form ``section.key=value``.
-
-    Raises:
-        NotFoundError: There is no such environment.
     """
     directory = context.directory
     path = files.find(name, directory)
@@ -74,12 +67,7 @@ def load_recorded(
 ) -> ResolvedConfig:
     """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
 
-    Args:
-        hint: How the user names another one.
-        overrides: Texts of the form ``section.key=value``.
-
-    Raises:
-        NotFoundError: There is no such environment.
+    ``hint`` says how the user names another one.
     """
     directory = context.directory
     layers = [run_configuration.layer(settings, name, directory), *read_overrides(overrides, directory)]

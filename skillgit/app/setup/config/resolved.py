@@ -101,21 +101,13 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedConfig:
-    """A configuration with everything filled in.
-
-    Attributes:
-        root: The folder that relative paths in the environment's own options refer to.
-        entries: Every key in the order of the sections; paths are spelled as they were written.
-        notes: What the user should know: other names of keys, keys without effect.
-    """
-
     name: str
     path: Path
-    root: Path
+    root: Path  # the folder that relative paths in the environment's own options refer to
     values: Config
     options: Mapping[str, str | float | bool]
-    entries: tuple[ConfigEntry, ...]
-    notes: tuple[str, ...] = ()
+    entries: tuple[ConfigEntry, ...]  # every key in the order of the sections; paths are spelled as they were written
+    notes: tuple[str, ...] = ()  # what the user should know: other names of keys, keys without effect
     places: frozenset[str] = frozenset()
 
     @property

@@ -51,11 +51,7 @@ def settings_of(document: Mapping[str, Mapping[str, object]]) -> dict[str, objec
 
 
 def layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
-    """Return the values of a recorded configuration that may be acted on.
-
-    Args:
-        folder: The folder that relative paths refer to.
-    """
+    """Return the values of a recorded configuration that may be acted on; relative paths start at ``folder``."""
     origin = ValueOrigin(kind="file", where=name)
     return {key_today(key): leaf_today(key, _leaf(value, origin, folder)) for key, value in settings.taken.items()}
 

@@ -144,8 +144,6 @@ class CallsSettings(Section):
 
 
 class Config(Section):
-    """A whole configuration."""
-
     model: ModelSettings
     train: TrainSettings
     gradient: GradientSettings

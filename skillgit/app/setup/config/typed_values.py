@@ -48,11 +48,9 @@ def is_free(name: str, backends: Iterable[str]) -> bool:
 def settings_of(
     settings: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
 ) -> dict[str, object]:
-    """Return the settings of ``backend`` in a role, under the names that the backend knows.
+    """Return the settings of ``backend`` for ``roles``, later ones winning, under the names that the backend knows.
 
-    Args:
-        settings: All free keys without their section.
-        roles: The roles whose keys count; later ones win.
+    ``settings`` are all free keys without their section.
     """
     result = _after(f"{backend}_", settings)
     for role in roles:
