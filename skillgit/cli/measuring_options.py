@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from skillgit.app.recorded.score_summary import Scores
-    from skillgit.app.setup.measuring import EvalProgress
+    from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.setup.plan import Plan
     from skillgit.cli.diagnostics import Diagnostics
     from skillgit.cli.session import CommandSession
@@ -139,7 +139,7 @@ def terms_options() -> Callable[[Callable[..., _Result]], Callable[..., _Result]
         @quiet_option
         @wraps(command)
         def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _Result:
-            from skillgit.app.interventions.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
+            from skillgit.app.setup.model_session import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
             return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.attribution.blame import Blame, BlameRow
-    from skillgit.app.interventions.ablate import Ablated, AblatedRule
-    from skillgit.app.interventions.rule_ablation import Ablation
+    from skillgit.app.interventions.ablate import Ablated, AblatedRule, Ablation
     from skillgit.app.interventions.shorten import Pruned
     from skillgit.view.surface import Screen
 

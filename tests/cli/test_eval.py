@@ -12,7 +12,7 @@ from rich.console import Console
 from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
-from skillgit.app.setup.measuring import EvalProgress
+from skillgit.app.setup.model_session import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.measuring_options import LiveEvalWatcher

@@ -8,13 +8,12 @@ from dataclasses import replace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.interventions.ablate import Ablated, AblatedRule
+from skillgit.app.interventions.ablate import Ablated, AblatedRule, Ablation
 from skillgit.app.interventions.intervention import Decided
-from skillgit.app.interventions.measuring import MeasuringTerms
 from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
 from skillgit.app.interventions.retry import Retried, RetryResult
-from skillgit.app.interventions.rule_ablation import Ablation
 from skillgit.app.interventions.shorten import Pruned
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.edit import LeftOut

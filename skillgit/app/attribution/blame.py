@@ -68,7 +68,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
-    found: Resolved
+    resolution: Resolved
     run: str | None  # that of the revision; for a commit that belongs to none the default run
     skill: str
     path: str
@@ -81,14 +81,14 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
     """
     with open_workspace(context) as workspace:
         spot = find_place(workspace, revision, path)
-        trace = _cut(Tracer(workspace).trace(spot.found.commit, spot.path), lines, spot.path)
+        trace = _cut(Tracer(workspace).trace(spot.resolution.commit, spot.path), lines, spot.path)
         creditor = credits_of(workspace, spot)
         rows = tuple(_row(workspace, line, creditor.credit(line)) for line in trace)
         behind = {line.origin.commit: line.origin for line in trace if line.origin and line.origin.evidence}
         return Blame(
             run=spot.run or "",
-            version=spot.found.row.version if spot.found.row else None,
-            commit=spot.found.commit,
+            version=spot.resolution.row.version if spot.resolution.row else None,
+            commit=spot.resolution.commit,
             path=spot.path,
             lines=rows,
             absent=not all(creditor.evidence(origin).present for origin in behind.values()),
@@ -129,7 +129,7 @@ def _place(workspace: Workspace, resolution: Resolved, path: str) -> SkillFile:
     file = str(PurePosixPath(path or DOCUMENT))
     for name in ([f"{skill}/{file}"] if skill else []) + [file]:
         if tree.read_file(root, name) is not None:
-            return SkillFile(found=resolution, run=run, skill=skill, path=name)
+            return SkillFile(resolution=resolution, run=run, skill=skill, path=name)
     raise NotFoundError(
         f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
     )

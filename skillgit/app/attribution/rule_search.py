@@ -66,7 +66,7 @@ def rules_like(
 
     The revision of ``spot`` is looked at first; ``path``, as the repository calls it, limits the search to one file.
     """
-    commit = spot.found.commit
+    commit = spot.resolution.commit
     files = {path: history.text(commit, path)} if path else history.skill(commit, spot.skill)
     here = [
         Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))

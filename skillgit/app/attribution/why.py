@@ -119,7 +119,7 @@ class Stories:
 
     def at_line(self, path: str, line: int) -> Story:
         """Return the story of the rule on a line of the file ``path``, as the repository calls it."""
-        hit = rule_at_line(self._workspace, self._history, self._place.found.commit, path, line)
+        hit = rule_at_line(self._workspace, self._history, self._place.resolution.commit, path, line)
         return self._story(str(line), (hit,))
 
     def like(self, text: str, path: str = "") -> Story:
@@ -136,7 +136,7 @@ class Stories:
         return Story(
             run=spot.run or "",
             asked=query,
-            revision=spot.found.commit,
+            revision=spot.resolution.commit,
             rule=hit.rule,
             path=hit.path,
             here=hit.event is None,

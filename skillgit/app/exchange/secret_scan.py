@@ -67,10 +67,10 @@ class LeakFinder:
                 self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {_reason(error)}")
 
     def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
-        from skillgit.app.setup.setup import find_config  # noqa: PLC0415 - it loads pydantic
+        from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - it loads pydantic
         from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - only a run's skill needs it
 
-        config = find_config(self._context, self._workspace, [run], config=None, overrides=())
+        config = recorded_config(self._context, self._workspace, run, ())
         identity = (config.values.env.name, config.root, repr(config.options))
         if identity in sources:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from shlex import quote
@@ -12,11 +12,11 @@ from skillgit.app.history.item import attempts
 from skillgit.app.recorded.evaluation_notes import as_outcomes_note, record
 from skillgit.app.recorded.item_history import absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
-from skillgit.app.setup.measuring import Sample, measuring, planned
-from skillgit.app.setup.setup import differences, measuring_setup
+from skillgit.app.setup.model_session import MeasuringTerms, measured_or_planned
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
@@ -25,15 +25,13 @@ from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from skillgit.app.history.item import Attempt
     from skillgit.app.recorded.evaluation_notes import Note
     from skillgit.app.recorded.item_history import Cell
-    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Absence, Workspace
     from skillgit.domain.cost import Cost
@@ -51,28 +49,31 @@ def search(
     Return the versions rolled out, and the cost. Every outcome is noted on its version, whatever ends the work.
     """
     run = line[0][0].run
-    setup = measuring_setup(context, workspace, [run], config=request.config, overrides=request.overrides)
-    check_as_run(workspace, run, setup)
-    items = {item.id: item for item in setup.task.items[Split.SELECTION]}
-    plan = planned(context, workspace, setup, partial(_plan, workspace, request, line, items[request.item]))
-    if request.dry_run:
-        return plan
-    watcher.remark(plan.sentence)
+    setup = measuring_setup(context, workspace, [run], request)
+    if differing := differences(workspace, run, setup):
+        raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
+    item = next(item for item in setup.task.items[Split.SELECTION] if item.id == request.item)
     notes: dict[str, list[Note]] = {}
     fresh: list[str] = []
 
-    async def work(door: SampleMeasuring) -> Cost:
-        outcomes = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
+    async def work(door: Measuring) -> Cost:
+        outcomes = {row.commit: cell.solved for row, cell in _scored(line)}
         while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
-            outcomes[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
+            outcomes[row.commit] = await _ask(workspace, door, row, item, notes)
             fresh.append(row.label)
         return door.cost()
 
-    try:
-        cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work)
-    finally:
-        record(workspace, notes, context.clock())
-    return tuple(fresh), cost
+    cost = measured_or_planned(
+        context,
+        workspace,
+        setup,
+        request,
+        watcher,
+        plan=partial(_plan, workspace, request, line, item),
+        work=work,
+        note=lambda: record(workspace, notes, context.clock()),
+    )
+    return cost if isinstance(cost, Plan) else (tuple(fresh), cost)
 
 
 def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
@@ -87,18 +88,12 @@ def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, 
     return planner.plan("bisect", facts, caps=request.caps)
 
 
-def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
-    """Refuse to measure what cannot be put beside the outcomes of ``run``."""
-    if differing := differences(workspace, run, setup):
-        raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
-
-
 async def _ask(
-    workspace: Workspace, door: SampleMeasuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
+    workspace: Workspace, door: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
 ) -> bool | None:
     """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
     skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    measurement = await door.measure(Sample(name=row.label, skill=skill, items=[item], split=Split.SELECTION))
+    measurement = await door.measure_items(row.label, skill, [item], Split.SELECTION)
     outcome = measurement.outcomes[item.id]
     if not isinstance(outcome, Scored):
         return None
@@ -131,15 +126,11 @@ Line = list[tuple["MeasuredRow", "Cell | None"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BisectRequest:
+class BisectRequest(MeasuringTerms):
     item: str
     run: str | None = None  # the run to look at, where no ends tell; None is the default run
     ends: tuple[str, str] | None = None  # two versions to look between; None for the newest flip of all
     measure: bool = False  # whether to roll out the item where an outcome is missing
-    config: str | None = None  # a configuration to measure by; None takes the one that the run recorded
-    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False  # whether to plan the measurement and measure nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +168,8 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
     with open_workspace(context) as workspace:
         run, ends = _ends(workspace, request)
         line = _line(workspace, run, request.item, measure=request.measure)
-        line = _between(line, ends) if ends is not None else line
+        if ends is not None:
+            line = [(row, cell) for row, cell in line if row.version is not None and ends[0] <= row.version <= ends[1]]
         fresh: tuple[str, ...] = ()
         cost: Cost | None = None
         if request.measure and watcher is not None:
@@ -190,43 +182,36 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         return _found(workspace, request, run, line, fresh=fresh, cost=cost)
 
 
-def known(line: Line) -> Line:
+def _scored(line: Line) -> list[tuple[MeasuredRow, Cell]]:
     """Return the versions that have a score of their own on the item."""
     return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
-
-
-def flips_of(line: Line) -> tuple[Flip, ...]:
-    """Return all flips of a line of versions, oldest first."""
-    cells = known(line)
-    pairs = pairwise(cells)
-    return tuple(
-        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
-        for (older, before), (newer, after) in pairs
-        if before is not None and after is not None and before.solved != after.solved
-    )
-
-
-def suspects(line: Line, flip: Flip) -> Line:
-    """Return the versions after the older one of ``flip`` up to the newer one."""
-    names = [row.label for row, _ in line]
-    return line[names.index(flip.older) + 1 : names.index(flip.newer) + 1]
 
 
 def _found(
     workspace: Workspace, request: BisectRequest, run: str, line: Line, *, fresh: tuple[str, ...], cost: Cost | None
 ) -> Bisected:
-    cells = known(line)
-    _check_measured(workspace, line, cells, request)
-    flips = flips_of(line)
-    flip = flips[-1] if flips and _differ(cells, request) else None
+    cells = _scored(line)
+    _check_measured(workspace, line, {row.commit for row, _ in cells}, request)
+    flips = tuple(
+        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
+        for (older, before), (newer, after) in pairwise(cells)
+        if before.solved != after.solved
+    )
+    # without ends any flip is looked for, with ends their outcomes have to differ
+    is_wanted = flips and (request.ends is None or cells[0][1].solved != cells[-1][1].solved)
+    flip = flips[-1] if is_wanted else None
     around = {row.label: (row, cell) for row, cell in cells}
     ends = (around[flip.older], around[flip.newer]) if flip else (cells[0], cells[-1])
     older, newer = attempts(workspace, ends, request.item)
-    possible = suspects(line, flip) if flip else []
+    names = [row.label for row, _ in line]
+    possible = line[names.index(flip.older) + 1 : names.index(flip.newer) + 1] if flip else []
     absent = dict(_absent(workspace, possible or line))
     lacking = attempts(workspace, [(row, None) for row in absent], request.item)
     culprit = possible[0][0] if len(possible) == 1 else None
-    event = read_commit(workspace.repo, culprit.commit).event if culprit is not None else None
+    event, diff = None, b""
+    if culprit is not None:
+        event = read_commit(workspace.repo, culprit.commit).event
+        diff = store_diff.change(workspace.repo, culprit.commit, workspace.index.skill_path(culprit.run))
     return Bisected(
         run=run,
         item=request.item,
@@ -238,7 +223,7 @@ def _found(
         suspects=tuple(row.label for row, _ in possible),
         row=queries.row_of_commit(workspace.index, culprit.commit) if culprit is not None else None,
         edits=event.edits if isinstance(event, Accepted) else (),
-        diff=_diff(workspace, culprit),
+        diff=diff.decode(errors="replace"),
         flips=flips,
         gaps=tuple(attempt.name for attempt in lacking),
         absence=next(iter(absent.values()), None),
@@ -248,12 +233,11 @@ def _found(
     )
 
 
-def _check_measured(workspace: Workspace, line: Line, cells: Line, request: BisectRequest) -> None:
+def _check_measured(workspace: Workspace, line: Line, commits: set[str], request: BisectRequest) -> None:
     """Refuse to search where there is nothing to search between."""
     ends = (line[0][0], line[-1][0]) if request.ends else ()
-    commits = {row.commit for row, _ in cells}
     missing = [row for row in ends if row.commit not in commits]
-    if not missing and cells:
+    if not missing and commits:
         return
     lacking = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
     if lacking:
@@ -278,19 +262,6 @@ def _absent(workspace: Workspace, line: Line) -> Iterator[tuple[MeasuredRow, Abs
             yield row, missing[row.event]
 
 
-def _diff(workspace: Workspace, culprit: MeasuredRow | None) -> str:
-    if culprit is None:
-        return ""
-    path = workspace.index.skill_path(culprit.run)
-    return store_diff.change(workspace.repo, culprit.commit, path).decode(errors="replace")
-
-
-def _differ(cells: Line, request: BisectRequest) -> bool:
-    """Say whether there is something to look for: without ends that is any flip, with ends their outcomes differ."""
-    (_, first), (_, last) = cells[0], cells[-1]
-    return request.ends is None or (first is not None and last is not None and first.solved != last.solved)
-
-
 def _line(workspace: Workspace, run: str, item: str, *, measure: bool) -> Line:
     items = load(workspace, run, item=item)
     cells = items.cells.get(item)
@@ -313,8 +284,3 @@ def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int,
     if numbers[0] == numbers[1]:
         raise UsageError("the two versions are the same", hint="name two versions, like v3 v7")
     return rows[0].run, (numbers[0], numbers[1])
-
-
-def _between(line: Line, ends: Sequence[int]) -> Line:
-    first, last = ends
-    return [(row, cell) for row, cell in line if row.version is not None and first <= row.version <= last]

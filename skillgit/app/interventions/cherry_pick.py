@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, judge, open_gating, plan_judge, write
-from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.interventions.intervention import Candidate, Decided, decide, human_edits, open_gating, plan_judge
 from skillgit.app.interventions.three_way_merge import Conflict, merge
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.named_revision import version_of_run
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import changed_hunks
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_policies import NOT_WORSE
@@ -23,7 +22,6 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, skill_at
@@ -31,12 +29,10 @@ from skillgit.store.history_reader import read_commit, skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.intervention import Gating
-    from skillgit.app.interventions.measuring import GateWatcher
+    from skillgit.app.interventions.intervention import GateWatcher, Gating
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 
@@ -45,6 +41,7 @@ PATCH = "patch.json"
 _KINDS = frozenset(
     {EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.EDITED}
 )
+_THERE = frozenset({EditStatus.APPLIED, EditStatus.DUPLICATE})
 _SHOWN, _WORDS = 3, 48
 
 
@@ -63,28 +60,19 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     again = apply(head, recorded_edits(workspace, row))
     result = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
     if result.skill.digest == head.digest:
-        itself = str(row.address) == onto
-        hint = (
-            f"skillgit show {quote(onto)} shows what it changed"
-            if itself
-            else f"skillgit diff {row.address} {quote(onto)}"
-        )
+        shows = f"skillgit show {quote(onto)} shows what it changed"
+        hint = shows if str(row.address) == onto else f"skillgit diff {row.address} {quote(onto)}"
         raise SkillgitError(f"{onto} already has what {row.address} changed", hint=hint)
     return result
 
 
 def _by_patch(row: LogRow, again: Application) -> Applied | None:
     """Return the text with the edits of the event's patch; None unless all apply or are there already."""
-    fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
-    if not again.reports or any(report.status not in fine for report in again.reports):
+    if not again.reports or any(report.status not in _THERE for report in again.reports):
         return None
     how = f"The edits of {row.address}{'' if again.complete else ' that were missing'}, applied once more."
-    return Applied(
-        skill=again.skill,
-        reports=again.reports,
-        how=how,
-        title=row.title if again.complete else title_of(again.applied),
-    )
+    title = row.title if again.complete else title_of(again.applied)
+    return Applied(skill=again.skill, reports=again.reports, how=how, title=title)
 
 
 def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
@@ -93,10 +81,8 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     before = _before(workspace, row)
     merging = merge(before, head, theirs)
     if merging.conflicts:
-        missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
-        spots = [_unapplied(report) for report in missing] or [
-            _place(conflict, "here", "there") for conflict in merging.conflicts
-        ]
+        spots = [_unapplied(report) for report in reports if report.status not in _THERE]
+        spots = spots or [_place(conflict, "here", "there") for conflict in merging.conflicts]
         hint = "skillgit merge decides such lines by evaluation"
         raise _conflicting(f"{row.address} does not apply to {onto}", spots, hint=hint)
     skill = merging.settled([])
@@ -105,11 +91,11 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
             f"{row.address} does not apply to {onto}: it would change a region that is protected there",
             hint=f"skillgit diff {row.address} {quote(onto)}",
         )
-    hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
-    reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
+    edits = human_edits(head, skill)
     how = f"The lines that {row.address} changed, merged line by line."
     whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
-    return Applied(skill=skill, reports=reports, how=how, title=row.title if whole else title_of(hunks))
+    title = row.title if whole else title_of([report.edit for report in edits])
+    return Applied(skill=skill, reports=edits, how=how, title=title)
 
 
 def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
@@ -136,10 +122,9 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
             f"{onto} has nothing of {row.address} that could be taken back{'.' if stays else ''}{stays[:-1]}",
             hint=f"skillgit diff {row.address} {quote(onto)}",
         )
-    hunks = changed_hunks(head, skill, support=1, source=EditSource.HUMAN)
     return Applied(
         skill=skill,
-        reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
+        reports=human_edits(head, skill),
         how=f"The lines that {row.address} changed are as they were before it; later changes stay.{stays}",
         title=f"{row.label}, {row.title}",
     )
@@ -151,8 +136,8 @@ def _conflicting(message: str, spots: Sequence[str], *, hint: str) -> SkillgitEr
 
 
 def _place(conflict: Conflict, here: str, there: str) -> str:
-    texts = f"{_quoted(conflict.ours)} {here} and {_quoted(conflict.theirs)} {there}"
-    return f"{conflict.file} line {conflict.line} has {texts}"
+    ours, theirs = _quoted(conflict.ours), _quoted(conflict.theirs)
+    return f"{conflict.file} line {conflict.line} has {ours} {here} and {theirs} {there}"
 
 
 def _unapplied(report: EditReport) -> str:
@@ -162,9 +147,7 @@ def _unapplied(report: EditReport) -> str:
 
 def _quoted(lines: tuple[str, ...] | None) -> str:
     text = " ".join(" ".join(lines or ()).split())
-    if not text:
-        return "nothing"
-    return f"'{text if len(text) <= _WORDS else text[: _WORDS - 1] + '…'}'"
+    return f"'{text if len(text) <= _WORDS else text[: _WORDS - 1] + '…'}'" if text else "nothing"
 
 
 def _before(workspace: Workspace, row: LogRow) -> Skill | None:
@@ -185,26 +168,26 @@ def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
         return ()
     entries = document.get("edits")
     rows = entries if isinstance(entries, list) else []
-    edits = [_edit(entry) for entry in rows if isinstance(entry, dict) and entry.get("status") == EditStatus.APPLIED]
-    return tuple(edit for edit in edits if edit is not None) if None not in edits else ()
-
-
-def _edit(fields: dict[str, object]) -> Edit | None:
-    """Return an edit as evidence tells it; None if it is damaged."""
-    support = fields.get("support", 1)
-    items = fields.get("items", [])
     try:
-        return Edit(
-            op=Op(str(fields.get("op"))),
-            file=str(fields.get("file")),
-            anchor=clean(str(fields.get("anchor", ""))),
-            content=clean(str(fields.get("content", ""))),
-            support=support if isinstance(support, int) else 1,
-            source=EditSource(str(fields.get("source"))),
-            items=tuple(map(str, items)) if isinstance(items, list) else (),
+        return tuple(
+            _edit(entry) for entry in rows if isinstance(entry, dict) and entry.get("status") == EditStatus.APPLIED
         )
     except ValueError:
-        return None
+        return ()
+
+
+def _edit(fields: dict[str, object]) -> Edit:
+    """Return an edit as evidence tells it; a ValueError if it is damaged."""
+    support, items = fields.get("support", 1), fields.get("items", [])
+    return Edit(
+        op=Op(str(fields.get("op"))),
+        file=str(fields.get("file")),
+        anchor=clean(str(fields.get("anchor", ""))),
+        content=clean(str(fields.get("content", ""))),
+        support=support if isinstance(support, int) else 1,
+        source=EditSource(str(fields.get("source"))),
+        items=tuple(map(str, items)) if isinstance(items, list) else (),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +203,7 @@ def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
         with open_gating(context, workspace, run, request.terms, watcher) as gating:
             application = apply_again(workspace, row, gating.head, gating.name)
-            return _judged(gating, row, application, Origin.CHERRY_PICK, request.terms)
+            return _decided(gating, row, application, Origin.CHERRY_PICK, str(row.address))
 
 
 def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
@@ -229,31 +212,25 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
         row = version_of_run(workspace, request.revision, request.run)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
             application = take_back(workspace, row, gating.head, gating.name)
-            return _judged(gating, row, application, Origin.REVERT, request.terms)
+            return _decided(gating, row, application, Origin.REVERT, f"without {row.address}")
 
 
-def _judged(gating: Gating, row: LogRow, application: Applied, origin: Origin, terms: MeasuringTerms) -> Decided | Plan:
-    plan = _plan(gating, application.skill, row, origin, terms.caps)
-    if terms.dry_run:
-        return plan
-    gating.measuring.watcher.remark(plan.sentence)
-    candidate = Candidate(
-        skill=application.skill,
-        origin=origin,
-        of=str(row.address),
-        title=application.title,
-        why=application.how,
-        reports=application.reports,
-        policy=NOT_WORSE if origin is Origin.REVERT else None,
-    )
-    scope = intervention_scope(gating.measuring.run, origin, gating.number)
-    name = f"without {row.address}" if origin is Origin.REVERT else str(row.address)
-    return write(gating, candidate, gating.measuring.carry_out(scope, judge(gating, candidate, name)))
+def _decided(gating: Gating, row: LogRow, application: Applied, origin: Origin, name: str) -> Decided | Plan:
+    planner = gating.measuring.planner()
+    plan_judge(gating, planner, application.skill)
+    items = f"{len(gating.measuring.items)} selection"
+    facts = {"edits": f"of {row.address}", "onto": gating.name, "items": items}
+    plan = planner.plan(origin.value, facts, caps=gating.measuring.terms.caps)
 
+    async def candidate() -> Candidate:
+        return Candidate(
+            skill=application.skill,
+            origin=origin,
+            of=str(row.address),
+            title=application.title,
+            why=application.how,
+            reports=application.reports,
+            policy=NOT_WORSE if origin is Origin.REVERT else None,
+        )
 
-def _plan(gating: Gating, skill: Skill, row: LogRow, origin: Origin, caps: Caps) -> Plan:
-    measuring = gating.measuring
-    planner = measuring.planner()
-    plan_judge(gating, planner, skill)
-    facts = {"edits": f"of {row.address}", "onto": gating.name, "items": f"{len(measuring.items)} selection"}
-    return planner.plan(origin.value, facts, caps=caps)
+    return decide(gating, plan, origin, candidate, name)

@@ -1,30 +1,36 @@
-"""A run that a person changes: locked, a candidate on its newest version judged by its gate, the verdict written."""
+"""A run that a person changes: a candidate on its newest version, measured as the run was, judged and written."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from skillgit.app.interventions.measuring import GateWatcher, Measuring, MeasuringTerms, open_measuring
 from skillgit.app.recorded.recomputed_gates import version_outcomes
-from skillgit.app.setup.setup import differences
+from skillgit.app.recorded.score_summary import scores
+from skillgit.app.setup.model_session import EvalWatcher, Measuring, carry_out, open_session, planner
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import EditStatus, Patch, apply, left_out
-from skillgit.domain.event import Accepted, MakesVersion, Rejected
-from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts
+from skillgit.domain.document_rewrite import UpdateMode, changed_hunks
+from skillgit.domain.edit import EditReport, EditSource, EditStatus, Patch, apply, left_out
+from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.event import Accepted, Rejected, version_of
+from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts
 from skillgit.domain.run_state import advance, fold
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
 from skillgit.engine.candidate_guards import skill_tokens
 from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.evaluate import evaluate
+from skillgit.engine.ledger_scope import intervention_scope
+from skillgit.engine.progress import Stage
 from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.salvage import attributed
 from skillgit.engine.step import models
-from skillgit.errors import ConfigError, SkillError
+from skillgit.errors import ConfigError, SkillError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
@@ -33,25 +39,142 @@ from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
+    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit import Edit, EditReport, LeftOut
+    from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.gate_policies import Policy
     from skillgit.domain.outcomes import VersionOutcomes
-    from skillgit.domain.proposal import Origin
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.gating import Judgement
+    from skillgit.engine.session import Session
     from skillgit.index.rows import LogRow
     from skillgit.store.commit_message import Recorded
+
+_T = TypeVar("_T")
+
+
+class GateWatcher(EvalWatcher, Protocol):
+    def spent(self, cost: Cost) -> None:
+        """The work ends without a result that could tell its cost."""
+        ...
+
+
+class RunMeasuring(Measuring):
+    """The work with the models of a run, on its items and under its conditions."""
+
+    watcher: GateWatcher
+
+    def __init__(
+        self, workspace: Workspace, setup: Setup, session: Session, terms: MeasuringTerms, watcher: GateWatcher
+    ) -> None:
+        super().__init__(session, watcher)
+        self.workspace = workspace
+        self.setup = setup
+        self.terms = terms
+        self._scope = ""
+        self._evaluations: dict[tuple[str, Split], Evaluation] = {}
+
+    @property
+    def run(self) -> str:
+        return self.session.run
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return self.setup.task.items[Split.SELECTION]
+
+    def planner(self, *, optimizer: bool = False) -> Planner:
+        """Return a planner of the work, the preflight included; ``optimizer`` says whether it asks the optimizer."""
+        result = planner(self.workspace, self.setup, self.session)
+        result.preflight(optimizer=optimizer)
+        return result
+
+    def expect(self, skills: int, split: Split = Split.SELECTION) -> None:
+        """Say how many skills are going to be measured on ``split``."""
+        self.every = self.before + skills * len(self.setup.task.items[split])
+
+    async def measure(self, name: str, skill: Skill, split: Split = Split.SELECTION) -> Evaluation:
+        """Measure all items of ``split``, once for each text; what is in the ledger costs nothing."""
+        key, total = (skill.digest, split), len(self.setup.task.items[split])
+        if key not in self._evaluations:
+            with self.shown(name, split, total):
+                self.session.monitor.stage(Stage.EVALUATE, total)
+                evaluation = (await evaluate(self.session, skill, split)).evaluation
+            await self.session.calls.settle()
+            self._evaluations[key] = evaluation
+            self.watcher.measured(name, split.value, scores(evaluation.outcomes.values()))
+        return self._evaluations[key]
+
+    async def score(self, name: str, skill: Skill) -> float:
+        """Return what a text scores on the selection split, as the gate of the run compares it."""
+        return self.value(await self.measure(name, skill))
+
+    def value(self, evaluation: Evaluation) -> float:
+        """Return the score that the run's gate compares."""
+        rule = self.session.rule
+        return evaluation.summary().score(rule.metric, rule.soft_weight)
+
+    def shortage(self, name: str, evaluation: Evaluation) -> str:
+        """Return a sentence on a score of too few items for the gate; empty where there are enough."""
+        count, total = len(evaluation.scored), len(evaluation.outcomes)
+        thin = count < self.session.rule.min_coverage * total
+        return f"{name} has a score on {count} of {total} items only" if thin else ""
+
+    def begin_anew(self) -> None:
+        """Let what follows have a cost of its own; caps count what came before."""
+        calls = self.session.calls
+        calls.enter(self._scope, calls.spent())
+        self.began = self.session.clock()
+
+    def carry_out(
+        self, plan: Plan, scope: str, work: Coroutine[object, object, _T], *, optimizer: bool = False
+    ) -> _T | Plan:
+        """Do ``work``, or in a dry run return its ``plan``; after the first Ctrl-C nothing that was paid for is lost.
+
+        ``scope`` names what is in progress, alike for every attempt, so that its cost is whole.
+        """
+        if self.terms.dry_run:
+            work.close()
+            return plan
+        self.watcher.remark(plan.sentence)
+        self._scope = scope
+        message, began = "stopped before the work was done", self.session.clock()
+        try:
+            return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, on_stop=message)
+        except SkillgitError:
+            cost = self.session.cost_since(began)
+            if cost.calls:
+                self.watcher.spent(cost)
+            raise
+
+
+@contextmanager
+def open_measuring(
+    context: Context,
+    workspace: Workspace,
+    run: str,
+    terms: MeasuringTerms,
+    watcher: GateWatcher,
+    *,
+    check: Callable[[Setup], None] = lambda _: None,
+) -> Iterator[RunMeasuring]:
+    """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
+    setup = measuring_setup(context, workspace, (run,), terms)
+    check(setup)
+    for note in setup.config.notes:
+        watcher.remark(note)
+    with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
+        yield RunMeasuring(workspace, setup, session, terms, watcher)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +188,7 @@ class Candidate:
     why: str = ""
     reports: tuple[EditReport, ...] = ()  # the edits behind it, with what happened to each
     policy: Policy | None = None  # how the gate compares; None as the run's gate does
-    merged: str = ""  # the commit of the other line that a merge joins; empty without one
+    merge_parent: str = ""  # the commit of the other line that a merge joins; empty without one
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -93,16 +216,11 @@ class Decided:
 class Gating:
     """A run whose lock is held, with everything that is needed to judge a candidate and to write what comes of it."""
 
-    measuring: Measuring  # the door to its models
+    measuring: RunMeasuring
     state: RunState
     commits: dict[int, str]
     outcomes: VersionOutcomes  # what is known of the versions item by item
     writer: RunWriter
-
-    @property
-    def commit(self) -> str:
-        """The commit of the newest version."""
-        return self.commits[self.state.version]
 
     @property
     def head(self) -> Skill:
@@ -128,7 +246,7 @@ class Gating:
 def open_gating(
     context: Context, workspace: Workspace, run: str, terms: MeasuringTerms, watcher: GateWatcher
 ) -> Iterator[Gating]:
-    """Lock ``run``, unless the work is only planned, and open the door to its models."""
+    """Lock ``run``, unless the work is only planned, and open the session with its models."""
 
     def allowed(setup: Setup) -> None:
         different = differences(workspace, run, setup)
@@ -145,31 +263,23 @@ def open_gating(
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
         measuring.session = replace(measuring.session, recorded=outcomes.of)
-        state = fold(record.event for record in records)
-        versions = {getattr(record.event, "version", None): record.commit for record in records if _makes(record.event)}
+        versions = {version_of(record.event): record.commit for record in records}
         yield Gating(
             measuring=measuring,
-            state=state,
-            commits={number: commit for number, commit in versions.items() if number is not None},
+            state=fold(record.event for record in records),
+            commits={version: commit for version, commit in versions.items() if version is not None},
             outcomes=outcomes,
             writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
         )
-
-
-def _makes(event: Event) -> bool:
-    """Say whether ``event`` made a version, and did not only measure one."""
-    return isinstance(event, MakesVersion)
 
 
 async def ready(gating: Gating) -> None:
     """Give the newest version a score if it has none, for someone edited it by hand; that is an event of its own."""
     if not lacks_score(gating.state):
         return
-    measuring = gating.measuring
-    measuring.watcher.remark(
-        f"{version_label(gating.state.version)} was edited by hand and has no score yet; it is measured first"
-    )
-    with measuring.shown(version_label(gating.state.version)):
+    measuring, name = gating.measuring, version_label(gating.state.version)
+    measuring.watcher.remark(f"{name} was edited by hand and has no score yet; it is measured first")
+    with measuring.shown(name, Split.SELECTION, len(measuring.items)):
         transition = await measure_version(measuring.session, gating.state, gating)
     append(gating, transition.event, None, transition.evidence)
     measuring.begin_anew()
@@ -185,17 +295,23 @@ def plan_ready(gating: Gating, planner: Planner) -> None:
 
 def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> None:
     """Plan what :func:`judge` measures; None is a candidate whose text is not known yet."""
-    items, repeats = gating.measuring.items, gating.measuring.session.settings.gate.repeats
+    items = gating.measuring.items
     plan_ready(gating, planner)
     planner.roll_out("base", [(gating.head, items, 0)])
     if candidate is None:
         planner.may_roll_out("candidate", gating.head, items, 1)
     else:
         planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
-    planner.may_roll_out("repeats", gating.head, items, 2 * repeats)
+    plan_repeats(gating, planner)
 
 
-async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judgement:
+def plan_repeats(gating: Gating, planner: Planner, candidates: int = 1) -> None:
+    """Plan the repeated rollouts by which the gate settles what is close."""
+    repeats = 2 * candidates * gating.measuring.session.settings.gate.repeats
+    planner.may_roll_out("repeats", gating.head, gating.measuring.items, repeats)
+
+
+async def judge(gating: Gating, candidate: Candidate, name: str) -> Judgement:
     """Measure the base and the candidate, which the watcher knows as ``name``, and let the gate decide.
 
     Nothing is measured if a script or data file that it changes does not parse, or the candidate fails its self-check.
@@ -204,52 +320,81 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
     measuring, state = gating.measuring, gating.state
     if (fault := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
         raise SkillError(f"nothing is measured, for {name} is {fault.title}", hint=" ".join(fault.why.split()))
-    base = version_label(state.version)
     measuring.expect(2)
-    await measuring.measure(base, gating.head)
-    with measuring.shown(name):
+    await measuring.measure(version_label(state.version), gating.head)
+    with measuring.shown(name, Split.SELECTION, len(measuring.items)):
         judgement = await engine_judge.judge(
             measuring.session, state, gating.head, candidate.skill, gated=True, policy=candidate.policy
         )
     await measuring.session.calls.settle()
-    measuring.watcher.remark(_told(name, judgement))
-    return judgement
-
-
-def _told(name: str, judgement: Judgement) -> str:
     verdict, summary = judgement.verdict, judgement.evaluation
     bound = "at most " if summary.stopped else ""
     items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
     score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
-    return f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}"
+    measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}")
+    return judgement
+
+
+def decide(
+    gating: Gating,
+    plan: Plan,
+    origin: Origin,
+    make: Callable[[], Awaitable[Candidate]],
+    name: str,
+    *,
+    optimizer: bool = False,
+    notes: Sequence[str] = (),
+) -> Decided | Plan:
+    """Return what the gate made of the candidate of ``make``; for a dry run the plan.
+
+    ``name`` is what the watcher knows it as, and ``optimizer`` says whether making it asks the optimizer.
+    """
+
+    async def work() -> tuple[Candidate, Judgement]:
+        await ready(gating)
+        candidate = await make()
+        return candidate, await judge(gating, candidate, name)
+
+    scope = intervention_scope(gating.measuring.run, origin, gating.number)
+    result = gating.measuring.carry_out(plan, scope, work(), optimizer=optimizer)
+    return result if isinstance(result, Plan) else write(gating, *result, notes=notes)
+
+
+def human_edits(base: Skill, skill: Skill) -> tuple[EditReport, ...]:
+    """Return what changed between two texts, as edits that a person applied."""
+    hunks = changed_hunks(base, skill, support=1, source=EditSource.HUMAN)
+    return tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
 
 
 def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
     """Write what the gate decided: a version on the run's branch, or a side branch."""
-    event, base = _event(gating, candidate, judgement), gating.state.version
-    before = gating.head
+    event, base, before = _event(gating, candidate, judgement), gating.state.version, gating.head
     patch = Patch(title=candidate.title, reasoning=candidate.why)
-    patch_text = evidence_files.patch_file(patch, candidate.reports, lines=not _made_by_edits(before, candidate))
+    # without lines, a patch is edits that give the text when applied, and do not only say what changed
+    edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
+    lines = apply(before, edits).skill.digest != candidate.skill.digest
+    patch_text = evidence_files.patch_file(patch, candidate.reports, lines=lines)
     files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
-    record = append(gating, event, candidate.skill, files, merge_parent=candidate.merged)
-    workspace = gating.measuring.workspace
-    row = queries.row_of_commit(workspace.index, record.commit)
+    record = append(gating, event, candidate.skill, files, merge_parent=candidate.merge_parent)
+    row = queries.row_of_commit(gating.measuring.workspace.index, record.commit)
     if row is None:
         raise AssertionError(f"{record.commit} is not in the index though it was written")
-    result = _decided(gating, candidate, judgement, row)
-    return replace(
-        result,
+    return Decided(
+        event=row,
+        of=candidate.of,
         base=base,
+        accepted=judgement.verdict.decision.accepted,
         branch=refs.short(record.branch),
+        verdict=judgement.verdict,
+        evaluation=judgement.evaluation,
+        fixed=judgement.fixed,
+        broken=judgement.broken,
+        left_out=left_out(candidate.reports),
         tokens_before=skill_tokens(before),
+        tokens_after=skill_tokens(candidate.skill),
         notes=tuple(notes),
+        cost=gating.measuring.cost(),
     )
-
-
-def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
-    """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only say what changed."""
-    edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
-    return apply(base, edits).skill.digest == candidate.skill.digest
 
 
 def append(
@@ -265,9 +410,8 @@ def append(
 
 
 def _event(gating: Gating, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
-    state, measuring = gating.state, gating.measuring
-    verdict = judgement.verdict
-    edits = tuple(report.edit for report in candidate.reports if report.status is EditStatus.APPLIED)
+    state, measuring, reports = gating.state, gating.measuring, candidate.reports
+    edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
     facts = {
         "run": measuring.run,
         "skill": measuring.session.skill_path,
@@ -279,47 +423,23 @@ def _event(gating: Gating, candidate: Candidate, judgement: Judgement) -> Accept
         "of": candidate.of,
         "title": redact(candidate.title),
         "why": redact(candidate.why),
-        "edits": _records(edits, judgement),
+        "edits": attributed(edits, judgement.verdict, UpdateMode.PATCH),
         "changes": changed_lines(gating.head, candidate.skill),
-        "patch": _counts(edits, candidate.reports),
+        "patch": PatchCounts(
+            merged=len(reports),
+            ranked=len(reports),
+            applied=len(edits),
+            skipped=len(reports) - len(edits),
+            budget=None,
+            by=BudgetSource.NONE,
+        ),
         "evaluation": judgement.evaluation,
-        "verdict": verdict,
+        "verdict": judgement.verdict,
         "fixed": judgement.fixed,
         "broken": judgement.broken,
         "models": models(measuring.session),
         "cost": measuring.cost(),
     }
-    if verdict.decision.accepted:
+    if judgement.verdict.decision.accepted:
         return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
     return Rejected(**facts)  # type: ignore[arg-type]
-
-
-def _records(edits: tuple[Edit, ...], judgement: Judgement) -> tuple[EditRecord, ...]:
-    return attributed(edits, judgement.verdict, UpdateMode.PATCH)
-
-
-def _counts(edits: tuple[Edit, ...], reports: Sequence[EditReport]) -> PatchCounts:
-    return PatchCounts(
-        merged=len(reports),
-        ranked=len(reports),
-        applied=len(edits),
-        skipped=len(reports) - len(edits),
-        budget=None,
-        by=BudgetSource.NONE,
-    )
-
-
-def _decided(gating: Gating, candidate: Candidate, judgement: Judgement, row: LogRow) -> Decided:
-    cost = gating.measuring.cost()
-    return Decided(
-        event=row,
-        of=candidate.of,
-        accepted=judgement.verdict.decision.accepted,
-        verdict=judgement.verdict,
-        evaluation=judgement.evaluation,
-        fixed=judgement.fixed,
-        broken=judgement.broken,
-        left_out=left_out(candidate.reports),
-        tokens_after=skill_tokens(candidate.skill),
-        cost=replace(cost, seconds=round(cost.seconds, 1)),
-    )

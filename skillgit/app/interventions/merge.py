@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, judge, open_gating, plan_ready, ready, write
-from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.interventions.intervention import (
+    Candidate,
+    Decided,
+    decide,
+    human_edits,
+    open_gating,
+    plan_ready,
+    plan_repeats,
+)
 from skillgit.app.interventions.three_way_merge import Choice
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
+from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import changed_hunks
-from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.evidence_files import json_file
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
 
 if TYPE_CHECKING:
-    from skillgit.app.interventions.intervention import Gating
-    from skillgit.app.interventions.measuring import GateWatcher, Measuring
+    from skillgit.app.interventions.intervention import GateWatcher, Gating, RunMeasuring
     from skillgit.app.interventions.three_way_merge import Merge
-    from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
-    from skillgit.engine.gating import Judgement
     from skillgit.index.rows import LogRow
 
 
@@ -80,7 +81,7 @@ def stretches(merge: Merge) -> tuple[Stretch, ...]:
     )
 
 
-async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
+async def settle(measuring: RunMeasuring, merge: Merge, ours: str) -> tuple[Skill, tuple[Stretch, ...]]:
     """Return the text that scores best, conflict by conflict in their order, and what was tried on the way.
 
     It is greedy: a choice that is made stays while later conflicts are settled. Of equal scores the first wins: ours,
@@ -96,7 +97,7 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
         )
     if not conflicts:
         return best, ()
-    score = measuring.value(await measuring.measure("all ours", best))
+    score = await measuring.score("all ours", best)
     stretch_list = list(stretches(merge))
     for index, conflict in enumerate(conflicts[:MOST_CONFLICTS]):
         attempts = [MeasuredChoice(choice=choices[index].value, score=score)]
@@ -104,7 +105,7 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
             skill = merge.settled([*choices[:index], choice, *choices[index + 1 :]])
             if skill is None:
                 continue
-            value = measuring.value(await measuring.measure(f"{choice.value} at {index + 1}", skill))
+            value = await measuring.score(f"{choice.value} at {index + 1}", skill)
             attempts.append(MeasuredChoice(choice=choice.value, score=value))
             if value > score:
                 best, score, choices[index] = skill, value, choice
@@ -142,103 +143,77 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
         with open_gating(context, workspace, into, request.terms, watcher) as gating:
             base, ancestor = _base(workspace, gating, row)
             theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-            work = merge_texts(base, gating.head, theirs)
-            sides = _Sides(
-                ours=f"{into}/{version_label(gating.state.version)}", theirs=str(row.address), ancestor=ancestor
-            )
-            plan = _plan(gating, sides, work, request.terms.caps)
-            if request.terms.dry_run:
-                return plan
-            watcher.remark(plan.sentence)
-            scope = intervention_scope(into, Origin.MERGE, gating.number)
-            candidate, judgement, stretch_list = gating.measuring.carry_out(scope, _judged(gating, sides, work, row))
-            decision = write(gating, candidate, judgement, notes=_notes(stretch_list, sides))
+            work = _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs))
+            result = decide(gating, work.plan(), Origin.MERGE, work.candidate, "merged", notes=work.notes)
+            if isinstance(result, Plan):
+                return result
             return Merged(
-                ours=sides.ours, theirs=sides.theirs, ancestor=ancestor, stretches=stretch_list, decided=decision
+                ours=work.ours, theirs=work.theirs, ancestor=ancestor, stretches=work.stretches, decided=result
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sides:
-    """What the three texts of a merge are called."""
+class _Merging:
+    """The work on one merge: the stretches of it before, and once the candidate is made, after choosing."""
 
-    ours: str
-    theirs: str
-    ancestor: str
+    def __init__(self, gating: Gating, row: LogRow, ancestor: str, texts: Merge) -> None:
+        self._gating = gating
+        self._row = row
+        self._ancestor = ancestor
+        self._texts = texts
+        self.ours, self.theirs = gating.name, str(row.address)
+        self.stretches = stretches(texts)
+        surplus = len(self.stretches) - MOST_CONFLICTS
+        note = f"{surplus} conflicts beyond the first {MOST_CONFLICTS} keep the text of {self.ours}"
+        self.notes = (note,) if surplus > 0 else ()
 
+    def plan(self) -> Plan:
+        """Return what a merge may ask: a text for every choice at every conflict, and the gate."""
+        measuring, head = self._gating.measuring, self._gating.head
+        planner, items = measuring.planner(), measuring.items
+        plan_ready(self._gating, planner)
+        planner.roll_out("base", [(head, items, 0)])
+        planner.may_roll_out("choices", head, items, evaluations(self._texts) - 1)
+        plan_repeats(self._gating, planner)
+        facts = {
+            "merge": f"{self.theirs} into {self.ours}",
+            "against": self._ancestor,
+            "items": f"{len(items)} selection",
+        }
+        for number, stretch in enumerate(self.stretches, 1):
+            texts = (
+                f"{side}: {' / '.join(text.split())}"
+                for side, text in (("ours", stretch.ours), ("theirs", stretch.theirs))
+            )
+            where = f"{stretch.file} line {stretch.line}, one of {', '.join(stretch.choices)}"
+            facts[f"conflict {number}"] = "\n".join((where, *texts))
+        return planner.plan("merge", facts, caps=measuring.terms.caps, notes=self.notes)
 
-def _plan(gating: Gating, sides: _Sides, work: Merge, caps: Caps) -> Plan:
-    """Return what a merge may ask: a text for every choice at every conflict, and the gate."""
-    planner, items, conflicts = gating.measuring.planner(), gating.measuring.items, stretches(work)
-    plan_ready(gating, planner)
-    planner.roll_out("base", [(gating.head, items, 0)])
-    planner.may_roll_out("choices", gating.head, items, evaluations(work) - 1)
-    planner.may_roll_out("repeats", gating.head, items, 2 * gating.measuring.session.settings.gate.repeats)
-    facts = {
-        "merge": f"{sides.theirs} into {sides.ours}",
-        "against": sides.ancestor,
-        "items": f"{len(items)} selection",
-    }
-    for number, conflict in enumerate(conflicts, 1):
-        texts = (
-            f"{side}: {' / '.join(text.split())}"
-            for side, text in (("ours", conflict.ours), ("theirs", conflict.theirs))
+    async def candidate(self) -> Candidate:
+        head = self._gating.head
+        self._gating.measuring.expect(evaluations(self._texts))
+        skill, self.stretches = await settle(self._gating.measuring, self._texts, self.ours)
+        if skill.digest == head.digest:
+            better = "nothing in it scores better" if self.stretches else f"{self.ours} has all of it already"
+            raise SkillgitError(
+                f"{self.theirs} brings nothing to {self.ours}: {better}",
+                hint=f"skillgit diff {quote(self.ours)} {quote(self.theirs)}",
+            )
+        rows = [asdict(replace(stretch, choices=())) for stretch in self.stretches]
+        return Candidate(
+            skill=skill,
+            origin=Origin.MERGE,
+            of=self.theirs,
+            title=f"merge {self.theirs}",
+            why="\n\n".join((f"Merged against {self._ancestor}.", *map(_sentence, self.stretches))),
+            reports=human_edits(head, skill),
+            merge_parent=self._row.commit,
+            evidence={"merge.json": json_file([{key: row[key] for key in row if key != "choices"} for row in rows])},
         )
-        choices = ", ".join(conflict.choices)
-        facts[f"conflict {number}"] = "\n".join((f"{conflict.file} line {conflict.line}, one of {choices}", *texts))
-    return planner.plan("merge", facts, caps=caps, notes=_notes(conflicts, sides))
 
 
-async def _judged(
-    gating: Gating, sides: _Sides, work: Merge, row: LogRow
-) -> tuple[Candidate, Judgement, tuple[Stretch, ...]]:
-    await ready(gating)
-    gating.measuring.expect(evaluations(work))
-    skill, stretch_list = await settle(gating.measuring, work, sides.ours)
-    if skill.digest == gating.head.digest:
-        better = "nothing in it scores better" if stretch_list else f"{sides.ours} has all of it already"
-        raise SkillgitError(
-            f"{sides.theirs} brings nothing to {sides.ours}: {better}",
-            hint=f"skillgit diff {quote(sides.ours)} {quote(sides.theirs)}",
-        )
-    hunks = changed_hunks(gating.head, skill, support=1, source=EditSource.HUMAN)
-    candidate = Candidate(
-        skill=skill,
-        origin=Origin.MERGE,
-        of=sides.theirs,
-        title=f"merge {sides.theirs}",
-        why=_why(sides, stretch_list),
-        reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
-        merged=row.commit,
-        evidence={"merge.json": json_file([_row(stretch) for stretch in stretch_list])},
-    )
-    return candidate, await judge(gating, candidate, "merged"), stretch_list
-
-
-def _row(stretch: Stretch) -> dict[str, object]:
-    return {
-        "file": stretch.file,
-        "line": stretch.line,
-        "ours": stretch.ours,
-        "theirs": stretch.theirs,
-        "chosen": stretch.chosen,
-        "tried": [{"choice": attempt.choice, "score": attempt.score} for attempt in stretch.tried],
-    }
-
-
-def _why(sides: _Sides, stretch_list: tuple[Stretch, ...]) -> str:
-    sentences = [f"Merged against {sides.ancestor}."]
-    for stretch in stretch_list:
-        scores = ", ".join(f"{attempt.choice} {attempt.score:.4f}" for attempt in stretch.tried)
-        sentences.append(f"{stretch.file} line {stretch.line}: {stretch.chosen}{f' ({scores})' if scores else ''}")
-    return "\n\n".join(sentences)
-
-
-def _notes(stretch_list: tuple[Stretch, ...], sides: _Sides) -> tuple[str, ...]:
-    surplus = len(stretch_list) - MOST_CONFLICTS
-    if surplus <= 0:
-        return ()
-    return (f"{surplus} conflicts beyond the first {MOST_CONFLICTS} keep the text of {sides.ours}",)
+def _sentence(stretch: Stretch) -> str:
+    scores = ", ".join(f"{attempt.choice} {attempt.score:.4f}" for attempt in stretch.tried)
+    return f"{stretch.file} line {stretch.line}: {stretch.chosen}{f' ({scores})' if scores else ''}"
 
 
 def _other(workspace: Workspace, text: str) -> LogRow:
@@ -256,7 +231,7 @@ def _other(workspace: Workspace, text: str) -> LogRow:
 def _base(workspace: Workspace, gating: Gating, other_row: LogRow) -> tuple[Skill | None, str]:
     """Return the text that both lines come from, and what it is: a commit of both, a seed of both, or nothing."""
     repo, path = workspace.repo, gating.measuring.session.skill_path
-    ancestor = common_ancestor(repo, gating.commit, other_row.commit)
+    ancestor = common_ancestor(repo, gating.commits[gating.state.version], other_row.commit)
     if ancestor is not None and workspace.index.skill_path(other_row.run) == path:
         skill = _skill(workspace, ancestor, path)
         if skill is not None:

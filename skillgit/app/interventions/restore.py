@@ -20,8 +20,8 @@ from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from skillgit.app.interventions.intervention import Decided, Gating
-    from skillgit.app.interventions.measuring import GateWatcher, MeasuringTerms
+    from skillgit.app.interventions.intervention import GateWatcher
+    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
-    from skillgit.store.commit_message import Recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,70 +72,49 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
             if request.dry_run:
                 return result
             writer = RunWriter(workspace.repo, row.run, context.clock, workspace.repo.identity())
-            event = Reverted(**_facts(row, state), evaluation=Inherited(version=_target(row)))  # type: ignore[arg-type]
+            event = Reverted(**_facts(row, state), evaluation=Inherited(version=result.target))  # type: ignore[arg-type]
             record = writer.append(event, skill, {}, check=partial(advance, state))
-        return _written(workspace, result, record)
+        workspace.index.refresh()
+        return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 
 def _gated(
     context: Context, workspace: Workspace, row: LogRow, terms: MeasuringTerms, watcher: GateWatcher
 ) -> RestoreResult | Plan:
     from skillgit.app.interventions import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
-    from skillgit.app.interventions.intervention import Candidate  # noqa: PLC0415 - see above
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see above
     from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
-        state, address = gating.state, str(row.address)
-        skill = _older_text(workspace, row, state)
-        plan = _plan(gating, skill, address, terms)
-        if terms.dry_run:
-            return plan
-        watcher.remark(plan.sentence)
-        title, why = _words(row, state)
-        candidate = Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
-        work = gating_run.judge(gating, candidate, address)
-        judgement = gating.measuring.carry_out(intervention_scope(row.run, Origin.RESTORE, state.version + 1), work)
-        state = gating.state
-        result = _result(row, state)
-        cost = gating.measuring.cost()
+        address, measuring = str(row.address), gating.measuring
+        skill = _older_text(workspace, row, gating.state)
+        planner = measuring.planner()
+        gating_run.plan_judge(gating, planner, skill)
+        against, items = version_label(gating.state.version), f"{len(measuring.items)} selection"
+        facts = {"text": f"that of {address}", "against": against, "items": items}
+        plan = planner.plan("restore", facts, caps=terms.caps)
+        title, why = _words(row, gating.state)
+        candidate = gating_run.Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
+        scope = intervention_scope(row.run, Origin.RESTORE, gating.state.version + 1)
+        judgement = measuring.carry_out(plan, scope, gating_run.judge(gating, candidate, address))
+        if isinstance(judgement, Plan):
+            return judgement
+        state, cost = gating.state, measuring.cost()
+        result = replace(_result(row, state), inherited=None, verdict=judgement.verdict, cost=cost)
         if not judgement.verdict.decision.accepted:
-            return _refused(row, state, gating_run.write(gating, candidate, judgement))
+            decision = gating_run.write(gating, candidate, judgement)
+            return replace(result, version=None, event=decision.event, cost=decision.cost)
         event = Reverted(
             **_facts(row, state),  # type: ignore[arg-type]
             evaluation=judgement.evaluation,
             verdict=judgement.verdict,
             fixed=judgement.fixed,
             broken=judgement.broken,
-            models=models(gating.measuring.session),
+            models=models(measuring.session),
             cost=cost,
         )
         record = gating_run.append(gating, event, skill, judgement.evidence)
-    return _written(workspace, result, record, verdict=judgement.verdict, cost=cost)
-
-
-def _plan(gating: Gating, skill: Skill, address: str, terms: MeasuringTerms) -> Plan:
-    from skillgit.app.interventions.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few measure
-
-    planner = gating.measuring.planner()
-    plan_judge(gating, planner, skill)
-    facts = {
-        "text": f"that of {address}",
-        "against": version_label(gating.state.version),
-        "items": f"{len(gating.measuring.items)} selection",
-    }
-    return planner.plan("restore", facts, caps=terms.caps)
-
-
-def _refused(row: LogRow, state: RunState, decision: Decided) -> RestoreResult:
-    return RestoreResult(
-        run=row.run,
-        target=_target(row),
-        base=state.version,
-        version=None,
-        event=decision.event,
-        verdict=decision.verdict,
-        cost=decision.cost,
-    )
+    return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 
 def _target(row: LogRow) -> int:
@@ -153,11 +131,8 @@ def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
     now = queries.row_of_version(workspace.index, row.run, current)
     same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
     if target == current or same:
-        reason = (
-            "is the newest version already"
-            if target == current
-            else f"has the text of {version_label(current)}, the newest one"
-        )
+        copy = f"has the text of {version_label(current)}, the newest one"
+        reason = "is the newest version already" if target == current else copy
         raise UsageError(f"{version_label(target)} of run {row.run} {reason}", hint=f"skillgit log {row.run}")
     return skill
 
@@ -166,10 +141,8 @@ def _words(row: LogRow, state: RunState) -> tuple[str, str]:
     target = _target(row)
     first, last = target + 1, state.version
     text = f"{version_label(last)} stays" if first == last else f"{version_label(first)} to {version_label(last)} stay"
-    return (
-        f"back to {version_label(target)}",
-        f"The text is that of {version_label(target)} again. {text} in the history.",
-    )
+    label = version_label(target)
+    return f"back to {label}", f"The text is that of {label} again. {text} in the history."
 
 
 def _facts(row: LogRow, state: RunState) -> dict[str, object]:
@@ -189,32 +162,5 @@ def _facts(row: LogRow, state: RunState) -> dict[str, object]:
 
 def _result(row: LogRow, state: RunState) -> RestoreResult:
     target = _target(row)
-    is_known = state.known_evaluation(target) is not None
-    return RestoreResult(
-        run=row.run,
-        target=target,
-        base=state.version,
-        version=state.version + 1,
-        inherited=target if is_known else None,
-    )
-
-
-def _written(
-    workspace: Workspace,
-    result: RestoreResult,
-    record: Recorded,
-    *,
-    verdict: Verdict | None = None,
-    cost: Cost | None = None,
-) -> RestoreResult:
-    workspace.index.refresh()
-    return RestoreResult(
-        run=result.run,
-        target=result.target,
-        base=result.base,
-        version=result.version,
-        event=queries.row_of_commit(workspace.index, record.commit),
-        inherited=None if verdict is not None else result.inherited,
-        verdict=verdict,
-        cost=cost,
-    )
+    origin = target if state.known_evaluation(target) is not None else None
+    return RestoreResult(run=row.run, target=target, base=state.version, version=state.version + 1, inherited=origin)

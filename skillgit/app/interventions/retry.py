@@ -6,12 +6,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.cherry_pick import Applied, apply_again
-from skillgit.app.interventions.intervention import Candidate, Decided, Gating, judge, open_gating, plan_ready, write
-from skillgit.app.interventions.measuring import Measuring, MeasuringTerms, open_measuring
+from skillgit.app.interventions.intervention import (
+    Candidate,
+    Decided,
+    judge,
+    open_gating,
+    open_measuring,
+    plan_ready,
+    plan_repeats,
+    write,
+)
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
-from skillgit.app.setup.setup import differences
+from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -27,8 +37,7 @@ from skillgit.store.history_reader import skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.measuring import GateWatcher
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.interventions.intervention import GateWatcher, Gating, RunMeasuring
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -100,77 +109,74 @@ def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> Retr
         rows = _closest(workspace, run)
         if request.keep:
             with open_gating(context, workspace, run, request.terms, watcher) as gating:
-                head = _Head(run=run, version=gating.state.version, skill=gating.head)
-                work = _Retrial(workspace, gating.measuring, head, request)
-                return work.result(rows, gating)
+                return _Retrial(gating.measuring, gating.state.version, gating.head, request, gating).result(rows)
         newest = queries.head_row(workspace.index, run)
         if newest is None or newest.version is None:
             raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
-        overrides = model_overrides(request.model)
-        with open_measuring(context, workspace, run, request.terms, watcher, overrides=overrides) as measuring:
-            skill = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
-            head = _Head(run=run, version=newest.version, skill=skill)
-            return _Retrial(workspace, measuring, head, request).result(rows, None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
-    run: str
-    version: int
-    skill: Skill
+        terms = replace(request.terms, overrides=model_overrides(request.model))
+        with open_measuring(context, workspace, run, terms, watcher) as measuring:
+            head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
+            scope = f"resurrect/{context.entropy(8).hex()}"
+            return _Retrial(measuring, newest.version, head, request, scope=scope).result(rows)
 
 
 class _Retrial:
-    def __init__(self, workspace: Workspace, measuring: Measuring, head: _Head, request: RetryRequest) -> None:
-        self._workspace = workspace
+    """The work on the rejected candidates of one run; with ``gating`` the first that passes becomes a version."""
+
+    def __init__(
+        self,
+        measuring: RunMeasuring,
+        version: int,
+        head: Skill,
+        request: RetryRequest,
+        gating: Gating | None = None,
+        *,
+        scope: str = "",
+    ) -> None:
         self._measuring = measuring
+        self._version = version
+        self._label = version_label(version)
         self._head = head
         self._request = request
+        self._gating = gating
+        self._scope = scope if gating is None else intervention_scope(measuring.run, Origin.RESURRECT, gating.number)
         self._split = Split(request.split)
         self._base: Evaluation | None = None
-        self._chosen: list[tuple[LogRow, Applied | str]] = []
-        self._found: list[Retried] = []
+        self._choice: list[tuple[LogRow, Applied | str]] = []
+        self._results: list[Retried] = []
         self._kept: Decided | None = None
 
-    def result(self, rows: Sequence[LogRow], gating: Gating | None) -> RetryResult | Plan:
-        """Measure the first of ``rows`` that apply; with ``gating`` the first that passes becomes a version."""
-        measuring, entropy = self._measuring, self._measuring.context.entropy(8).hex()
-        scope = f"resurrect/{entropy}"
-        if gating is not None:
-            scope = intervention_scope(self._head.run, Origin.RESURRECT, gating.number)
-        applying = self._choose(rows)
-        plan = self._plan(gating)
-        if self._request.terms.dry_run:
-            return plan
-        if not applying:
-            self._found = [replace(_then(row), reason=str(reason)) for row, reason in self._chosen]
-            return self._told()
-        measuring.watcher.remark(plan.sentence)
+    def result(self, rows: Sequence[LogRow]) -> RetryResult | Plan:
+        """Measure the first of ``rows`` that apply."""
+        measuring, applying = self._measuring, self._choose(rows)
+        plan = self._plan()
+        if not applying and not self._request.terms.dry_run:
+            self._results = [replace(_then(row), reason=str(reason)) for row, reason in self._choice]
+            return self._whole()
         measuring.expect(1 + applying, self._split)
-        measuring.carry_out(scope, self._measured(gating))
-        return self._told()
+        result = measuring.carry_out(plan, self._scope, self._measured())
+        return result if isinstance(result, Plan) else self._whole()
 
-    def _plan(self, gating: Gating | None) -> Plan:
-        """Return what it may ask: the newest version, the candidates, and with ``gating`` the run's own gate."""
+    def _plan(self) -> Plan:
+        """Return what it may ask: the newest version, the candidates, and where one is kept the run's own gate."""
         measuring, split = self._measuring, self._split
         planner, items = measuring.planner(), measuring.setup.task.items[split]
-        skills = [again.skill for _, again in self._chosen if not isinstance(again, str)]
+        skills = [again.skill for _, again in self._choice if not isinstance(again, str)]
         if skills:
-            planner.roll_out("base", [(self._head.skill, items, 0)])
+            planner.roll_out("base", [(self._head, items, 0)])
             planner.roll_out("candidates", [(skill, items, 0) for skill in skills])
-        if skills and gating is not None:
-            plan_ready(gating, planner)
-            parts = [(skill, measuring.items, 0) for skill in (self._head.skill, *skills)]
+        if skills and self._gating is not None:
+            plan_ready(self._gating, planner)
+            parts = [(skill, measuring.items, 0) for skill in (self._head, *skills)]
             planner.roll_out("gate", parts, certain=False)
-            repeats = 2 * len(skills) * measuring.session.settings.gate.repeats
-            planner.may_roll_out("repeats", self._head.skill, measuring.items, repeats)
+            plan_repeats(self._gating, planner, len(skills))
         facts = {
-            "onto": f"{self._head.run}/{version_label(self._head.version)}",
-            "tries": ", ".join(row.label for row, again in self._chosen if not isinstance(again, str)) or "none",
+            "onto": f"{measuring.run}/{self._label}",
+            "tries": ", ".join(row.label for row, again in self._choice if not isinstance(again, str)) or "none",
             "items": f"{len(items)} {split.value}",
         }
-        sentences = [f"{row.label} {again}" for row, again in self._chosen if isinstance(again, str)]
-        return planner.plan("retry", facts, caps=self._request.terms.caps, notes=sentences)
+        sentences = [f"{row.label} {again}" for row, again in self._choice if isinstance(again, str)]
+        return planner.plan("retry", facts, caps=measuring.terms.caps, notes=sentences)
 
     def _choose(self, rows: Sequence[LogRow]) -> int:
         """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
@@ -178,29 +184,28 @@ class _Retrial:
         applying = 0
         for row in rows:
             again = self._again(row, by_digest)
-            self._chosen.append((row, again))
+            self._choice.append((row, again))
             applying += not isinstance(again, str)
             if applying == self._request.most:
                 break
         return applying
 
-    async def _measured(self, gating: Gating | None) -> None:
-        base = await self._measuring.measure(version_label(self._head.version), self._head.skill, self._split)
-        self._base = base
-        for row, again in self._chosen:
+    async def _measured(self) -> None:
+        self._base = base = await self._measuring.measure(self._label, self._head, self._split)
+        for row, again in self._choice:
             if isinstance(again, str):
-                self._found.append(replace(_then(row), reason=again))
+                self._results.append(replace(_then(row), reason=again))
                 continue
             row_now = await self._now(row, again, base)
-            if row_now.passes and gating is not None and self._kept is None:
-                self._kept = await self._keep(gating, row, again)
-            self._found.append(row_now)
+            if row_now.passes and self._gating is not None and self._kept is None:
+                self._kept = await self._keep(self._gating, row, again)
+            self._results.append(row_now)
 
     def _again(self, row: LogRow, by_digest: dict[str, LogRow]) -> Applied | str:
         """Return the newest version with the edits of ``row``, or why there is none."""
-        onto = f"{self._head.run}/{version_label(self._head.version)}"
+        measuring = self._measuring
         try:
-            application = apply_again(self._workspace, row, self._head.skill, onto)
+            application = apply_again(measuring.workspace, row, self._head, f"{measuring.run}/{self._label}")
         except SkillgitError as error:
             return error.message.removeprefix(f"{row.address} ")
         twin = by_digest.setdefault(application.skill.digest, row)
@@ -236,34 +241,29 @@ class _Retrial:
         judgement = await judge(gating, candidate, row.label)
         return write(gating, candidate, judgement) if judgement.verdict.decision.accepted else None
 
-    def _told(self) -> RetryResult:
-        measuring, head, base = self._measuring, self._head, self._base
-        target, start = measuring.setup.routes["target"].name, started(self._workspace, self._head.run)
-        warnings = list(differences(self._workspace, head.run, measuring.setup))
+    def _whole(self) -> RetryResult:
+        measuring, base = self._measuring, self._base
+        target, start = measuring.setup.routes["target"].name, started(measuring.workspace, measuring.run)
+        warnings = list(differences(measuring.workspace, measuring.run, measuring.setup))
         if self._split is Split.TEST:
             warnings.append("choosing among candidates by the test split makes later scores on it too good")
-        cost, any_passes = measuring.cost(), any(row.passes for row in self._found)
-        if self._request.keep:
-            any_passes = self._kept is not None
-        thin = base is not None and len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
-        if base is not None and thin:
-            warnings.append(
-                f"{version_label(head.version)} has a score on {len(base.scored)} of {len(base.outcomes)} items only"
-            )
+        lack = measuring.shortage(self._label, base) if base is not None else ""
+        warnings += filter(None, [lack])
+        passes = self._kept is not None if self._request.keep else any(row.passes for row in self._results)
         return RetryResult(
-            run=head.run,
-            base=head.version,
+            run=measuring.run,
+            base=self._version,
             base_score=None if base is None else measuring.value(base),
             target=target,
             own_model=start is not None and start.models.target == target,
             split=self._split.value,
             n=len(measuring.setup.task.items[self._split]),
             metric=measuring.session.rule.metric.value,
-            rows=tuple(self._found),
+            rows=tuple(self._results),
             kept=self._kept,
-            cost=replace(cost, seconds=round(cost.seconds, 1)),
+            cost=measuring.cost(),
             warnings=tuple(warnings),
-            exit_code=ExitCode.SERVICE if thin else ExitCode.OK if any_passes else ExitCode.NO,
+            exit_code=ExitCode.SERVICE if lack else ExitCode.OK if passes else ExitCode.NO,
         )
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
+from skillgit.app.interventions.ablate import Ablating, Ablation
 from skillgit.app.interventions.intervention import (
     Candidate,
     Decided,
-    judge,
+    decide,
+    human_edits,
     open_gating,
     plan_judge,
     plan_ready,
-    ready,
-    write,
+    plan_repeats,
 )
-from skillgit.app.interventions.measuring import MeasuringTerms
-from skillgit.app.interventions.rule_ablation import Ablating, Ablation
+from skillgit.app.setup.model_session import MeasuringTerms
+from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.ablation import without
 from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import changed_hunks
-from skillgit.domain.edit import EditReport, EditSource, EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
@@ -32,7 +32,6 @@ from skillgit.domain.skill_rules import Region
 from skillgit.engine.candidate_text import STAGE
 from skillgit.engine.candidate_text import compress as shorten
 from skillgit.engine.evidence_files import json_file
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.engine.prompts import prompt
 from skillgit.engine.transition import unanswered
 from skillgit.errors import SkillgitError, UsageError
@@ -40,14 +39,10 @@ from skillgit.errors import SkillgitError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.intervention import Gating
-    from skillgit.app.interventions.measuring import GateWatcher
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.interventions.intervention import GateWatcher, Gating
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
-    from skillgit.engine.gating import Judgement
     from skillgit.index.rows import LogRow
 
 
@@ -68,7 +63,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PruneRequest:
+class ShortenRequest:
     revision: str
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
@@ -81,7 +76,7 @@ class Pruned:
     decided: Decided
 
 
-def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Pruned | Plan:
+def prune(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Pruned | Plan:
     """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
 
     Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
@@ -90,114 +85,58 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
-            work = _Pruning(workspace, gating, row)
-            plan = work.plan(request.terms.caps)
-            if request.terms.dry_run:
-                return plan
-            watcher.remark(plan.sentence)
-            scope = intervention_scope(row.run, Origin.PRUNE, gating.number)
-            candidate, judgement = gating.measuring.carry_out(scope, work.judged())
-            return Pruned(
-                rules=tuple(work.gone),
-                needed=tuple(work.needed),
-                measured=len(work.fresh),
-                decided=write(gating, candidate, judgement),
-            )
+            work = _Pruning(gating, row)
+            result = decide(gating, work.plan(), Origin.PRUNE, work.candidate, "pruned")
+            if isinstance(result, Plan):
+                return result
+            return Pruned(rules=tuple(work.gone), needed=tuple(work.needed), measured=len(work.fresh), decided=result)
 
 
 class _Pruning:
-    def __init__(self, workspace: Workspace, gating: Gating, row: LogRow) -> None:
-        self._workspace = workspace
+    def __init__(self, gating: Gating, row: LogRow) -> None:
+        self._head = gating.head
         self._gating = gating
         self._measuring = gating.measuring
         self._name = str(row.address)
-        self._ablating = Ablating(
-            measuring=gating.measuring,
-            commit=row.commit,
-            skill=gating.head,
-            split=Split.SELECTION,
-            name=version_label(row.version),
-        )
+        label = version_label(row.version)
+        self._ablating = Ablating(self._measuring, row.commit, self._head, Split.SELECTION, label)
+        # those that steps may change
+        self._numbers = [number for number, rule in enumerate(self._ablating.rules, 1) if rule.region is Region.BODY]
+        self._ablations = self._ablating.known()
+        self._missing = [number for number in self._numbers if number not in self._ablations]
         self.fresh: list[Ablation] = []
         self.gone: list[Ablation] = []
         self.needed: list[Ablation] = []
 
-    def plan(self, caps: Caps) -> Plan:
+    def plan(self) -> Plan:
         """Return what it may ask: the rules that no note tells of, then shorter and shorter texts and the gate."""
         planner, ablating, items = self._measuring.planner(), self._ablating, self._measuring.items
-        numbers, ablations = self._numbers(), ablating.known(self._workspace)
-        missing = [number for number in numbers if number not in ablations]
         plan_ready(self._gating, planner)
-        planner.roll_out("whole", [(ablating.skill, items, 0)])
-        planner.roll_out("rules", [(ablating.without(number), items, 0) for number in missing])
-        removable = sum(number not in ablations or ablations[number].removable for number in numbers)
+        planner.roll_out("whole", [(self._head, items, 0)])
+        planner.roll_out("rules", [(ablating.without(number), items, 0) for number in self._missing])
+        ablations = self._ablations
+        removable = sum(number not in ablations or ablations[number].removable for number in self._numbers)
         # All at once, one after the other if that scores lower; the candidate is one of these texts.
-        planner.may_roll_out("without several", ablating.skill, items, 1 + removable if removable else 0)
-        planner.may_roll_out("repeats", ablating.skill, items, 2 * self._measuring.session.settings.gate.repeats)
+        planner.may_roll_out("without several", self._head, items, 1 + removable if removable else 0)
+        plan_repeats(self._gating, planner)
         facts = {
             "skill": self._name,
-            "rules": f"{len(numbers)}, {len(missing)} of them to measure",
+            "rules": f"{len(self._numbers)}, {len(self._missing)} of them to measure",
             "items": f"{len(items)} selection",
         }
-        return planner.plan("prune", facts, caps=caps)
+        return planner.plan("prune", facts, caps=self._measuring.terms.caps)
 
-    def _numbers(self) -> list[int]:
-        """Return the numbers of the rules that steps may change."""
-        return [number for number, rule in enumerate(self._ablating.rules, 1) if rule.region is Region.BODY]
-
-    async def judged(self) -> tuple[Candidate, Judgement]:
-        """Find the rules that nothing hangs on, leave them out, and let the gate decide."""
-        await ready(self._gating)
-        useless = [ablation for ablation in await self._ablations() if ablation.removable]
+    async def candidate(self) -> Candidate:
+        """Find the rules that nothing hangs on, and leave them out."""
+        await self._measure_missing()
+        ablations = [self._ablations[number] for number in self._numbers]
+        useless = [ablation for ablation in ablations if ablation.removable]
         if not useless:
             raise SkillgitError(
                 f"no rule of {self._name} can go: without any of them some item scores lower",
                 hint=f"skillgit ablate {self._name} shows what each is worth",
             )
         skill = await self._shortened(useless)
-        candidate = self._candidate(skill)
-        return candidate, await judge(self._gating, candidate, "pruned")
-
-    async def _ablations(self) -> list[Ablation]:
-        """Return what is known of the rules that steps may change, measuring and noting what is not."""
-        ablating, noted_ablations = self._ablating, self._ablating.known(self._workspace)
-        numbers = self._numbers()
-        missing = [number for number in numbers if number not in noted_ablations]
-        self._measuring.expect(1 + len(missing))
-        base = await ablating.whole()
-        try:
-            for number in missing:
-                self.fresh.append(await ablating.leave_out(number, base))
-        finally:
-            ablating.note(self._workspace, self.fresh)
-        ablations = noted_ablations | {ablation.rule: ablation for ablation in self.fresh}
-        return [ablations[number] for number in numbers]
-
-    async def _shortened(self, useless: Sequence[Ablation]) -> Skill:
-        """Return the skill without ``useless``: all at once if the score holds, else as many as it holds without."""
-        whole = self._without(useless)
-        floor = self._measuring.value(await self._measuring.measure(self._ablating.name, self._gating.head))
-        if self._measuring.value(await self._measuring.measure("without all of them", whole)) >= floor:
-            self.gone = list(useless)
-            return whole
-        self._measuring.expect(len(useless))
-        # The ones that are shortest go last: most is gained by those before them.
-        for ablation in sorted(useless, key=lambda entry: (-len(entry.text), entry.rule)):
-            shorter = self._without([*self.gone, ablation])
-            name = f"without rule {ablation.rule} too"
-            holds = self._measuring.value(await self._measuring.measure(name, shorter)) >= floor
-            (self.gone if holds else self.needed).append(ablation)
-        if not self.gone:
-            self.gone, self.needed = list(useless), []
-            return whole
-        return self._without(self.gone)
-
-    def _without(self, removals: Sequence[Ablation]) -> Skill:
-        rules = [self._ablating.rules[ablation.rule - 1] for ablation in removals]
-        return self._gating.head.with_text(DOCUMENT, without(self._gating.head.document, rules))
-
-    def _candidate(self, skill: Skill) -> Candidate:
-        hunks = changed_hunks(self._gating.head, skill, support=1, source=EditSource.HUMAN)
         count = len(self.gone)
         sentences = [f"Alone, each of these can go without breaking an item of {self._name}."]
         sentences += [f"Rule {ablation.rule}: {ablation.text[:_SHOWN]}" for ablation in self.gone]
@@ -207,43 +146,62 @@ class _Pruning:
             of=self._name,
             title=f"drop {count} rule{'s' if count > 1 else ''} that change{'s' if count == 1 else ''} nothing",
             why="\n\n".join(sentences),
-            reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
+            reports=human_edits(self._head, skill),
             policy=NOT_WORSE,
         )
 
+    async def _measure_missing(self) -> None:
+        """Measure the rules of which nothing is known, and note what is complete whatever ends it."""
+        ablating = self._ablating
+        self._measuring.expect(1 + len(self._missing))
+        base = await ablating.whole()
+        try:
+            for number in self._missing:
+                self.fresh.append(await ablating.leave_out(number, base))
+        finally:
+            ablating.note(self.fresh)
+        self._ablations |= {ablation.rule: ablation for ablation in self.fresh}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressRequest:
-    revision: str
-    terms: MeasuringTerms = field(default_factory=MeasuringTerms)
+    async def _shortened(self, useless: Sequence[Ablation]) -> Skill:
+        """Return the skill without ``useless``: all at once if the score holds, else as many as it holds without."""
+        whole, measuring = self._without(useless), self._measuring
+        floor = await measuring.score(self._ablating.name, self._head)
+        if await measuring.score("without all of them", whole) >= floor:
+            self.gone = list(useless)
+            return whole
+        measuring.expect(len(useless))
+        # The ones that are shortest go last: most is gained by those before them.
+        for ablation in sorted(useless, key=lambda entry: (-len(entry.text), entry.rule)):
+            shorter = self._without([*self.gone, ablation])
+            holds = await measuring.score(f"without rule {ablation.rule} too", shorter) >= floor
+            (self.gone if holds else self.needed).append(ablation)
+        if not self.gone:
+            self.gone, self.needed = list(useless), []
+            return whole
+        return self._without(self.gone)
+
+    def _without(self, removals: Sequence[Ablation]) -> Skill:
+        rules = [self._ablating.rules[ablation.rule - 1] for ablation in removals]
+        return self._head.with_text(DOCUMENT, without(self._head.document, rules))
 
 
-def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -> Decided | Plan:
+def compress(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Decided | Plan:
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
-            plan = _plan(gating, str(row.address), request.terms.caps)
-            if request.terms.dry_run:
-                return plan
-            watcher.remark(plan.sentence)
-            scope = intervention_scope(row.run, Origin.COMPRESS, gating.number)
-            work = _judged(gating, str(row.address))
-            candidate, judgement = gating.measuring.carry_out(scope, work, optimizer=True)
-            return write(gating, candidate, judgement)
+            name, length = str(row.address), tokens_of(gating.head.document)
+            planner = gating.measuring.planner(optimizer=True)
+            prompt_tokens = tokens_of(prompt("compress")) + length
+            planner.ask(Asks(stage="compress", calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
+            plan_judge(gating, planner, None)
+            facts = {"skill": name, "items": f"{len(gating.measuring.items)} selection"}
+            plan = planner.plan("compress", facts, caps=request.terms.caps)
+            make = partial(_compressed, gating, name)
+            return decide(gating, plan, Origin.COMPRESS, make, "compressed", optimizer=True)
 
 
-def _plan(gating: Gating, name: str, caps: Caps) -> Plan:
-    planner, length = gating.measuring.planner(optimizer=True), tokens_of(gating.head.document)
-    prompt_tokens = tokens_of(prompt("compress")) + length
-    planner.ask(Asks(stage="compress", calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
-    plan_judge(gating, planner, None)
-    facts = {"skill": name, "items": f"{len(gating.measuring.items)} selection"}
-    return planner.plan("compress", facts, caps=caps)
-
-
-async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judgement]:
-    await ready(gating)
+async def _compressed(gating: Gating, name: str) -> Candidate:
     session = gating.measuring.session
     shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
     if shortening is None:
@@ -253,7 +211,7 @@ async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judgement]:
             f"{session.calls.model_name('optimizer')} found no shorter text for {name} that keeps what is protected",
             hint=f"skillgit prune {name} drops whole rules",
         )
-    candidate = Candidate(
+    return Candidate(
         skill=shortening.application.skill,
         origin=Origin.COMPRESS,
         of=name,
@@ -263,4 +221,3 @@ async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judgement]:
         policy=NOT_WORSE,
         evidence={"rewrite.json": json_file({"body": shortening.rewrite})},
     )
-    return candidate, await judge(gating, candidate, "compressed")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import by_type, compare, scores
-from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
-from skillgit.app.setup.setup import differences, measuring_setup
+from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, too_few
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import asks_judge
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from skillgit.app.measure.variants import Arm, Arms
     from skillgit.app.recorded.evaluation_notes import Note
     from skillgit.app.recorded.score_summary import Scores, SkillComparison
-    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -34,20 +33,13 @@ ALL = "all"
 SPLITS = (*(split.value for split in Split), ALL)
 """What ``--split`` may be."""
 
-Measured = dict[tuple[str, Split], Evaluation]
-"""Key of an arm and split to what was measured."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvalRequest:
+class EvalRequest(MeasuringTerms):
     revisions: tuple[str, ...]
     against: tuple[str, ...] = ()  # what to compare each of them with; `none` is no skill
-    config: str | None = None  # a configuration; None takes the one that the run of the first revision recorded
-    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     split: str = Split.SELECTION.value  # train, selection, test or all
     note: bool = True
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +86,21 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
-        setup = measuring_setup(context, workspace, names.runs, config=request.config, overrides=request.overrides)
+        setup = measuring_setup(context, workspace, names.runs, request)
         arms = read_arms(workspace, names, setup.task.environment.info.name)
         work = _Evaluating(workspace, setup, request, arms)
-        plan = planned(context, workspace, setup, work.plan)
-        if request.dry_run:
-            return plan
-        watcher.remark(plan.sentence)
-        try:
-            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
-        finally:
-            work.note(context.clock())
+        cost = measured_or_planned(
+            context,
+            workspace,
+            setup,
+            request,
+            watcher,
+            plan=work.plan,
+            work=work.measure,
+            note=lambda: work.note(context.clock()),
+        )
+        if isinstance(cost, Plan):
+            return cost
         warnings = (sentence for run in names.runs for sentence in differences(workspace, run, setup))
         return work.result(cost, tuple(warnings))
 
@@ -115,9 +111,9 @@ class _Evaluating:
         self._setup = setup
         self._request = request
         self._arms = arms
-        self._rule = setup.config.values.method.rule(setup.pinned)
+        self._rule = setup.rule
         self._splits = tuple(Split) if request.split == ALL else (Split(request.split),)
-        self._measured: Measured = {}
+        self._measured: dict[tuple[str, Split], Evaluation] = {}
         self._noted = 0
 
     def plan(self, planner: Planner) -> Plan:
@@ -133,33 +129,28 @@ class _Evaluating:
         }
         return planner.plan("eval", facts, caps=self._request.caps)
 
-    async def measure(self, door: SampleMeasuring) -> Cost:
+    async def measure(self, door: Measuring) -> Cost:
         """Measure every arm on every split and return what that cost."""
         items = self._setup.task.items
         door.every = sum(len(items[split]) for split in self._splits) * len(self._arms.every)
         for split in self._splits:
             for arm in self._arms.every:
-                sample = Sample(name=arm.name, skill=arm.skill, items=items[split], split=split)
-                self._measured[arm.key, split] = await door.measure(sample)
+                self._measured[arm.key, split] = await door.measure_items(arm.name, arm.skill, items[split], split)
         return door.cost()
 
     def note(self, time: datetime) -> None:
         if not self._request.note:
             return
         notes: dict[str, list[Note]] = {}
+        is_judged = asks_judge(self._setup.task.environment)
+        judge: Note = {"judge": self._setup.routes["judge"].name} if is_judged else {}
         for arm in self._arms.every:
             for split in self._splits:
                 evaluation = self._measured.get((arm.key, split))
                 if arm.commit and evaluation is not None and evaluation.scored:
                     line = evaluation_note(self._setup, self._setup.task.items[split], evaluation, time)
-                    line = with_outcomes(line, evaluation, sample=0) | self._judge()
-                    notes.setdefault(arm.commit, []).append(line)
+                    notes.setdefault(arm.commit, []).append(line | judge)
         self._noted = record(self._workspace, notes, time)
-
-    def _judge(self) -> Note:
-        """Return the model that scored, for a note; nothing where none is asked."""
-        is_judged = asks_judge(self._setup.task.environment)
-        return {"judge": self._setup.routes["judge"].name} if is_judged else {}
 
     def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
         names = {arm.key: arm.name for arm in self._arms.every}
@@ -186,7 +177,7 @@ class _Evaluating:
                 (base.name, self._measured[base.key, split]),
             )
             for split in self._splits
-            for arm in self._arms.asked
+            for arm in self._arms.subjects
             for base in self._arms.against
             if arm.key != base.key
         )

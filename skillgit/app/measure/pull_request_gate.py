@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.measure.pull_request_verdicts import (
@@ -17,11 +17,11 @@ from skillgit.app.measure.pull_request_verdicts import (
     exit_code,
 )
 from skillgit.app.measure.variants import NONE, changed_skills, emptied
-from skillgit.app.recorded.evaluation_notes import record, with_outcomes
-from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
+from skillgit.app.recorded.evaluation_notes import record
+from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measuring, planned
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, cap_notes, total_of
-from skillgit.app.setup.setup import can_be_found, measuring_setup
+from skillgit.app.setup.run_setup import can_be_found, measuring_setup
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps, Cost
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from skillgit.app.measure.variants import ChangedSkill
     from skillgit.app.recorded.evaluation_notes import Note
-    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
+    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.revision import Resolved
     from skillgit.app.workspace.workspace import Workspace
@@ -53,24 +53,17 @@ _NAMED = re.compile(r"(?P<skill>[a-z0-9][a-z0-9-]*)=(?P<config>.+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateRequest:
+class GateRequest(MeasuringTerms):
     base: str  # what is there, as a pull request's target branch
     head: str = "HEAD"
     configs: tuple[str, ...] = ()  # `CONFIG` or `<skill>=CONFIG`; without one as its run was measured
-    overrides: tuple[str, ...] = ()  # `section.key=value` for all of them; later ones win
     split: str = Split.SELECTION.value
     rule: str | None = None  # the name of the policy that the gate compares by; None as the configuration says
     recorded_only: bool = False
     note: bool = True
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
 
 
-def gate(
-    context: Context,
-    request: GateRequest,
-    watcher: EvalWatcher,
-) -> GateReport | Plan:
+def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateReport | Plan:
     """Judge every skill that the head changes against the base.
 
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
@@ -80,11 +73,10 @@ def gate(
         base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
         changes = changed_skills(workspace, base.commit, head.commit)
         configs = _by_skill(request.configs, changes)
+        requests = [replace(request, config=configs.get(change.path)) for change in changes]
         judgements = [
-            _Judging(
-                context, workspace, request, ends=(base, head), change=judgement, config=configs.get(judgement.path)
-            )
-            for judgement in changes
+            _Judging(context, workspace, own_request, (base, head), change)
+            for own_request, change in zip(requests, changes, strict=True)
         ]
         plan = _plan(request, [judgement.cost() for judgement in judgements])
         if request.dry_run:
@@ -154,8 +146,8 @@ class _Side:
     commit: str
     version: str
     skill: Skill
-    known: Mapping[str, Scored]
-    measured: Evaluation | None = None
+    outcomes: Mapping[str, Scored]
+    fresh: Evaluation | None = None
 
 
 class _Judging:
@@ -164,10 +156,8 @@ class _Judging:
         context: Context,
         workspace: Workspace,
         request: GateRequest,
-        *,
         ends: tuple[Resolved, Resolved],
         change: ChangedSkill,
-        config: str | None,
     ) -> None:
         self._context = context
         self._workspace = workspace
@@ -177,31 +167,30 @@ class _Judging:
         self._split = Split(request.split)
         self._cost, self._noted = Cost(), 0
         self._sides: tuple[_Side, ...] = ()
-        self._setup = None if change.change == "removed" else self._find_setup(config)
+        self._setup = None if change.change == "removed" else self._find_setup()
         if self._setup is not None:
             self._outcomes = KnownOutcomes(workspace, self._setup, self._split)
             self._sides = self._read()
 
-    def _find_setup(self, config: str | None) -> Setup | None:
+    def _find_setup(self) -> Setup | None:
         """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
         path, index = self._change.path, self._workspace.index
         own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
         candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]
-        runs = [*own, *candidates]
-        if config is None and not runs:
+        runs, terms = [*own, *candidates], self._request
+        if terms.config is None and not runs:
             return None
-        overrides = self._request.overrides
-        if config is None:
+        if terms.config is None:
             # a newer run may be someone else's, pulled without the evidence that holds its configuration
-            usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
+            usable = (run for run in runs if can_be_found(self._context, self._workspace, run, terms.overrides))
             runs = [next(usable, runs[0])]
-        return measuring_setup(self._context, self._workspace, runs, config=config, overrides=overrides)
+        return measuring_setup(self._context, self._workspace, runs, terms)
 
     def _read(self) -> tuple[_Side, _Side]:
         head = self._side(1, self._change.after)
         if self._change.before:
             return self._side(0, self._change.before), head
-        return _Side(name=NONE, commit="", version="", skill=emptied(head.skill), known={}), head
+        return _Side(name=NONE, commit="", version="", skill=emptied(head.skill), outcomes={}), head
 
     def _side(self, index: int, tree: str) -> _Side:
         end, path = self._ends[index], self._change.path
@@ -210,7 +199,7 @@ class _Judging:
             commit=end.commit,
             version=_version(self._workspace, end, path),
             skill=skill_at(self._workspace.repo, end.commit, path),
-            known=self._outcomes.of(path, tree),
+            outcomes=self._outcomes.of(path, tree),
         )
 
     def _unmeasured(self) -> SkillReport:
@@ -230,11 +219,11 @@ class _Judging:
         )
 
     def _rule(self, setup: Setup) -> GateRule:
-        rule = replace(setup.config.values.method.rule(setup.pinned), enabled=True)
+        rule = replace(setup.rule, enabled=True)
         return rule if self._request.rule is None else replace(rule, policy=load_policy(self._request.rule))
 
     def _warnings(self) -> tuple[str, ...]:
-        if not self._change.moved or self._change.change == "added":
+        if not self._change.has_moved or self._change.change == "added":
             return ()
         return (f"{self._request.base} changed this skill too since the two parted; it is compared as it stands there",)
 
@@ -251,7 +240,7 @@ class _Judging:
         if missing:
             planner.preflight()
             planner.roll_out(path.removeprefix("skills/"), [(side.skill, items, 0) for side, items in missing])
-        count = sum(len(side.known) for side in self._sides)
+        count = sum(len(side.outcomes) for side in self._sides)
         planner.recorded(count)
         total = 2 * len(planner.session.task.items[self._split])
         facts = {path.removeprefix("skills/"): f"{count} of {total} outcomes recorded"}
@@ -262,7 +251,7 @@ class _Judging:
         if self._setup is None or self._request.recorded_only:
             return []
         items = self._setup.task.items[self._split]
-        pairs = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
+        pairs = ((side, [item for item in items if item.id not in side.outcomes]) for side in self._sides)
         return [(side, open_items) for side, open_items in pairs if open_items]
 
     def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
@@ -299,20 +288,20 @@ class _Judging:
             exit_code=code,
         )
 
-    async def _measure(self, door: SampleMeasuring) -> Cost:
+    async def _measure(self, door: Measuring) -> Cost:
         """Measure what is not known of either side and return what that cost."""
         missing = self._missing()
         door.every = sum(len(items) for _, items in missing)
         for side, items in missing:
             name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
-            side.measured = await door.measure(Sample(name=name, skill=side.skill, items=items, split=self._split))
+            side.fresh = await door.measure_items(name, side.skill, items, self._split)
         return door.cost()
 
     def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
         """Return everything that is known of a side now."""
-        fresh: Mapping[str, Outcome] = side.measured.outcomes if side.measured is not None else {}
+        fresh: Mapping[str, Outcome] = side.fresh.outcomes if side.fresh is not None else {}
         items = setup.task.items[self._split]
-        outcomes = {**fresh, **side.known}
+        outcomes = {**fresh, **side.outcomes}
         return Evaluation(
             split=self._split,
             item_set=setup.task.item_set(self._split),
@@ -326,9 +315,9 @@ class _Judging:
         lines: dict[str, list[Note]] = {}
         items, judge = setup.task.items[self._split], self._outcomes.judge
         for side in self._sides:
-            if side.commit and side.measured is not None and side.measured.scored:
-                line = evaluation_note(setup, items, self._evaluation(setup, side), self._context.clock())
-                line = with_outcomes(line, side.measured, sample=0) | {"skill": self._change.path}
+            if side.commit and side.fresh is not None and side.fresh.scored:
+                every, time = self._evaluation(setup, side), self._context.clock()
+                line = evaluation_note(setup, items, every, time, fresh=side.fresh) | {"skill": self._change.path}
                 lines[side.commit] = [line | ({"judge": judge} if judge else {})]
         self._noted = record(self._workspace, lines, self._context.clock())
 
@@ -339,8 +328,8 @@ class _Judging:
             name=side.name,
             commit=side.commit,
             version=side.version,
-            recorded=len(side.known),
-            missing=len(evaluation.outcomes) - len(side.known),
+            recorded=len(side.outcomes),
+            missing=len(evaluation.outcomes) - len(side.outcomes),
             scored=count,
             score=score if count else None,
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.measure.variants import Change
     from skillgit.app.recorded.evaluation_notes import NotedOutcomes
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.evaluation import Evaluation, Split
     from skillgit.domain.gate_decision import GateRule, Verdict

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import compare, scores
 from skillgit.app.setup.comparable_conditions import Aspect, differences, matter, of_event, of_setup
-from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
-from skillgit.app.setup.setup import measuring_setup
+from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, too_few
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import measuring_setup
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note
     from skillgit.app.recorded.score_summary import Scores, SkillComparison
     from skillgit.app.setup.comparable_conditions import Difference
-    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -39,15 +38,11 @@ BACKENDS = "skillgit.backends"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetestRequest:
+class RetestRequest(MeasuringTerms):
     revisions: tuple[str, ...]
     model: str | None = None  # `backend/model`, or a model of the run's backend; None for the run's own
     split: str = Split.SELECTION.value
-    config: str | None = None  # a configuration; None takes the one that the run of the first revision recorded
-    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     note: bool = True
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,19 +91,21 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
     """
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
-        overrides = (*model_overrides(request.model), *request.overrides)
-        setup = measuring_setup(context, workspace, names.runs, config=request.config, overrides=overrides)
+        request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
+        setup = measuring_setup(context, workspace, names.runs, request)
         arms = read_arms(workspace, names, setup.task.environment.info.name)
         work = _Retesting(workspace, setup, request, arms, names.runs)
-        plan = planned(context, workspace, setup, work.cost)
-        if request.dry_run:
-            return plan
-        watcher.remark(plan.sentence)
-        try:
-            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
-        finally:
-            work.note(context)
-        return work.result(cost=cost)
+        cost = measured_or_planned(
+            context,
+            workspace,
+            setup,
+            request,
+            watcher,
+            plan=work.cost,
+            work=work.measure,
+            note=lambda: work.note(context),
+        )
+        return cost if isinstance(cost, Plan) else work.result(cost=cost)
 
 
 def model_overrides(model: str | None) -> tuple[str, ...]:
@@ -162,13 +159,11 @@ class _Retesting:
         )
         return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
-    async def measure(self, door: SampleMeasuring) -> Cost:
+    async def measure(self, door: Measuring) -> Cost:
         door.every = len(self._items) * len(self._arms)
         for arm in self._arms:
-            sample = Sample(
-                name=arm.name, skill=arm.skill, items=self._items, split=self._split, draw=self._draws[arm.key]
-            )
-            self._measured[arm.key] = await door.measure(sample)
+            draw = self._draws[arm.key]
+            self._measured[arm.key] = await door.measure_items(arm.name, arm.skill, self._items, self._split, draw)
         return door.cost()
 
     def note(self, context: Context) -> None:
@@ -179,12 +174,13 @@ class _Retesting:
         for arm in self._arms:
             evaluation = self._measured.get(arm.key)
             if evaluation is not None and evaluation.scored:
-                line = evaluation_note(self._setup, self._items, evaluation, context.clock())
-                notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.key]))
+                draw = self._draws[arm.key]
+                line = evaluation_note(self._setup, self._items, evaluation, context.clock(), sample=draw)
+                notes.setdefault(arm.commit, []).append(line)
         self._noted = record(self._workspace, notes, context.clock())
 
     def result(self, *, cost: Cost) -> Retested:
-        rule = self._setup.config.values.method.rule(self._setup.pinned)
+        rule = self._setup.rule
         arms = [arm for arm in self._arms if arm.key in self._measured]
         thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in arms))
         return Retested(

@@ -45,7 +45,7 @@ class Arms:
     """All skills to measure, each once."""
 
     every: tuple[Arm, ...]  # those that were asked for first, then those that they are compared with
-    asked: tuple[Arm, ...]
+    subjects: tuple[Arm, ...]
     against: tuple[Arm, ...]
 
 
@@ -53,13 +53,13 @@ class Arms:
 class NamedRevisions:
     """Revisions as the user named them, resolved; None stands for no skill."""
 
-    asked: tuple[tuple[str, Resolved], ...]
+    subjects: tuple[tuple[str, Resolved], ...]
     against: tuple[tuple[str, Resolved | None], ...]
 
     @property
     def runs(self) -> tuple[str, ...]:
         """The runs that the revisions belong to, each once."""
-        resolutions = [resolution for _, resolution in (*self.asked, *self.against) if resolution is not None]
+        resolutions = [resolution for _, resolution in (*self.subjects, *self.against) if resolution is not None]
         return tuple(dict.fromkeys(resolution.run for resolution in resolutions if resolution.run))
 
 
@@ -68,7 +68,7 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
     if not revisions:
         raise UsageError("name a version to measure", hint="skillgit eval best")
     return NamedRevisions(
-        asked=tuple((text, resolve_in(workspace, text)) for text in revisions),
+        subjects=tuple((text, resolve_in(workspace, text)) for text in revisions),
         against=tuple((text, None if text == NONE else resolve_in(workspace, text)) for text in against),
     )
 
@@ -76,18 +76,18 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
 def read_arms(workspace: Workspace, names: NamedRevisions, environment: str) -> Arms:
     """Read the skills of everything named; what is the same commit is one arm."""
     arms: dict[str, Arm] = {}
-    for text, resolution in (*names.asked, *names.against):
+    for text, resolution in (*names.subjects, *names.against):
         if resolution is None:
             variant = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
         else:
             variant = _arm(workspace, names, text, resolution, environment)
         arms.setdefault(variant.key, variant)
     arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
-    commits = dict.fromkeys(resolution.commit for _, resolution in names.asked)
+    commits = dict.fromkeys(resolution.commit for _, resolution in names.subjects)
     against = dict.fromkeys(NONE if base is None else base.commit for _, base in names.against)
     return Arms(
         every=tuple(arms.values()),
-        asked=tuple(arms[key] for key in commits),
+        subjects=tuple(arms[key] for key in commits),
         against=tuple(arms[key] for key in against),
     )
 
@@ -146,7 +146,7 @@ class ChangedSkill:
     path: str
     before: str  # the id of its tree at the base; empty if there is none
     after: str  # the id of its tree at the head; empty if there is none
-    moved: bool  # whether the base changed it too since both were the same
+    has_moved: bool  # whether the base changed it too since both were the same
 
     @property
     def change(self) -> Change:
@@ -170,7 +170,7 @@ def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedS
             path=path,
             before=before.get(path, ""),
             after=after.get(path, ""),
-            moved=before.get(path) != base_trees.get(path),
+            has_moved=before.get(path) != base_trees.get(path),
         )
         for path in sorted({*before, *after})
         if after.get(path) not in {before.get(path), base_trees.get(path)}

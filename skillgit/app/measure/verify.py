@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.measure.verification import Claim, ClaimVerdict, claim_of, judge
-from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
-from skillgit.app.setup.setup import measuring_setup, other_models
+from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, planned
+from skillgit.app.setup.plan import Plan
+from skillgit.app.setup.run_setup import measuring_setup, other_models
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError
@@ -25,10 +25,9 @@ from skillgit.store.history_reader import skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.setup.measuring import EvalWatcher, SampleMeasuring
-    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -41,16 +40,12 @@ DRAWS = -1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyRequest:
+class VerifyRequest(MeasuringTerms):
     revision: str
     sample: int  # how many items to draw; all, if there are no more
     seed: int = 0
     split: str = Split.SELECTION.value
-    config: str | None = None  # a configuration; None takes the one that the run recorded
-    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
     note: bool = True  # whether to leave a note on the commit
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +86,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
                 hint=f"skillgit eval {quote(request.revision)} --split {split.value}",
             )
         claim, record = claim_and_record
-        setup = measuring_setup(context, workspace, [row.run], config=request.config, overrides=request.overrides)
+        setup = measuring_setup(context, workspace, [row.run], request)
         items = draw(setup.task.items[split], request.sample, request.seed)
         work = _Verifying(workspace, setup, request, row, items)
         differs = _differs(workspace, row, setup, split)
@@ -99,12 +94,11 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
             return planned(context, workspace, setup, partial(work.no_cost, differs))
         if differs:
             return work.result(claim, ClaimVerdict(word="not comparable", differs=differs), cost=None)
-        plan = planned(context, workspace, setup, work.cost)
-        if request.dry_run:
-            return plan
-        watcher.remark(plan.sentence)
-        evaluation, cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
-        verdict = judge(claim, record, evaluation, setup.config.values.method.rule(setup.pinned))
+        result = measured_or_planned(context, workspace, setup, request, watcher, plan=work.cost, work=work.measure)
+        if isinstance(result, Plan):
+            return result
+        evaluation, cost = result
+        verdict = judge(claim, record, evaluation, setup.rule)
         work.note(context, evaluation)
         return work.result(claim, verdict, cost=cost)
 
@@ -155,15 +149,15 @@ class _Verifying:
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 
-    async def measure(self, door: SampleMeasuring) -> tuple[Evaluation, Cost]:
-        sample = Sample(name=self.plan.name, skill=self._skill, items=self._drawn, split=self._split, draw=self._draw)
-        return await door.measure(sample), door.cost()
+    async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
+        name, split = self.plan.name, self._split
+        return await door.measure_items(name, self._skill, self._drawn, split, self._draw), door.cost()
 
     def note(self, context: Context, evaluation: Evaluation) -> None:
         if not self._request.note or not evaluation.scored:
             return
-        line = evaluation_note(self._setup, self._drawn, evaluation, context.clock())
-        line = with_outcomes(line, evaluation, sample=self._draw) | {"sampled_of": self.plan.of}
+        line = evaluation_note(self._setup, self._drawn, evaluation, context.clock(), sample=self._draw)
+        line |= {"sampled_of": self.plan.of}
         self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
 
     def result(self, claim: Claim, verdict: ClaimVerdict, *, cost: Cost | None) -> Verified:

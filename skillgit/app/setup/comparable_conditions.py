@@ -22,7 +22,7 @@ from skillgit.store.history_reader import read_commit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.evaluation import Split
     from skillgit.index.rows import LogRow

@@ -1,23 +1,187 @@
-"""How a use case that asks models opens the door to them, and how Ctrl-C closes it."""
+"""A session with models outside of training: opened under caps, measured in, looked on, and left on Ctrl-C."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from skillgit.app.recorded.evaluation_notes import as_note, with_outcomes
+from skillgit.app.recorded.score_summary import by_type, scores
+from skillgit.app.setup.models import ask_each
+from skillgit.app.setup.planner import Planner
 from skillgit.calls.client import CallPolicy, Calls
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
+from skillgit.engine.progress import Monitor, Stage
+from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Session
 from skillgit.errors import BudgetError, ServiceError, StoppedError
+from skillgit.index.cost_queries import paces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from datetime import datetime
 
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.recorded.evaluation_notes import Note
+    from skillgit.app.recorded.score_summary import Scores
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.calls.ledger import Ledger
-    from skillgit.domain.cost import Caps
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
+    from skillgit.engine.progress import Progress
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuringTerms:
+    config: str | None = None  # a configuration; None takes the one that the run, or the first of several, recorded
+    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False  # whether to plan the work and do nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalProgress:
+    name: str
+    split: str
+    done: int
+    total: int
+    before: int  # items of all skills and splits that were done before it
+    every: int
+    spent: Cost
+
+
+class EvalWatcher(Protocol):
+    def progress(self, progress: EvalProgress) -> None: ...
+
+    def measured(self, name: str, split: str, scores: Scores) -> None:
+        """A skill was measured on a split."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Something is worth telling before the result, as what the work will cost."""
+        ...
+
+
+class Measuring:
+    """The work of one process with the models of a session; outcomes that are in the ledger cost nothing."""
+
+    def __init__(self, session: Session, watcher: EvalWatcher) -> None:
+        self.session = session
+        self.watcher = watcher
+        self.began = session.clock()
+        self.before = 0
+        self.every = 0
+        """Items that will be measured in all, for the progress."""
+
+    @property
+    def target(self) -> str:
+        """The model that works on the items, as ``backend/model``."""
+        return self.session.calls.model_name("target")
+
+    def cost(self) -> Cost:
+        """Return what the work has cost so far."""
+        return self.session.cost_since(self.began)
+
+    @contextmanager
+    def shown(self, name: str, split: Split, total: int) -> Iterator[None]:
+        """Tell the watcher of each of ``total`` items that is done meanwhile."""
+
+        def report(progress: Progress) -> None:
+            look = EvalProgress(
+                name=name,
+                split=split.value,
+                done=min(progress.done, total),
+                total=total,
+                before=self.before,
+                every=max(self.every, self.before + total),
+                spent=progress.spent,
+            )
+            self.watcher.progress(look)
+
+        self.session.monitor.report = report
+        try:
+            yield
+        finally:
+            self.session.monitor.report = lambda _: None
+        self.before += total
+
+    async def measure_items(
+        self, name: str, skill: Skill, items: Sequence[Item], split: Split, draw: int = 0
+    ) -> Evaluation:
+        """Roll out ``items`` and score them; every ``draw`` but 0 makes fresh ones, which no run ever made."""
+        session, total = self.session, len(items)
+        with self.shown(name, split, total):
+            session.monitor.stage(Stage.EVALUATE, total)
+            rollouts = await roll_out(session, skill, items, f"eval {split.value}", sample=draw)
+            await session.calls.settle()
+        evaluation = Evaluation(
+            split=split,
+            item_set=item_set_digest({item.id: item.digest for item in items}),
+            outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
+            seed=session.seed,
+        )
+        self.watcher.measured(name, split.value, scores(evaluation.outcomes.values()))
+        return evaluation
+
+
+def planned(context: Context, workspace: Workspace, setup: Setup, plan: Callable[[Planner], Plan]) -> Plan:
+    """Return what ``plan`` makes of a planner for the models of ``setup``; nothing is asked or written."""
+    with open_session(context, workspace, setup, Caps(), dry_run=True) as session:
+        return plan(planner(workspace, setup, session))
+
+
+def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
+    """Return a planner of work with ``session``, which knows the paces that runs of this repository had."""
+    return Planner(setup, session, paces(workspace.index))
+
+
+def measuring(
+    context: Context,
+    workspace: Workspace,
+    setup: Setup,
+    *,
+    caps: Caps,
+    watcher: EvalWatcher,
+    work: Callable[[Measuring], Coroutine[object, object, T]],
+) -> T:
+    """Let ``work`` measure, with the ledger open, and return what it returns."""
+    for note in setup.config.notes:
+        watcher.remark(note)
+    with open_session(context, workspace, setup, caps) as session:
+        scope = f"eval-{context.entropy(8).hex()}/measure"
+        return carry_out(setup, session, scope, work(Measuring(session, watcher)))
+
+
+def measured_or_planned(
+    context: Context,
+    workspace: Workspace,
+    setup: Setup,
+    terms: MeasuringTerms,
+    watcher: EvalWatcher,
+    *,
+    plan: Callable[[Planner], Plan],
+    work: Callable[[Measuring], Coroutine[object, object, T]],
+    note: Callable[[], object] = lambda: None,
+) -> T | Plan:
+    """Return what ``work`` measures, of which ``note`` is taken whatever ends it; for a dry run the plan."""
+    outline = planned(context, workspace, setup, plan)
+    if terms.dry_run:
+        return outline
+    watcher.remark(outline.sentence)
+    try:
+        return measuring(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work)
+    finally:
+        note()
 
 
 def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:
@@ -72,7 +236,7 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
 
 @contextmanager
-def nothing_is_lost(on_stop: str = "the evaluation is stopped") -> Iterator[None]:
+def nothing_is_lost(on_stop: str) -> Iterator[None]:
     """Say that nothing is lost where the work ends early; ``on_stop`` says so where the user stopped it."""
     hint = "type the same command again: what was measured is kept and costs nothing"
     try:
@@ -85,3 +249,81 @@ def nothing_is_lost(on_stop: str = "the evaluation is stopped") -> Iterator[None
     except ServiceError as error:
         error.hint = error.hint or hint
         raise
+
+
+@contextmanager
+def open_session(
+    context: Context, workspace: Workspace, setup: Setup, caps: Caps, *, run: str = "", dry_run: bool = False
+) -> Iterator[Session]:
+    """Open the ledger and the calls to the models of ``setup``; ``dry_run`` records nothing and checks no cap."""
+    path = workspace.repo.private_dir / "ledger.db"
+    with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
+        calls = open_door(context, setup, Caps() if dry_run else caps, ledger)
+        yield Session(
+            run=run,
+            skill_path=workspace.index.skill_path(run) if run else "",
+            task=setup.task,
+            settings=setup.config.values.method,
+            calls=calls,
+            workers=setup.config.values.calls.concurrency,
+            clock=context.clock,
+            monitor=Monitor(spent=calls.spent),
+            pinned=setup.pins,
+        )
+
+
+def carry_out(
+    setup: Setup,
+    session: Session,
+    scope: str,
+    work: Coroutine[object, object, T],
+    *,
+    optimizer: bool = False,
+    on_stop: str = "the evaluation is stopped",
+) -> T:
+    """Do ``work`` once every model answers, then close connections; the first Ctrl-C stops after calls in flight."""
+    calls = session.calls
+    calls.enter(scope, Cost())
+    roles = ("target", *(("judge",) if session.judged else ()), *(("optimizer",) if optimizer else ()))
+
+    async def whole() -> T:
+        try:
+            await ask_each(setup, calls, roles)
+            return await work
+        finally:
+            work.close()
+            await calls.aclose()
+
+    with stop_on_interrupt(calls), nothing_is_lost(on_stop):
+        return asyncio.run(whole())
+
+
+def evaluation_note(
+    setup: Setup,
+    items: Sequence[Item],
+    evaluation: Evaluation,
+    time: datetime,
+    *,
+    sample: int = 0,
+    fresh: Evaluation | None = None,
+) -> Note:
+    """Return what is known of ``items`` under ``setup`` as a line of a note, with the outcomes that are ``fresh``."""
+    note = as_note(
+        evaluation.summary(),
+        by_type(items, evaluation),
+        target=setup.routes["target"].name,
+        environment=setup.task.digest,
+        setup=setup.digest,
+        time=time,
+    )
+    return with_outcomes(note, fresh or evaluation, sample=sample)
+
+
+def too_few(rule: GateRule, evaluations: Iterable[tuple[str, Evaluation]]) -> tuple[str, ...]:
+    """Return a sentence for every skill that has a score on too few items for the gate of ``rule``."""
+    return tuple(
+        f"{name} has a score on {len(evaluation.scored)} of {len(evaluation.outcomes)} "
+        f"{evaluation.split.value} items only"
+        for name, evaluation in evaluations
+        if len(evaluation.scored) < rule.min_coverage * len(evaluation.outcomes)
+    )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Backend, Probe

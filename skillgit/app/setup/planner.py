@@ -22,7 +22,7 @@ from skillgit.plugin.request_json import request_digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.calls.pipeline import Route
     from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
@@ -62,7 +62,7 @@ class _Rollouts:
     repairs: int = 0
     repair_tokens: int = 0
     longest: int = 0
-    unbounded: bool = False
+    is_open: bool = False
 
 
 class Planner:
@@ -156,7 +156,7 @@ class Planner:
         """Add ``times`` rollouts of ``item`` to ``sums``."""
         bounds, is_certain = self._bounds(item)
         length = self._length(item)
-        sums.unbounded |= not is_certain
+        sums.is_open |= not is_certain
         for role, calls, prompt in (
             ("target", bounds.target, length + document),
             ("judge", bounds.judge, length + ANSWER_TOKENS + RUBRIC_TOKENS),
@@ -178,7 +178,7 @@ class Planner:
             if most:
                 exact = certain and least == most
                 bound = Bound.EXACTLY if exact else Bound.AT_MOST
-                if sums.unbounded:
+                if sums.is_open:
                     bound = Bound.AT_LEAST if certain else Bound.ABOUT
                 pace = (rounds * (sums.longest if role == "target" else 1), width)
                 tokens = (sums.tokens[role], most * ANSWER_TOKENS)

@@ -14,7 +14,7 @@ from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.run_setup import set_up
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.fingerprints import QUESTION
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.app.setup.models import PromptRoom
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill

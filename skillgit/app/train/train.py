@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.score_summary import before_baseline
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
-from skillgit.app.setup.measuring import open_session, planner
-from skillgit.app.setup.model_session import open_door, stop_on_interrupt
+from skillgit.app.setup.model_session import open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.setup import recorded_config, set_up
+from skillgit.app.setup.run_setup import recorded_config, set_up
 from skillgit.app.train.publisher import publishing
 from skillgit.app.train.starting_point import find_beginning
 from skillgit.app.train.training import Training, continuing, left_unfinished
@@ -31,7 +30,7 @@ from skillgit.store.lock import RunLock
 if TYPE_CHECKING:
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.plan import Plan
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.train.exit_report import Trained
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace

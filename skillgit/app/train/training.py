@@ -45,7 +45,7 @@ from skillgit.store.repair import repair_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from skillgit.app.setup.setup import Setup
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.train.publisher import Publisher
     from skillgit.app.train.train import TrainRequest
     from skillgit.app.workspace.context import Context
@@ -99,7 +99,7 @@ class Training:
             workers=setup.config.values.calls.concurrency,
             clock=context.clock,
             monitor=Monitor(report=watcher.progress, saw=watcher.rolled, spent=calls.spent),
-            pinned=setup.pinned,
+            pinned=setup.pins,
             feedback=partial(self._said, feedback_reader(workspace.repo)),
             tried=self._tried(),
             recorded=self._outcomes.of,
@@ -290,7 +290,7 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
         after = new.get(section, {})
         for key in sorted({*before, *after}):
             full_name = f"{section}.{key}"
-            if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.places:
+            if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.path_keys:
                 changes[full_name] = f"was {shown(before.get(key))} and is {shown(after.get(key))}"
     return changes
 

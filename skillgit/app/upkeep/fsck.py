@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.status import unfinished
 from skillgit.app.recorded.recomputed_gates import recompute_gates
 from skillgit.app.recorded.run_record import edit_schedule, least_coverage
-from skillgit.app.setup.setup import refused_settings
+from skillgit.app.setup.run_setup import refused_settings
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep import run_checks
 from skillgit.app.upkeep.evidence_checks import trajectory_problems

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.app.interventions.cherry_pick import EditsRequest
-    from skillgit.app.interventions.intervention import Decided
-    from skillgit.app.interventions.measuring import GateWatcher, MeasuringTerms
+    from skillgit.app.interventions.intervention import Decided, GateWatcher
+    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession

@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 from skillgit.view.rules import COLUMNS, lines
 
 if TYPE_CHECKING:
-    from skillgit.app.interventions.measuring import MeasuringTerms
+    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.cli.session import CommandSession
 
 
@@ -167,12 +167,12 @@ def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTer
     the notes of ablate, and measured where they do not tell. The gate accepts the shorter text if its score is not
     lower. What is refused stays on a side branch, and the exit code is 1.
     """
-    from skillgit.app.interventions.shorten import PruneRequest, prune  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.shorten import ShortenRequest, prune  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.rules import pruned  # noqa: PLC0415 - see the package
 
     with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = prune(session.context, PruneRequest(revision=revision, terms=terms), watcher)
+        result = prune(session.context, ShortenRequest(revision=revision, terms=terms), watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
     if form is Form.JSON:
@@ -194,12 +194,12 @@ def compress_command(session: CommandSession, *, revision: str, terms: Measuring
     once for a shorter text; frontmatter and protected regions stay. The gate accepts it if its score is not lower.
     What is refused stays on a side branch, and the exit code is 1; the same command then asks anew.
     """
-    from skillgit.app.interventions.shorten import CompressRequest, compress  # noqa: PLC0415 - see the package
+    from skillgit.app.interventions.shorten import ShortenRequest, compress  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 
     with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = compress(session.context, CompressRequest(revision=revision, terms=terms), watcher)
+        result = compress(session.context, ShortenRequest(revision=revision, terms=terms), watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
     if form is Form.JSON:

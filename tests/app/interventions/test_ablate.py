@@ -6,7 +6,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.ablate import AblateRequest, ablate
-from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.domain.cost import Caps
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError

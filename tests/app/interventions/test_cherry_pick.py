@@ -8,7 +8,7 @@ from program import git, refs, skillgit
 
 from skillgit.app.history.show import show
 from skillgit.app.interventions.cherry_pick import EditsRequest, apply_again, cherry_pick, recorded_edits
-from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Caps

@@ -6,8 +6,8 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.history.log import LogRequest, log
-from skillgit.app.interventions.measuring import MeasuringTerms
 from skillgit.app.interventions.merge import MergeRequest, merge
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Bound
 from skillgit.errors import SkillgitError, UsageError
 

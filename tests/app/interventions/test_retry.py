@@ -6,8 +6,8 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.cherry_pick import apply_again
-from skillgit.app.interventions.measuring import MeasuringTerms
 from skillgit.app.interventions.retry import RetryRequest, retry
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 

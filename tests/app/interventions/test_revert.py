@@ -9,7 +9,7 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.cherry_pick import EditsRequest, revert, take_back
-from skillgit.app.interventions.measuring import MeasuringTerms
+from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.text_diff import changed_lines

@@ -12,16 +12,16 @@ import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
 from skillgit.app.interventions.ablate import AblateRequest, ablate
-from skillgit.app.interventions.shorten import CompressRequest, PruneRequest, compress, prune
+from skillgit.app.interventions.shorten import ShortenRequest, compress, prune
 from skillgit.errors import SkillgitError, UsageError
 
 
 def pruned(user, repository, eyes, revision="one"):
-    return prune(user(repository), PruneRequest(revision=revision), eyes)
+    return prune(user(repository), ShortenRequest(revision=revision), eyes)
 
 
 def compressed(user, repository, eyes, revision="one"):
-    return compress(user(repository), CompressRequest(revision=revision), eyes)
+    return compress(user(repository), ShortenRequest(revision=revision), eyes)
 
 
 def test_rules_without_effect_go_and_the_score_stays(user, repository, eyes, document):

@@ -17,14 +17,14 @@ def arms(context, revisions, against=()):
 def test_each_commit_is_one_arm_under_its_short_name(context):
     found = arms(context, ["v0", "best", "r2", "v3"], ["v0", "none", "v1"])
     assert [arm.name for arm in found.every] == ["v0", "v3", "r2", "none", "v1"]
-    assert [arm.name for arm in found.asked] == ["v0", "v3", "r2"]
+    assert [arm.name for arm in found.subjects] == ["v0", "v3", "r2"]
     assert [arm.name for arm in found.against] == ["v0", "none", "v1"]
 
 
 @pytest.mark.usefixtures("records")
 def test_versions_of_several_runs_bear_their_names(context, repo):
     write_run(repo, "other", events=2)
-    assert [arm.name for arm in arms(context, [f"{RUN}/v1", "other/v1"]).asked] == [f"{RUN}/v1", "other/v1"]
+    assert [arm.name for arm in arms(context, [f"{RUN}/v1", "other/v1"]).subjects] == [f"{RUN}/v1", "other/v1"]
 
 
 @pytest.mark.usefixtures("records")

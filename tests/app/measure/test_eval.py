@@ -33,7 +33,7 @@ from skillgit.plugin.registry import load_environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillgit.app.setup.measuring import EvalProgress
+    from skillgit.app.setup.model_session import EvalProgress
 
 TYPES = {"work", "person", "place", "thing", "date", "number"}
 

@@ -18,7 +18,7 @@ from skillgit.app.measure.pull_request_verdicts import KnownOutcomes
 from skillgit.app.recorded import run_record
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.run_setup import set_up
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger

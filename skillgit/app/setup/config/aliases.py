@@ -213,11 +213,11 @@ def _only(leaf: Leaf) -> Leaf:
     return replace(leaf, value=leaf.value[0], text=leaf.value[0])
 
 
-def _says(value: object, wanted: object) -> bool:
+def _says(value: object, expectation: object) -> bool:
     """Say whether a value is the one that is accepted, also in quotation marks, or is none at all."""
-    if isinstance(value, str) and isinstance(wanted, bool):
-        return value.strip().lower() in {"", str(wanted).lower()}
-    return value is None or value == wanted
+    if isinstance(value, str) and isinstance(expectation, bool):
+        return value.strip().lower() in {"", str(expectation).lower()}
+    return value is None or value == expectation
 
 
 def _expanded(layer: Layer) -> Layer:

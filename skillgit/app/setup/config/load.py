@@ -138,7 +138,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         options={option.name: environment[option.name] for option in info.options},
         entries=tuple(_entries(values, layer)),
         notes=(*notes, *more, *_inert(absolute), *_incomparable(info, layers, absolute)),
-        places=path_keys,
+        path_keys=path_keys,
     )
 
 
@@ -148,7 +148,7 @@ def _incomparable(info: EnvironmentInfo, layers: Sequence[Layer], layer: Layer) 
     It does not choose the words: a run that was begun with it would not go on, and words alone make nothing comparable.
     """
     defaults = {option.name: option.default for option in info.options}
-    is_of_reference = any(key in REFERENCE_NAMES for written in layers for key in written)
+    is_of_reference = any(key in REFERENCE_NAMES for names in layers for key in names)
     if is_of_reference and defaults.get("prompts") == "own" and "env.prompts" not in layer:
         scorer = " and env.scorer=skillopt" if "scorer" in defaults else ""
         yield f"env.prompts is own: scores compare with SkillOpt's under env.prompts=reference{scorer}"

@@ -108,7 +108,7 @@ class ResolvedConfig:
     options: Mapping[str, str | float | bool]
     entries: tuple[ConfigEntry, ...]  # every key in the order of the sections; paths are spelled as they were written
     notes: tuple[str, ...] = ()  # what the user should know: other names of keys, keys without effect
-    places: frozenset[str] = frozenset()
+    path_keys: frozenset[str] = frozenset()
 
     @property
     def document(self) -> dict[str, dict[str, object]]:
@@ -126,7 +126,7 @@ class ResolvedConfig:
         identifying = (
             entry
             for entry in self.entries
-            if not is_neutral(entry.key) and entry.key not in self.places and not self._is_usual(entry)
+            if not is_neutral(entry.key) and entry.key not in self.path_keys and not self._is_usual(entry)
         )
         return short_digest(_nested(tuple(identifying)))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.run_setup import set_up
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.gate_policies import PAIRED
@@ -46,7 +46,7 @@ def test_pinned_items_are_read_from_a_file_beside_the_configuration(load, write)
     items = [item.id for item in set_up(load(PINNED)).task.items[Split.SELECTION]]
     write("pinned.txt", f"# never break these\n{items[3]}\n\n{items[5]}  # the second\n")
     setup = set_up(load(PINNED))
-    assert setup.pinned == {items[3], items[5]}
+    assert setup.pins == {items[3], items[5]}
     assert "pinned.json" in setup.evidence()
     write("pinned.txt", items[3])
     assert set_up(load(PINNED)).config_digest != setup.config_digest, "what is pinned is part of what a run does"

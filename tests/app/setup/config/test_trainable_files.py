@@ -6,7 +6,7 @@ import pytest
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.resolved import LATER
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.run_setup import set_up
 from skillgit.app.workspace.context import Context
 from skillgit.errors import ConfigError
 

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.calls.client import Route
     from skillgit.domain.event import RunStarted
+    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.trajectory import Item
     from skillgit.domain.untrusted.allowed_settings import RecordedSettings
     from skillgit.engine.method_settings import GateSettings
@@ -51,12 +53,12 @@ class Setup:
     config: ResolvedConfig
     task: Task
     routes: Mapping[str, Route]  # role to the way to its model
-    pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
+    pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
 
     @property
     def config_digest(self) -> str:
         """Identify what the run does: configuration, optimizer's prompts, pinned items, a policy of yours."""
-        pins = [sorted(self.pinned)] if self.pinned else []
+        pins = [sorted(self.pins)] if self.pins else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
         policy = policy_code(self.config.values.gate.policy)
@@ -76,6 +78,11 @@ class Setup:
         """Role to the price of its model, if that is known."""
         return {role: route.price for role, route in self.routes.items()}
 
+    @property
+    def rule(self) -> GateRule:
+        """How the gate compares."""
+        return self.config.values.method.rule(self.pins)
+
     def evidence(self) -> dict[str, bytes]:
         """Return the files behind the digests of a run's first event."""
         splits = {
@@ -86,7 +93,7 @@ class Setup:
             "config.json": json_file(self.config.document),
             "splits.json": json_file(splits),
             "environment.json": json_file(self._environment()),
-            **({"pinned.json": json_file(sorted(self.pinned))} if self.pinned else {}),
+            **({"pinned.json": json_file(sorted(self.pins))} if self.pins else {}),
         }
 
     def _environment(self) -> dict[str, object]:
@@ -120,7 +127,7 @@ def set_up(config: ResolvedConfig) -> Setup:
     pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items, source=plugin.source)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
-    return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pins)
+    return Setup(config=config, task=task, routes=find_routes(config, roles), pins=pins)
 
 
 def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
@@ -141,26 +148,15 @@ def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
     return frozenset(item for item in names if item)
 
 
-def find_config(
-    context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
-) -> ResolvedConfig:
-    """Return the configuration to measure by: ``config`` if it is named, else that of the first of ``runs``."""
-    if config is not None:
-        return load_config(context, config, overrides)
+def measuring_setup(context: Context, workspace: Workspace, runs: Sequence[str], terms: MeasuringTerms) -> Setup:
+    """Return what to measure with: by the configuration of ``terms``, else by that of the first of ``runs``."""
+    if terms.config is not None:
+        return set_up(load_config(context, terms.config, terms.overrides))
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=NAME_ONE)
-    return recorded_config(context, workspace, runs[0], overrides)
-
-
-def measuring_setup(
-    context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
-) -> Setup:
-    """Return what the configuration stands for that :func:`find_config` finds."""
-    resolved = find_config(context, workspace, runs, config=config, overrides=overrides)
-    if config is not None:
-        return set_up(resolved)
+    config = recorded_config(context, workspace, runs[0], terms.overrides)
     with _as_recorded(workspace, runs[0], NAME_ONE):
-        return set_up(resolved)
+        return set_up(config)
 
 
 def recorded_config(
@@ -174,7 +170,7 @@ def recorded_config(
 def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
     """Say whether ``run`` can be measured by the configuration that it recorded, with ``overrides``."""
     try:
-        find_config(context, workspace, [run], config=None, overrides=overrides)
+        recorded_config(context, workspace, run, overrides)
     except SkillgitError:
         return False
     return True
