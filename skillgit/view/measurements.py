@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.measure.eval import ArmScores, Evaluated
     from skillgit.app.measure.retest import Retested, RetestRow
-    from skillgit.app.measure.verification import ClaimVerdict
-    from skillgit.app.measure.verify import Verified
+    from skillgit.app.measure.verify import ClaimVerdict, Verified
     from skillgit.app.recorded.score_summary import Interval, Scores, SkillComparison
     from skillgit.view.surface import Screen
 

@@ -10,8 +10,7 @@ import pytest
 from sample_run import MODELS, RUN, write_run
 
 from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
-from skillgit.app.measure.verification import Claim, ClaimVerdict
-from skillgit.app.measure.verify import Verified, VerifyPlan, VerifyRequest
+from skillgit.app.measure.verify import Claim, ClaimVerdict, Verified, VerifyPlan, VerifyRequest
 from skillgit.app.recorded.score_summary import Scores, SkillComparison
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode

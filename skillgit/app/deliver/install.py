@@ -20,14 +20,14 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.workspace.named_revision import skill_named
+from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.install_record import InstallRecord
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.named_revision import NamedSkill
+    from skillgit.app.workspace.revision import NamedSkill
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
 

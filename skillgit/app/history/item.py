@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
     absences,
     doubts,
@@ -19,10 +20,8 @@ from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import BRING, Absence, open_workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Turn
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError
 from skillgit.index.item_queries import told_flips
-from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,17 +165,13 @@ def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: st
 
 
 def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
-    content = (read_evidence(workspace.repo, tree, (SELECTION,)) or {}).get(SELECTION, b"null")
-    rows = _parsed(content)
-    entries = rows if isinstance(rows, list) else []
-    return next((row for row in entries if isinstance(row, dict) and row.get("id") == item), {})
+    rows = objects(evidence_file(workspace.repo, tree, SELECTION))
+    return next((row for row in rows if row.get("id") == item), {})
 
 
 def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     tree, _, path = trajectory.partition(":")
-    document = _parsed((read_evidence(workspace.repo, tree, (path,)) or {}).get(path, b"null"))
-    turns = document.get("turns") if isinstance(document, dict) else None
-    return tuple(Turn.read(turn) for turn in (turns if isinstance(turns, list) else []) if isinstance(turn, dict))
+    return tuple(map(Turn.read, objects(members(evidence_file(workspace.repo, tree, path)).get("turns"))))
 
 
 def _question(workspace: Workspace, tries: Sequence[Attempt]) -> str:
@@ -196,10 +191,3 @@ def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
     if attempt.outcome.noted:
         return "a note tells the outcome, and no trajectory"
     return f"bring it: {BRING}" if attempt.absence is Absence.AWAY else "its evidence is not here, nor at a remote"
-
-
-def _parsed(content: bytes) -> object:
-    try:
-        return loads(content)
-    except (ValueError, RecursionError):
-        return None

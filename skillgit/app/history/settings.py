@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.run_record import start_record
-from skillgit.app.setup.config.run_configuration import read_document
+from skillgit.app.setup.config.resolved import read_document
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, open_workspace

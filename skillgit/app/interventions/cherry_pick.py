@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.intervention import Candidate, Decided, decide, human_edits, open_gating, plan_judge
 from skillgit.app.interventions.three_way_merge import Conflict, merge
+from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
-from skillgit.app.workspace.named_revision import version_of_run
-from skillgit.app.workspace.revision import event_in, find_run
+from skillgit.app.workspace.revision import event_in, find_run, version_of_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
@@ -20,10 +20,8 @@ from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.text_diff import changed_lines
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillgitError, UsageError
-from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
@@ -158,20 +156,12 @@ def _before(workspace: Workspace, row: LogRow) -> Skill | None:
 
 def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
     """Return the applied edits of the event's patch; none if it is not here, damaged, or more than edits."""
-    tree = read_commit(workspace.repo, row.commit).evidence
-    files = read_evidence(workspace.repo, tree, (PATCH,)) or {}
-    try:
-        document = loads(files.get(PATCH, b"null"))
-    except (ValueError, RecursionError):
+    document = members(evidence_file(workspace.repo, read_commit(workspace.repo, row.commit).evidence, PATCH))
+    if document.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
         return ()
-    if not isinstance(document, dict) or document.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
-        return ()
-    entries = document.get("edits")
-    rows = entries if isinstance(entries, list) else []
+    edits = [entry for entry in objects(document.get("edits")) if entry.get("status") == EditStatus.APPLIED]
     try:
-        return tuple(
-            _edit(entry) for entry in rows if isinstance(entry, dict) and entry.get("status") == EditStatus.APPLIED
-        )
+        return tuple(map(_edit, edits))
     except ValueError:
         return ()
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.named_revision import version_in
-from skillgit.app.workspace.revision import default_run
+from skillgit.app.workspace.revision import default_run, version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Rejected, RunStarted
 from skillgit.domain.feedback import Tried

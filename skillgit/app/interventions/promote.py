@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.skill_format import frontmatter
-from skillgit.app.workspace.named_revision import version_in
+from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError

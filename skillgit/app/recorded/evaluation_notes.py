@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
+from skillgit.app.recorded.evidence_json import members, parsed
 from skillgit.domain.evaluation import Evaluation, Scored
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.index import version_notes
 from skillgit.store import notes
 
@@ -62,14 +62,10 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     """Return the outcomes of items that a line tells; None if it tells none."""
     if f'"{OUTCOMES}"' not in line:
         return None
-    try:
-        note = loads(line)
-    except (ValueError, RecursionError):
+    note = members(parsed(line))
+    if note.get("kind") not in {KIND, OUTCOMES}:
         return None
-    if not isinstance(note, dict) or note.get("kind") not in {KIND, OUTCOMES}:
-        return None
-    pairs = note.get(OUTCOMES)
-    outcomes = {str(item): _scored(pair) for item, pair in pairs.items()} if isinstance(pairs, dict) else {}
+    outcomes = {str(item): _scored(pair) for item, pair in members(note.get(OUTCOMES)).items()}
     return NotedOutcomes(
         split=str(note.get("split", "")),
         target=str(note.get("target", "")),
@@ -87,13 +83,10 @@ def _pairs(evaluation: Evaluation) -> dict[str, list[float]]:
 
 
 def _scored(pair: object) -> Scored | None:
-    if not isinstance(pair, list) or len(pair) != 2 or not all(map(_is_score, pair)):  # noqa: PLR2004 - hard and soft
+    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - hard and soft
         return None
-    return Scored(float(pair[0]), float(pair[1]))
-
-
-def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and 0.0 <= value <= 1.0
+    is_fine = all(_is_number(score) and score <= 1.0 for score in pair)
+    return Scored(float(pair[0]), float(pair[1])) if is_fine else None
 
 
 KIND = "evaluation"
@@ -196,44 +189,33 @@ def _timeless(note: Mapping[str, object]) -> Note:
 
 
 def _from_line(line: str) -> KnownEvaluation | None:
-    try:
-        note = loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(note, dict) or note.get("kind") != KIND:
-        return None
-    counts = [note.get(name) for name in ("n", "scored", "seed")]
-    means = [note.get(name) for name in ("hard", "soft")]
-    if not (all(type(count) is int for count in counts) and all(_is_number(value) for value in means)):
+    note = members(parsed(line))
+    counts = [count for name in ("n", "scored", "seed") if type(count := note.get(name)) is int]
+    means = [value for name in ("hard", "soft") if _is_number(value := note.get(name))]
+    if note.get("kind") != KIND or len(counts) < 3 or len(means) < 2:  # noqa: PLR2004 - all of these
         return None
     return KnownEvaluation(
         source="note",
         split=str(note.get("split", "")),
         item_set=str(note.get("item_set", "")),
-        n=note["n"],
-        scored=note["scored"],
-        hard=note["hard"],
-        soft=note["soft"],
-        seed=note["seed"],
+        n=counts[0],
+        scored=counts[1],
+        hard=means[0],
+        soft=means[1],
+        seed=counts[2],
         target=str(note.get("target", "")),
         environment=str(note.get("environment", "")),
         judge=str(note.get("judge", "")),
-        types=_types(note.get("types")),
+        types={
+            name: {key: number for key, number in members(numbers).items() if _is_number(number)}
+            for name, numbers in members(note.get("types")).items()
+            if isinstance(numbers, dict)
+        },
         time=_moment(note.get("time")),
     )
 
 
-def _types(value: object) -> dict[str, dict[str, float]]:
-    if not isinstance(value, dict):
-        return {}
-    return {
-        str(name): {str(key): number for key, number in numbers.items() if _is_number(number)}
-        for name, numbers in value.items()
-        if isinstance(numbers, dict)
-    }
-
-
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST and isfinite(value)
 
 

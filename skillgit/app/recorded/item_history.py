@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
-from skillgit.app.recorded.run_record import AsMeasured
+from skillgit.app.recorded.evidence_json import entries, evidence_file, objects, parsed
+from skillgit.app.recorded.run_record import AsMeasured, start_section
 from skillgit.app.workspace.workspace import Absence, absence_of, measure
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
 from skillgit.store.evidence import dropped_trees, read_evidence
@@ -212,7 +212,7 @@ def evidence_trees(workspace: Workspace, rows: Sequence[MeasuredRow]) -> Iterato
 
 MANY_FLIPS = 3
 """So many changes between solved and not solved are taken for noise."""
-_CONFIG, _REPEATS, _PLACEBO = "config.json", "repeats.json", "placebo.json"
+_REPEATS, _PLACEBO = "repeats.json", "placebo.json"
 _SELECTION = "selection.json"
 
 
@@ -240,13 +240,12 @@ def _repeated(workspace: Workspace, items: RunItems) -> Iterator[tuple[str, str]
     rows = (*item_queries.versions(workspace.index, items.run), *item_queries.candidates(workspace.index, items.run))
     for row, tree in evidence_trees(workspace, [row for row in rows if row.measured]):
         files = read_evidence(workspace.repo, tree, (_REPEATS, _SELECTION)) or {}
-        first = {str(entry.get("id")): entry for entry in _rows(files.get(_SELECTION))}
-        for entry in _rows(files.get(_REPEATS)):
+        first = {str(entry.get("id")): entry for entry in objects(parsed(files.get(_SELECTION)))}
+        for entry in objects(parsed(files.get(_REPEATS))):
             item = str(entry.get("id"))
-            base = _base(items, row, item)
-            if _differ([first.get(item), *_list(entry.get("candidate"))]) or _differ(
-                [*base, *_list(entry.get("current"))]
-            ):
+            candidate = [first.get(item), *entries(entry.get("candidate"))]
+            current = [*_base(items, row, item), *entries(entry.get("current"))]
+            if _differ(candidate) or _differ(current):
                 yield item, f"repeats differ at {row.label}"
 
 
@@ -261,8 +260,9 @@ def _placebos(workspace: Workspace, items: RunItems) -> Iterator[tuple[str, str]
     if not _asked(workspace, items.run, "train", "placebo"):
         return
     for row in queries.log_rows(workspace.index, items.run, kinds=frozenset({EventKind.RUN_FINISHED})):
-        for entry in _rows(_file(workspace, row.commit, _PLACEBO)):
-            for item in (*_list(entry.get("fixed")), *_list(entry.get("broken"))):
+        tree = item_queries.evidence_of_commit(workspace.index, row.commit)
+        for entry in objects(evidence_file(workspace.repo, tree, _PLACEBO)):
+            for item in (*entries(entry.get("fixed")), *entries(entry.get("broken"))):
                 yield str(item), "a placebo moved it"
 
 
@@ -276,32 +276,9 @@ def _noted(items: RunItems) -> Iterator[tuple[str, str]]:
 
 def _asked(workspace: Workspace, run: str, section: str, key: str) -> bool:
     """Say whether the run's configuration asked for something; where it is not known, there is no evidence either."""
-    row: MeasuredRow | None = next(iter(item_queries.versions(workspace.index, run)), None)
-    config = _parsed(_file(workspace, row.commit, _CONFIG)) if row is not None else None
-    inside = config.get(section) if isinstance(config, dict) else None
-    return bool(inside.get(key)) if isinstance(inside, dict) else False
-
-
-def _file(workspace: Workspace, commit: str, path: str) -> bytes | None:
-    tree = item_queries.evidence_of_commit(workspace.index, commit)
-    return (read_evidence(workspace.repo, tree, (path,)) or {}).get(path)
+    return bool(start_section(workspace, run, section).get(key))
 
 
 def _differ(rows: list[object]) -> bool:
     scores = {(row.get("hard"), row.get("soft")) for row in rows if isinstance(row, dict) and "hard" in row}
     return len(scores) > 1
-
-
-def _rows(content: bytes | None) -> list[dict[str, object]]:
-    return [row for row in _list(_parsed(content)) if isinstance(row, dict)]
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _parsed(content: bytes | None) -> object:
-    try:
-        return loads(content or b"null")
-    except (ValueError, RecursionError):
-        return None

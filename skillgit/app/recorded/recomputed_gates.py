@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.evidence_json import entries, evidence_file
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
 from skillgit.domain.event import Gated, RunStarted, SlowMerged
 from skillgit.domain.gate_decision import decide_items, rule_behind
 from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
 from skillgit.domain.run_state import advance, begin
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
 
@@ -73,11 +73,7 @@ def _advanced(state: RunState | None, record: Recorded) -> RunState:
 
 
 def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
-    files = (read_evidence(repo, records[0].evidence, (_PINNED,)) if records else None) or {}
-    try:
-        return frozenset(map(str, loads(files.get(_PINNED, b"[]"))))
-    except (ValueError, TypeError, RecursionError):
-        return frozenset()
+    return frozenset(map(str, entries(evidence_file(repo, records[0].evidence, _PINNED)))) if records else frozenset()
 
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:

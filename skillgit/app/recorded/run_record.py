@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
+from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.edit_budget import edit_budget
 from skillgit.errors import SkillgitError
 from skillgit.index import evidence_rows, item_queries, queries, version_notes, version_queries
 from skillgit.index.evidence_rows import CONFIG
-from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
 
@@ -50,9 +49,7 @@ def start_record(workspace: Workspace, run: str) -> Recorded | None:
 def recorded_items(workspace: Workspace, run: str, split: Split) -> dict[str, str] | None:
     """Return item to the digest of its content as ``run`` recorded them at its start; None where that is not here."""
     rows = start_document(workspace.repo, _evidence(workspace, run), _SPLITS).get(split.value)
-    if not isinstance(rows, list):
-        return None
-    return {str(row.get("id")): str(row.get("digest")) for row in rows if isinstance(row, dict)}
+    return {str(row.get("id")): str(row.get("digest")) for row in objects(rows)} if isinstance(rows, list) else None
 
 
 def recorded_setup(workspace: Workspace, run: str) -> str:
@@ -67,11 +64,12 @@ def _evidence(workspace: Workspace, run: str) -> str:
 
 def start_document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
     """Return a file of a run's first event; empty where it is not here or cannot be read."""
-    try:
-        document = loads((read_evidence(repo, evidence, (name,)) or {}).get(name, b"null"))
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    return members(evidence_file(repo, evidence, name))
+
+
+def start_section(workspace: Workspace, run: str, section: str) -> dict[str, object]:
+    """Return a section of the configuration that ``run`` recorded; empty where it is not known."""
+    return members(start_document(workspace.repo, _evidence(workspace, run), CONFIG).get(section))
 
 
 class AsMeasured:
@@ -126,32 +124,21 @@ def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None
 
     from skillgit.engine.method_settings import OptimizerSettings  # noqa: PLC0415 - same
 
-    row, first = queries.run_row(workspace.index, run, {}), queries.row_of_version(workspace.index, run, 0)
-    if row is None or first is None or not row.total_steps:
+    row, section = queries.run_row(workspace.index, run, {}), start_section(workspace, run, "optimizer")
+    if row is None or not row.total_steps or not section:
         return None
-    steps, config = row.total_steps, _config(workspace.repo, first.commit)
+    steps = row.total_steps
     try:
-        settings = OptimizerSettings.model_validate_json(json.dumps(config["optimizer"]))
-    except (KeyError, TypeError, ValueError, ValidationError):
+        settings = OptimizerSettings.model_validate_json(json.dumps(section))
+    except (TypeError, ValueError, ValidationError):
         return None
     return lambda step: edit_budget(settings, step, steps)
 
 
 def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
     """Return the share of scored items below which the run's gate is indecisive; the usual one if that is not known."""
-    section = _config(repo, records[0].commit).get("evaluation")
-    coverage = section.get("min_coverage") if isinstance(section, dict) else None
+    coverage = members(start_document(repo, records[0].evidence, CONFIG).get("evaluation")).get("min_coverage")
     return float(coverage) if isinstance(coverage, int | float) else GateRule().min_coverage
-
-
-def _config(repo: Repo, commit: str) -> dict[str, object]:
-
-    try:
-        files = read_evidence(repo, history_reader.read_commit(repo, commit).evidence, [CONFIG]) or {}
-        config = loads(files.get(CONFIG, b"null"))
-    except ValueError:
-        return {}
-    return config if isinstance(config, dict) else {}
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:

@@ -8,16 +8,15 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.run_record import start_section
 from skillgit.domain.address import refused_label
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.run_state import fold
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.index import queries
-from skillgit.store.evidence import read_evidence
-from skillgit.store.history_reader import read_commit, read_run
+from skillgit.store.history_reader import read_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
 DIAGNOSE_AFTER = 5
 """Refused steps in a row before there is a diagnosis, where the configuration does not say."""
-_CONFIG = "config.json"
 _STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED})
 _LAST_ITEM = 1.5
 _COARSE_ITEMS = 10
@@ -82,25 +80,14 @@ def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
 
 def of_run(workspace: Workspace, run: str) -> Diagnosis | None:
     """Return why an unfinished run gets nowhere; what decides it is read from the index first, for it is quick."""
-    after = _recorded_after(workspace, run)
+    setting = start_section(workspace, run, "train").get("diagnose_after")
+    after = setting if isinstance(setting, int) and setting >= 0 else DIAGNOSE_AFTER
     newest = queries.log_rows(workspace.index, run, kinds=_STEPS, limit=after)
     if not newest or any(row.kind in {EventKind.ACCEPTED, EventKind.RUN_FINISHED} for row in newest):
         return None
     state = fold(record.event for record in read_run(workspace.repo, run))
     gauge = queries.gauge(workspace.index, run)
     return diagnose(state, after=after, metric=gauge.metric, soft_weight=gauge.soft_weight)
-
-
-def _recorded_after(workspace: Workspace, run: str) -> int:
-    """Return what the run's configuration says of diagnoses; its default where the configuration is not here."""
-    first = queries.row_of_version(workspace.index, run, 0)
-    tree = read_commit(workspace.repo, first.commit).evidence if first is not None else ""
-    content = (read_evidence(workspace.repo, tree, (_CONFIG,)) or {}).get(_CONFIG, b"")
-    try:
-        after = loads(content)["train"]["diagnose_after"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return DIAGNOSE_AFTER
-    return after if isinstance(after, int) and after >= 0 else DIAGNOSE_AFTER
 
 
 def _cause(

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ class StepEvidence:
 
     def edits(self) -> tuple[AppliedEdit, ...]:
         """Return the edits that took effect, in the order of their application."""
-        document = _json(self._files.get(_PATCH))
-        rows = document.get("edits") if isinstance(document, dict) else None
-        edits = [row for row in _objects(rows) if row.get("status") == "applied"]
+        rows = objects(members(parsed(self._files.get(_PATCH))).get("edits"))
+        edits = [row for row in rows if row.get("status") == "applied"]
         return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -83,8 +82,7 @@ class StepEvidence:
 
     def findings(self) -> tuple[TrajectoryPattern, ...]:
         """Return what analysts saw, in their order."""
-        document = _json(self._files.get(_FINDINGS))
-        rows = _objects(document.get("findings") if isinstance(document, dict) else None)
+        rows = objects(members(parsed(self._files.get(_FINDINGS))).get("findings"))
         return tuple(
             TrajectoryPattern(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
             for row in rows
@@ -92,11 +90,11 @@ class StepEvidence:
 
     def rollouts(self) -> int:
         """Return how many trajectories the step had."""
-        return len(_objects(_json(self._files.get(_ROLLOUT))))
+        return len(objects(parsed(self._files.get(_ROLLOUT))))
 
     def attempts(self, items: Iterable[str]) -> tuple[TrainAttempt, ...]:
         """Return what happened to ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
-        rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
+        rows = {_text(row, "id"): row for row in objects(parsed(self._files.get(_ROLLOUT)))}
         attempts = [rows[item] for item in items if item in rows]
         paths = [_text(row, "trajectory") for row in attempts if _text(row, "trajectory")]
         turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
@@ -104,7 +102,7 @@ class StepEvidence:
 
     def compared(self) -> tuple[TrainAttempt, ...]:
         """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
-        rows = [row for row in _objects(_json(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
+        rows = [row for row in objects(parsed(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
         ranking = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
         return tuple(_compared(row) for row in ranking)
 
@@ -135,8 +133,7 @@ def with_questions(attempts: Sequence[TrainAttempt], steps: Iterable[StepEvidenc
 
 
 def _left_out(patch: bytes | None) -> tuple[LeftOut, ...]:
-    document = _json(patch)
-    rows = _objects(document.get("edits") if isinstance(document, dict) else None)
+    rows = objects(members(parsed(patch)).get("edits"))
     return tuple(_reason(row) for row in rows if row.get("status") != EditStatus.APPLIED)
 
 
@@ -187,23 +184,11 @@ def _compared(row: Mapping[str, object]) -> TrainAttempt:
 
 def _question(trajectory: bytes | None) -> str:
     """Return the last paragraph of the first thing that was said to the target: tasks end with what is asked."""
-    document = _json(trajectory)
-    turns = _objects(document.get("turns") if isinstance(document, dict) else None)
+    turns = objects(members(parsed(trajectory)).get("turns"))
     prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
     paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
     texts = [paragraph for paragraph in paragraphs if paragraph]
     return texts[-1][-_QUESTION_MOST:] if texts else ""
-
-
-def _json(content: bytes | None) -> object:
-    try:
-        return loads(content or b"null")
-    except (ValueError, RecursionError):
-        return None
-
-
-def _objects(value: object) -> list[dict[str, object]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
-from skillgit.app.setup.config.run_configuration import measuring_settings, read_document
+from skillgit.app.setup.config.resolved import measuring_settings, read_document
 from skillgit.domain.event import NOBODY, RunStarted
 from skillgit.errors import SkillgitError
 from skillgit.index import item_queries, queries

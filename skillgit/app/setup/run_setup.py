@@ -11,7 +11,7 @@ from skillgit.app.recorded.run_record import recorded_items, start_record
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
-from skillgit.app.setup.config.run_configuration import read_document, settings_of
+from skillgit.app.setup.config.resolved import read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.evaluation import Split, item_set_digest
@@ -233,5 +233,5 @@ def _settings(workspace: Workspace, run: str, hint: str = NAME_ONE) -> RecordedS
         raise UsageError(f"the configuration of run {run} is not here", hint=f"{hint}{remedy}")
     document = read_document(files[CONFIG], f"run {run}")
     if not is_own(workspace.repo, start=row.commit):
-        return of_stranger(settings_of(document))
-    return of_own_run(settings_of(document) | local_settings(workspace.repo, row.commit))
+        return of_stranger(recorded_settings(document))
+    return of_own_run(recorded_settings(document) | local_settings(workspace.repo, row.commit))

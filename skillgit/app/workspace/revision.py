@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.errors import RevisionNotFoundError
+from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.workspace.context import Context
+    from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
+
 
 DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
@@ -288,3 +290,69 @@ def _near(name: str, names: Sequence[str]) -> str:
     if near:
         return f"did you mean '{near[0]}'?"
     return f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"
+
+
+def version_in(workspace: Workspace, text: str) -> LogRow:
+    """Return the event that made the version ``text``."""
+    row = event_in(workspace, text)
+    if row.version is None:
+        raise UsageError(
+            f"{text} is no version of run {row.run}",
+            hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {quote(text)} --run {row.run}",
+        )
+    return row
+
+
+def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
+    """Return the event that made the version ``text`` of ``run``; None takes the run that ``text`` belongs to."""
+    if run is None:
+        return version_in(workspace, text)
+    run_name = find_run(workspace, run)
+    try:
+        row = version_in(workspace, text if "/" in text else f"{run_name}/{text}")
+    except RevisionNotFoundError:
+        row = version_in(workspace, text)
+    if row.run != run_name:
+        address = str(row.address)
+        raise UsageError(
+            f"{address} is no version of run {run_name}", hint=f"skillgit cherry-pick {address} --run {run_name}"
+        )
+    return row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSkill:
+    skill: Skill
+    commit: str
+    row: LogRow | None  # the event that the commit holds; absent for a commit that is no event
+
+
+def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
+    """Return the skill of ``revision``: that of its run, or the only one of a commit that is no event."""
+    from skillgit.store.history_reader import skill_at  # noqa: PLC0415 - decodes commits, which most words do not need
+    from skillgit.store.main_branch import skills_at  # noqa: PLC0415 - as above
+
+    resolution = resolve_in(workspace, revision)
+    if resolution.row is not None:
+        path = workspace.index.skill_path(resolution.row.run)
+    else:
+        paths = skills_at(workspace.repo, resolution.commit)
+        if not paths:
+            raise SkillError(f"there is no skill at {revision}", hint="skills are in skills/<name>/SKILL.md")
+        if len(paths) > 1:
+            raise SkillError(
+                f"there are {len(paths)} skills at {revision}: {', '.join(path.rpartition('/')[2] for path in paths)}",
+                hint="name a version of a run, such as v3 or RUN/v3",
+            )
+        path = paths[0]
+    return NamedSkill(
+        skill=skill_at(workspace.repo, resolution.commit, path), commit=resolution.commit, row=resolution.row
+    )
+
+
+def cut_off(workspace: Workspace, revision: str) -> Workspace:
+    """Return ``workspace`` as it was right after the event that ``revision`` names, for ``--as-of``."""
+    from skillgit.index.as_of_views import PastIndex  # noqa: PLC0415 - most looks are at the present
+
+    index = PastIndex(workspace.index, event_in(workspace, revision).commit)
+    return Workspace(repo=index.repo, index=index, past=True)

@@ -42,7 +42,7 @@ def open_workspace(context: Context) -> Iterator[Workspace]:
     with open_index(repo) as index:
         workspace = Workspace(repo=repo, index=index)
         if context.as_of:
-            from skillgit.app.workspace.as_of import cut_off  # noqa: PLC0415 - most looks are at the present
+            from skillgit.app.workspace.revision import cut_off  # noqa: PLC0415 - most looks are at the present
 
             workspace = cut_off(workspace, context.as_of)
         yield workspace

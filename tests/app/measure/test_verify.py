@@ -14,8 +14,7 @@ from sample_run import clock_from, evaluation, rows, transitions
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.history.show import show
-from skillgit.app.measure.verification import ALPHA, Claim, claim_of, judge
-from skillgit.app.measure.verify import VerifyRequest, verify
+from skillgit.app.measure.verify import ALPHA, Claim, VerifyRequest, claim_of, judge, verify
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split

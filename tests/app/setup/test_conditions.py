@@ -19,7 +19,7 @@ from skillgit.app.history.diff.summary import stat
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.show import show
 from skillgit.app.setup.comparable_conditions import Aspect, Conditions, differences, matter
-from skillgit.app.setup.config.run_configuration import measuring_settings
+from skillgit.app.setup.config.resolved import measuring_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
 
 from skillgit.app.measure.pull_request_verdicts import KnownOutcomes
-from skillgit.app.recorded import run_record
+from skillgit.app.recorded import evidence_json
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import set_up
@@ -230,7 +230,7 @@ def test_another_version_of_a_package_keeps_runs_comparable_and_measures_anew(re
         )
         start = read_run(workspace.repo, "one")[0]
         start = replace(start, event=replace(start.event, environment=older.task.digest))
-        monkeypatch.setattr(run_record, "read_evidence", lambda *_: older.evidence())
+        monkeypatch.setattr(evidence_json, "read_evidence", lambda *_: older.evidence())
         assert older.digest != newer.digest
         assert environment_change(workspace.repo, start, newer) == ""
         assert "source of environment sums has changed" in environment_change(workspace.repo, start, setup)

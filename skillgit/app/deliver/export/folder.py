@@ -18,7 +18,7 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.workspace.named_revision import skill_named
+from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill

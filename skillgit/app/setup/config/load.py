@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.config import files, run_configuration
+from skillgit.app.setup.config import files
 from skillgit.app.setup.config.aliases import REFERENCE_NAMES, canonical
 from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.setup.config.files import (
@@ -18,7 +18,7 @@ from skillgit.app.setup.config.files import (
     read_layers,
     read_overrides,
 )
-from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig
+from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig, recorded_layer
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.setup.config.typed_values import ROLES, typed
 from skillgit.domain.untrusted.file_names import shown
@@ -70,7 +70,7 @@ def load_recorded(
     ``hint`` says how the user names another one.
     """
     directory = context.directory
-    layers = [run_configuration.layer(settings, name, directory), *read_overrides(overrides, directory)]
+    layers = [recorded_layer(settings, name, directory), *read_overrides(overrides, directory)]
     try:
         config = _resolved(context, name, layers, path=directory / name, root=directory)
     except (ConfigError, NotFoundError) as error:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skillgit.app.setup.config.load import load_config, load_recorded
-from skillgit.app.setup.config.run_configuration import read_document, settings_of
+from skillgit.app.setup.config.resolved import read_document, recorded_settings
 from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
 from skillgit.errors import ConfigError, UsageError
 
@@ -22,14 +22,14 @@ from skillgit.errors import ConfigError, UsageError
 def test_what_was_recorded_reads_back_as_the_same_configuration(context, overrides):
     first = load_config(context, "demo", overrides)
     document = read_document(json.dumps(first.document).encode(), "run x")
-    again = load_recorded(context, "run x", of_own_run(settings_of(document) | first.local))
+    again = load_recorded(context, "run x", of_own_run(recorded_settings(document) | first.local))
     assert again.values.model_dump() == first.values.model_dump()
     assert (again.options, again.digest) == (first.options, first.digest)
     assert again.document == first.document
 
 
 def test_overrides_go_on_top_and_errors_name_the_run(context):
-    settings = settings_of(load_config(context, "demo").document)
+    settings = recorded_settings(load_config(context, "demo").document)
     assert load_recorded(context, "run x", of_own_run(settings), ["train.seed=9"]).values.train.seed == 9
     with pytest.raises(ConfigError, match=r"^run x: train\.seed is 'many'"):
         load_recorded(context, "run x", of_own_run(settings | {"train.seed": "many"}))
@@ -43,12 +43,12 @@ def test_what_is_no_configuration_is_refused(content):
 
 def stranger(context, *changes: tuple[str, object]):
     """Return the settings of the demo as somebody else may have recorded them."""
-    return of_stranger({**settings_of(load_config(context, "demo").document), **dict(changes)})
+    return of_stranger({**recorded_settings(load_config(context, "demo").document), **dict(changes)})
 
 
 def test_a_stranger_s_configuration_that_chooses_nothing_of_this_machine_is_taken(context):
     own = load_config(context, "demo", ["train.seed=7", "env.limit=9", "evaluation.gate_metric=soft"])
-    theirs = load_recorded(context, "run x", of_stranger(settings_of(own.document)))
+    theirs = load_recorded(context, "run x", of_stranger(recorded_settings(own.document)))
     assert (theirs.digest, theirs.options) == (own.digest, own.options)
 
 
@@ -101,7 +101,9 @@ def test_the_user_s_own_word_stands_over_a_stranger_s(context):
 
 
 def test_how_a_stranger_s_machine_goes_about_its_work_is_passed_over(context):
-    settings = settings_of({"env": {"name": "searchqa"}, "calls": {"concurrency": 10**9}, "budget": {"max_usd": None}})
+    settings = recorded_settings(
+        {"env": {"name": "searchqa"}, "calls": {"concurrency": 10**9}, "budget": {"max_usd": None}}
+    )
     assert load_recorded(context, "run x", of_stranger(settings)).values.calls.concurrency == 16
 
 
@@ -110,8 +112,8 @@ def test_names_that_keys_had_when_a_run_was_recorded_are_read_without_a_word(con
     document = {section: dict(values) for section, values in first.document.items()}
     document.setdefault("calls", {}).update({"attempts": 9, "patience_s": 1.0})
     document["model"]["contexts"] = {"reader": 5}
-    settings = settings_of(document)
-    assert settings == settings_of(first.document), "they were never part of a run"
+    settings = recorded_settings(document)
+    assert settings == recorded_settings(first.document), "they were never part of a run"
     local = {"calls.attempts": 3, "calls.patience_s": 7.0, "model.contexts.reader": 9000}
     again = load_recorded(context, "run x", of_own_run(settings | local))
     assert (again.values.calls.max_retries, again.values.calls.retry_budget_s) == (2, 7.0)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.setup.config import run_configuration
+from skillgit.app.setup.config.resolved import recorded_settings
 from skillgit.app.setup.config.typed_values import settings_of
 from skillgit.domain.untrusted.allowed_settings import of_stranger
 from skillgit.errors import ConfigError
@@ -85,7 +85,7 @@ def test_a_secret_of_a_role_is_refused(load: Load, key: str):
 
 def test_settings_of_a_role_in_a_recorded_configuration_are_not_trusted(load: Load):
     config = load("", *APART)
-    refused = of_stranger(run_configuration.settings_of(config.document)).refused
+    refused = of_stranger(recorded_settings(config.document)).refused
     assert sorted(refused) == ["model.openai_chat_base_url", "model.target_base_url"]
 
 
@@ -118,7 +118,7 @@ def test_sampling_is_set_for_each_role_alone(load: Load):
     assert config.settings("target") == config.settings("optimizer") == {}, "they are no settings of a backend"
     listed = load('model: {target_stop: [END, "\\n\\n"]}\nenv: {name: searchqa}')
     assert listed.values.model.target_stop == ("END", "\n\n")
-    again = of_stranger(run_configuration.settings_of(config.document))
+    again = of_stranger(recorded_settings(config.document))
     keys = {"model.target_top_p": 0.9, "model.optimizer_seed": 7, "model.target_stop": ["END"]}
     assert {key: again.taken[key] for key in keys} == keys
     assert not again.refused
