@@ -16,8 +16,7 @@ from skillgit.view.text import pad, painted, visible_line, width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.history.diff.items import Change
-    from skillgit.app.history.diff.summary import DiffStat
+    from skillgit.app.history.diff.items import Change, DiffStat
     from skillgit.app.history.diff.text import Diffed
     from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
     from skillgit.view.surface import Screen

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from skillgit.app.history.settings import RunSettings
-    from skillgit.app.history.show import Shown
+    from skillgit.app.history.show import RunSettings, Shown
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
     from skillgit.domain.cost import Cost

@@ -19,7 +19,7 @@ from skillgit.app.history.cost import cost
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import LogRequest, log
-from skillgit.app.history.settings import recorded_settings
+from skillgit.app.history.show import recorded_settings
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.blame import Blame
     from skillgit.app.history.cost import Spending
     from skillgit.app.history.diff.items import ItemDiff
-    from skillgit.app.history.settings import RunSetting
+    from skillgit.app.history.show import RunSetting
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rows import LogRow, RunRow

@@ -111,14 +111,9 @@ def standing(context: Context) -> str:
 
     The index is not asked: every read of it takes in what refs say before it answers.
     """
-    from skillgit.store.lock import live_runs  # noqa: PLC0415 - the first look at a screen does not wait for it
+    from skillgit.app.workspace.workspace import trained_here  # noqa: PLC0415 - see the module
     from skillgit.store.repo import Repo  # noqa: PLC0415 - as above
 
     repo = Repo.discover(context.directory)
     look = repo.look()
-    try:
-        live = live_runs(repo)
-    except OSError:
-        # nobody can hold a lock where nobody can write
-        live = {}
-    return f"{look.packed} {sorted(look.loose.items())} {sorted(live.items())} {repo.head()}"
+    return f"{look.packed} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"

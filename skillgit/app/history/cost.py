@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import Unfinished, unfinished
 from skillgit.app.workspace.revision import default_run, find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
 from skillgit.index import cost_queries, queries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import SpentRow
@@ -83,17 +84,22 @@ class _Place:
 def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
     """Return what a run, or without a name the default run, cost by role and stage, or by something else."""
     with open_workspace(context) as workspace:
-        names = _chosen(workspace, run, all_runs=all_runs)
+        name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
+        names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
         rows = [row for name in names for row in cost_queries.spent_rows(workspace.index, name)]
         making = unfinished(workspace, names)
     pairs = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
-    sums = _sums(pairs)
-    total = _total(row.cost for row in rows)
+    sums, whole = dict[_Place, CostSum](), CostSum()
+    for slot, part in pairs:
+        sums.setdefault(slot, CostSum()).add(part)
+    for row in rows:
+        whole.add(row.cost)
+    total = whole.total()
     in_dollars = total.usd > 0 and not total.unpriced
     return Spending(
         run="" if all_runs or not names else names[0],
         by="run" if all_runs else by or "role stage",
-        rows=tuple(_row(slot, sum_of_slot, total, in_dollars=in_dollars) for slot, sum_of_slot in sums.items()),
+        rows=tuple(_row(slot, part.total(), total, in_dollars=in_dollars) for slot, part in sums.items()),
         total=_row(_Place(), total, total, in_dollars=in_dollars),
         share_of="usd" if in_dollars else "tokens",
         unpriced=_unpriced(rows),
@@ -101,16 +107,13 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     )
 
 
-def _chosen(workspace: Workspace, run: str | None, *, all_runs: bool) -> tuple[str, ...]:
-    if all_runs:
-        return queries.run_names(workspace.index)
-    name = default_run(workspace) if run is None else find_run(workspace, run)
-    return () if name is None else (name,)
-
-
 def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[_Place, Cost]]:
     if by is Grouping.STEP:
-        return ((_step(row), row.cost) for row in rows if row.cost.calls)
+        return (
+            (_Place(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin), row.cost)
+            for row in rows
+            if row.cost.calls
+        )
     if by is Grouping.VERSION:
         return _versions(rows)
     parts = [(row, part) for row in rows for part in _parts(row.cost)]
@@ -126,14 +129,7 @@ def _parts(cost: Cost) -> tuple[CostPart, ...]:
 def _part(row: SpentRow, part: CostPart, by: Grouping | None) -> _Place:
     if by is Grouping.MODEL:
         return _Place(model=row.models.get(part.role, ""))
-    return _Place(
-        role="" if by is Grouping.STAGE else part.role,
-        stage="" if by is Grouping.ROLE else part.stage,
-    )
-
-
-def _step(row: SpentRow) -> _Place:
-    return _Place(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin)
+    return _Place(role="" if by is Grouping.STAGE else part.role, stage="" if by is Grouping.ROLE else part.stage)
 
 
 def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[_Place, Cost]]:
@@ -145,20 +141,6 @@ def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[_Place, Cost]]:
             yield from ((_Place(version=row.version), cost) for cost in waiting)
             waiting.clear()
     yield from ((_Place(), cost) for cost in waiting if cost.calls)
-
-
-def _sums(pairs: Iterable[tuple[_Place, Cost]]) -> dict[_Place, Cost]:
-    sums: dict[_Place, CostSum] = {}
-    for slot, part in pairs:
-        sums.setdefault(slot, CostSum()).add(part)
-    return {slot: part.total() for slot, part in sums.items()}
-
-
-def _total(costs: Iterable[Cost]) -> Cost:
-    whole = CostSum()
-    for part in costs:
-        whole.add(part)
-    return whole.total()
 
 
 def _row(slot: _Place, amount: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
@@ -177,10 +159,8 @@ def _tokens(part: Cost) -> int:
 
 
 def _unpriced(rows: Sequence[SpentRow]) -> tuple[Unpriced, ...]:
-    calls: dict[str, int] = {}
+    calls: Counter[str] = Counter()
     for row in rows:
         for part in _parts(row.cost):
-            if part.cost.unpriced:
-                model = row.models.get(part.role, "")
-                calls[model] = calls.get(model, 0) + part.cost.unpriced
-    return tuple(Unpriced(model=model, calls=calls[model]) for model in sorted(calls))
+            calls[row.models.get(part.role, "")] += part.cost.unpriced
+    return tuple(Unpriced(model=model, calls=calls[model]) for model in sorted(calls) if calls[model])

@@ -150,7 +150,8 @@ def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "brok
 
 def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
     own = tree if cell is not None and not cell.noted else ""
-    fields = _row_of(workspace, own, item)
+    rows = objects(evidence_file(workspace.repo, own, SELECTION))
+    fields: dict[str, object] = next((row for row in rows if row.get("id") == item), {})
     path = str(fields.get("trajectory", ""))
     return Attempt(
         name=row.label,
@@ -162,11 +163,6 @@ def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: st
         feedback=str(fields.get("feedback", "")) or (cell.failed if cell is not None else ""),
         trajectory=f"{tree}:{path}" if path else "",
     )
-
-
-def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
-    rows = objects(evidence_file(workspace.repo, tree, SELECTION))
-    return next((row for row in rows if row.get("id") == item), {})
 
 
 def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:

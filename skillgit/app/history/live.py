@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.workspace import trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.failure_patterns import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
@@ -145,7 +146,7 @@ class LiveLook:
 def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> LiveLook:
     """Return how a run is going: ``run``, else that of the process ``pid``, else any trained now, else ``last``."""
     repo = Repo.discover(context.directory)
-    holders = _held(repo)
+    holders = trained_here(repo)
     run = run or (_run_of(repo, holders, pid) if pid else next(iter(holders), last))
     if not run:
         return LiveLook(run="", standing=Standing.STARTING if pid else Standing.IDLE, pid=pid)
@@ -153,8 +154,15 @@ def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> Li
     holder = holders.get(run, 0)
     if not holder and snapshot is not None and snapshot.end is None:
         # it may have begun between the two looks
-        holder = _held(repo).get(run, 0)
-    return _found(repo, run, holder, snapshot)
+        holder = trained_here(repo).get(run, 0)
+    if snapshot is not None and snapshot.end is not None and holder in {0, snapshot.pid}:
+        return LiveLook(run=run, standing=Standing.ENDED, snapshot=snapshot)
+    if not holder:
+        return LiveLook(run=run, standing=Standing.IDLE if snapshot is None else Standing.KILLED, snapshot=snapshot)
+    if snapshot is None or snapshot.pid != holder:
+        return LiveLook(run=run, standing=Standing.STARTING, pid=holder)
+    standing = Standing.STOPPING if stop_requested(repo, run) == holder else Standing.RUNNING
+    return LiveLook(run=run, standing=standing, pid=holder, snapshot=snapshot)
 
 
 def _run_of(repo: Repo, holders: Mapping[str, int], pid: int) -> str:
@@ -166,30 +174,9 @@ def _run_of(repo: Repo, holders: Mapping[str, int], pid: int) -> str:
     return next(names, "") or next(candidates, "")
 
 
-def _found(repo: Repo, run: str, holder: int, snapshot: Snapshot | None) -> LiveLook:
-    if snapshot is not None and snapshot.end is not None and holder in {0, snapshot.pid}:
-        return LiveLook(run=run, standing=Standing.ENDED, snapshot=snapshot)
-    if not holder:
-        return LiveLook(run=run, standing=Standing.IDLE if snapshot is None else Standing.KILLED, snapshot=snapshot)
-    if snapshot is None or snapshot.pid != holder:
-        return LiveLook(run=run, standing=Standing.STARTING, pid=holder)
-    is_stopping = stop_requested(repo, run) == holder
-    return LiveLook(
-        run=run, standing=Standing.STOPPING if is_stopping else Standing.RUNNING, pid=holder, snapshot=snapshot
-    )
-
-
 def _snapshot(repo: Repo, run: str) -> Snapshot | None:
     document = published(repo, run)
     return None if document is None else decoded(document)
-
-
-def _held(repo: Repo) -> Mapping[str, int]:
-    try:
-        return live_runs(repo)
-    except OSError:
-        # nobody can hold a lock where nobody can write
-        return {}
 
 
 def stop_after_step(context: Context, run: str) -> int:

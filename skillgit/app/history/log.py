@@ -15,7 +15,7 @@ from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
     from skillgit.index.rows import LogRow
@@ -76,6 +76,10 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
         rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
         parents = parents_beside(workspace.repo, rows) if request.graph else {}
         rows = in_order(rows, parents) if request.graph else rows
+        # of these versions neither outcomes nor messages say what they did to the item
+        commits = log_filter.untold(index, choice) if request.items else ()
+        untold_rows = [row for commit in commits if (row := queries.row_of_commit(index, commit)) is not None]
+        absences = {kind for run in {row.run for row in untold_rows} for kind in _absences(workspace, run)}
         return Log(
             run=choice.run,
             rows=rows[::-1] if request.reverse else rows,
@@ -83,22 +87,10 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
                 commit: {item: "fixed" if is_fix else "broken" for item, is_fix in changes.items()}
                 for commit, changes in rose.items()
             },
-            untold=(untold := _untold(workspace, choice) if request.items else ()),
-            absence=_absence(workspace, {name.rpartition("/")[0] for name in untold}),
+            untold=tuple(str(row.address) for row in untold_rows),
+            absence=next((kind for kind in Absence if kind in absences), None),
             parents=parents,
         )
-
-
-def _untold(workspace: Workspace, choice: Selection) -> tuple[str, ...]:
-    """Return the versions of which neither outcomes nor messages say what they did to the item."""
-    rows = [queries.row_of_commit(workspace.index, commit) for commit in log_filter.untold(workspace.index, choice)]
-    return tuple(str(row.address) for row in rows if row is not None)
-
-
-def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:
-    """Return why outcomes of ``runs`` are not known here; None if all are."""
-    absences = {absence for run in runs for absence in _absences(workspace, run)}
-    return next((kind for kind in Absence if kind in absences), None)
 
 
 def _absences(workspace: Workspace, run: str) -> Collection[Absence]:

@@ -69,33 +69,25 @@ def matrix(context: Context, run: str | None, split: str) -> Matrix:
         name, split_kind = find_run(workspace, run), Split.parse(split)
         start = started(workspace, name)
         gauge = queries.gauge(workspace.index, name)
-        version_list = _told(workspace, name, split_kind)
+        version_list = version_queries.final_scores(workspace.index, name, split_kind.value)
+        if split_kind is Split.SELECTION:
+            version_list = (*version_queries.selection_scores(workspace.index, name), *version_list)
         cells: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in version_list}
         for row in version_list:
             cell = _of_event(row, gauge, start)
             if cell is not None:
                 cells[row.commit].setdefault(cell.model, []).append(cell)
         item_set = next((row.item_set for row in version_list if row.item_set), "")
-        for commit, note in _notes(workspace, name, split_kind):
-            late = _of_note(note, gauge, start, item_set)
-            cells.setdefault(commit, {}).setdefault(late.model, []).append(late)
+        for commit in version_queries.noted_events(workspace.index, name):
+            for note in known_evaluations(workspace, commit, None):
+                if note.split == split_kind.value and note.scored:
+                    late = _of_note(note, gauge, start, item_set)
+                    cells.setdefault(commit, {}).setdefault(late.model, []).append(late)
         rows = tuple(_rows(workspace, cells))
         own = start.models.target if start is not None else ""
         models = {cell.model for row in rows for cell in row.cells}
         model_names = (*([own] if own in models else []), *sorted(models - {own}))
         return Matrix(run=name, split=split_kind.value, metric=str(gauge.metric), models=model_names, rows=rows)
-
-
-def _told(workspace: Workspace, run: str, split: Split) -> tuple[ScoreRow, ...]:
-    final = version_queries.final_scores(workspace.index, run, split.value)
-    return (*version_queries.selection_scores(workspace.index, run), *final) if split is Split.SELECTION else final
-
-
-def _notes(workspace: Workspace, run: str, split: Split) -> Iterator[tuple[str, KnownEvaluation]]:
-    for commit in version_queries.noted_events(workspace.index, run):
-        for evaluation in known_evaluations(workspace, commit, None):
-            if evaluation.split == split.value and evaluation.scored:
-                yield commit, evaluation
 
 
 def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCell | None:

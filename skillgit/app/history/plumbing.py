@@ -41,19 +41,12 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     """
     check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
-        for choice in _selections(workspace, words, all_runs=all_runs):
-            for commit in log_filter.commits(workspace.index, choice, at_once=_AT_ONCE):
+        index = workspace.index
+        span = None if all_runs else span_of(workspace, words)
+        runs = sorted(queries.run_names(index)) if span is None else [span.run] if span.run else []
+        for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
+            for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
                 yield _told(read_commit(workspace.repo, commit))
-
-
-def _selections(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -> Iterator[Selection]:
-    index = workspace.index
-    if all_runs:
-        yield from (Selection(run=run) for run in sorted(queries.run_names(index)))
-        return
-    span = span_of(workspace, words)
-    if span.run:
-        yield span.selection(index)
 
 
 def _told(record: Recorded) -> dict[str, object]:
@@ -163,8 +156,6 @@ def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
 
 
 def _shortened(repo: Repo, commit: str) -> str:
-    from skillgit.store.git_binary import git  # noqa: PLC0415 - git knows how short an id may be
-
     answer = git(repo, "rev-parse", "--short", commit)
     if answer.code != 0:
         raise RevisionNotFoundError(f"there is no commit {commit}", hint="git fsck")

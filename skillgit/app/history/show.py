@@ -1,14 +1,16 @@
-"""One event in full: its difference, its edits, and what was seen in it."""
+"""One event in full, with its difference, its edits and what was seen in it; and the settings of its run."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.recorded.check_scores import CheckChange, changes_from_base
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
-from skillgit.app.recorded.run_record import item_rows
+from skillgit.app.recorded.evidence_json import members
+from skillgit.app.recorded.run_record import item_rows, start_document, start_record
 from skillgit.app.recorded.step_evidence import (
     AppliedEdit,
     StepEvidence,
@@ -16,19 +18,27 @@ from skillgit.app.recorded.step_evidence import (
     TrajectoryPattern,
     edits_left_out,
 )
+from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
 from skillgit.domain.text_diff import FileDiff, detailed
 from skillgit.domain.unified_diff import read
+from skillgit.errors import UsageError
 from skillgit.index import queries
+from skillgit.index.evidence_rows import CONFIG
 from skillgit.index.version_notes import feedback_lines
+from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
+from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.notes import feedback_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
@@ -68,16 +78,11 @@ def show(context: Context, revision: str) -> Shown:
             items=_items(workspace, row),
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
-            feedback=_feedback(workspace, row.commit),
+            feedback=feedback_in(line for line in feedback_lines(workspace.index) if line[0] == row.commit),
             gauge=queries.gauge(workspace.index, row.run),
             left_out=edits_left_out(workspace.repo, record.evidence),
             checks=changes_from_base(workspace, row),
         )
-
-
-def _feedback(workspace: Workspace, commit: str) -> tuple[Feedback, ...]:
-    """Return what people noted on an event and nobody withdrew."""
-    return feedback_in(line for line in feedback_lines(workspace.index) if line[0] == commit)
 
 
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
@@ -117,11 +122,64 @@ def event_detail(context: Context, commit: str) -> EventDetail:
         item_groups = [*(finding.items for finding in findings), *(edit.items for edit in edits)]
         items = list(dict.fromkeys(item for items in item_groups for item in items))[:_ATTEMPTS]
         attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
+        present = evidence.present
         return EventDetail(
-            shown=detail,
-            files=files,
-            edits=edits,
-            findings=findings,
-            attempts=attempts,
-            present=evidence.present,
+            shown=detail, files=files, edits=edits, findings=findings, attempts=attempts, present=present
         )
+
+
+_PUSH_AGAIN = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
+Chosen = Literal["default", "set", "environment", "backend"]
+"""Where a value comes from, as far as a run records it: the default of skillgit; someone, for it is another one; an
+option of the environment or of a backend, whose defaults are its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSetting:
+    """One setting of a run; the value as JSON."""
+
+    key: str
+    value: str
+    chosen: Chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    run: str
+    settings: tuple[RunSetting, ...]
+
+
+def run_settings(context: Context, revision: str) -> RunSettings:
+    """Return the settings of the run that ``revision`` is of."""
+    with open_workspace(context) as workspace:
+        run = event_in(workspace, revision).run
+        start = start_record(workspace, run)
+        settings = recorded_settings(workspace, start.evidence) if start is not None else ()
+        if not settings:
+            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else _PUSH_AGAIN
+            raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
+    return RunSettings(run=run, settings=settings)
+
+
+def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, ...]:
+    """Return the settings in the evidence of the start of a run; none where it is not here or cannot be read."""
+    document = start_document(workspace.repo, evidence, CONFIG)
+    if not all(isinstance(values, dict) for values in document.values()):
+        return ()
+    names = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
+    return tuple(setting for section in names for setting in _section(section, members(document[section])))
+
+
+def _section(section: str, values: Mapping[str, object]) -> Iterator[RunSetting]:
+    shape = SECTIONS.get(section)
+    fields = shape.model_fields if shape else {}
+    usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
+    for name in sorted(values):
+        value = values[name]
+        source: Chosen = "set"
+        if name not in fields:
+            source = "backend" if section == "model" else "environment" if section == "env" else "set"
+        elif name in usual and usual[name] == value:
+            source = "default"
+        text = json.dumps(redact_json(value), ensure_ascii=False)
+        yield RunSetting(key=f"{section}.{name}", value=text, chosen=source)

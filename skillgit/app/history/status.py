@@ -90,6 +90,9 @@ def status(context: Context) -> Status:
         runs = queries.run_rows(workspace.index, live)
         name = default_run(workspace)
         run = next((run for run in runs if run.name == name), None)
+        is_past = workspace.past
+        change = None if run is None or is_past else last_change(workspace.repo, run.skill, _LOOKED_BACK)
+        end = _newest(workspace, name, EventKind.RUN_FINISHED) if name else None
         return Status(
             repository=workspace.repo.workdir or workspace.repo.common_dir,
             run=run,
@@ -100,34 +103,27 @@ def status(context: Context) -> Status:
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
-            promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
-            placebo=_placebo(workspace, name) if name else None,
+            promoted=change.promoted if change is not None else "",
+            placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,
-            unpushed=() if workspace.past else unpushed(workspace.repo),
+            unpushed=() if is_past else unpushed(workspace.repo),
             detectable=_detectable(workspace, name) if name else None,
         )
 
 
+def _newest(workspace: Workspace, run: str, kind: EventKind) -> Event | None:
+    rows = queries.log_rows(workspace.index, run, kinds=frozenset({kind}), limit=1)
+    return read_commit(workspace.repo, rows[0].commit).event if rows else None
+
+
 def _detectable(workspace: Workspace, run: str) -> float | None:
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.RUN_STARTED}), limit=1)
-    event = read_commit(workspace.repo, rows[0].commit).event if rows else None
+    event = _newest(workspace, run, EventKind.RUN_STARTED)
     if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
         return None
     gauge = event.gauge
     rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
     return detectable_gain(event.evaluation, rule)
-
-
-def _promoted(workspace: Workspace, skill: str) -> str:
-    last = last_change(workspace.repo, skill, _LOOKED_BACK)
-    return last.promoted if last is not None else ""
-
-
-def _placebo(workspace: Workspace, run: str) -> Placebo | None:
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.RUN_FINISHED}), limit=1)
-    event = read_commit(workspace.repo, rows[0].commit).event if rows else None
-    return event.placebo if isinstance(event, RunFinished) else None
 
 
 def _checked_out(workspace: Workspace) -> str:

@@ -13,7 +13,6 @@ from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.edit_budget import edit_budget
 from skillgit.errors import SkillgitError
 from skillgit.index import evidence_rows, item_queries, queries, version_notes, version_queries
 from skillgit.index.evidence_rows import CONFIG
@@ -122,6 +121,7 @@ def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None
     """Return the edit budget of each step as the run's configuration has it; None where that is not known."""
     from pydantic import ValidationError  # noqa: PLC0415 - other verbs that read history do without
 
+    from skillgit.engine.edit_budget import edit_budget  # noqa: PLC0415 - same
     from skillgit.engine.method_settings import OptimizerSettings  # noqa: PLC0415 - same
 
     row, section = queries.run_row(workspace.index, run, {}), start_section(workspace, run, "optimizer")

@@ -26,13 +26,16 @@ class Workspace:
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
-        if self.past:
-            return {}
-        try:
-            return live_runs(self.repo)
-        except OSError:
-            # nobody can hold a lock where nobody can write
-            return {}
+        return {} if self.past else trained_here(self.repo)
+
+
+def trained_here(repo: Repo) -> dict[str, int]:
+    """Return the runs that are being trained on this machine, with their processes."""
+    try:
+        return live_runs(repo)
+    except OSError:
+        # nobody can hold a lock where nobody can write
+        return {}
 
 
 @contextmanager
@@ -56,8 +59,6 @@ def unreadable(context: Context) -> Mapping[str, SkillgitError]:
 
 def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
     """Return those of ``names`` that git's configuration has a value for."""
-    from skillgit.store.repo import Repo  # noqa: PLC0415 - screens that were given their settings need none
-
     repo = Repo.discover(context.directory)
     return {name: value for name in names if (value := repo.config(name))}
 

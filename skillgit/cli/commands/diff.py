@@ -206,7 +206,7 @@ def _view(session: CommandSession, request: _Wanted) -> Callable[[Diffed, Screen
 
 
 def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
-    from skillgit.app.history.diff.summary import stat  # noqa: PLC0415 - see the package
+    from skillgit.app.history.diff.items import stat  # noqa: PLC0415 - see the package
     from skillgit.view.diff import stat_lines  # noqa: PLC0415 - as above
 
     result = stat(session.context, a, b, paths)
@@ -286,7 +286,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
 
         return session.output.raw(cat(session.context, revision))
     if settings:
-        from skillgit.app.history.settings import run_settings  # noqa: PLC0415 - see the package
+        from skillgit.app.history.show import run_settings  # noqa: PLC0415 - see the package
 
         configuration = run_settings(session.context, revision)
         if form is Form.JSON:

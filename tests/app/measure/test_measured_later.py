@@ -10,8 +10,7 @@ import pytest
 from program import git
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.history.diff.items import items
-from skillgit.app.history.diff.summary import stat
+from skillgit.app.history.diff.items import items, stat
 from skillgit.app.history.item import item_story
 from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.measure.verify import VerifyRequest, verify

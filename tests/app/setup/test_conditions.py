@@ -14,8 +14,7 @@ from once import once
 from program import QUICK, new_repository, skillgit
 from trained_runs import user
 
-from skillgit.app.history.diff.items import items
-from skillgit.app.history.diff.summary import stat
+from skillgit.app.history.diff.items import items, stat
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.show import show
 from skillgit.app.setup.comparable_conditions import Aspect, Conditions, differences, matter

@@ -1,4 +1,4 @@
-"""Two versions item by item: which items were fixed, which were broken, and whether that may be chance."""
+"""Two versions item by item: which were fixed, which broken, and whether that may be chance; and a summary of all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
+from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import Sides, sides
 from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
 from skillgit.app.recorded.item_history import absences
@@ -21,6 +22,7 @@ from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries
 from skillgit.index.rows import ItemRow
+from skillgit.store import diff as store_diff
 from skillgit.store import tree
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.revision import Resolved
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
+
 
 Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]
 """What happened to an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
@@ -204,10 +207,10 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
 def length(workspace: Workspace, both: Sides) -> Length:
     """Return the length of the two documents."""
     before, after = (
-        _tokens(tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT))
+        tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT)
         for side, skill in zip((both.a, both.b), both.skills, strict=True)
     )
-    return Length(before=before, after=after)
+    return Length(before=None if before is None else _tokens(before), after=None if after is None else _tokens(after))
 
 
 def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
@@ -264,9 +267,7 @@ def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
     return NotFoundError(f"{row.label} was not measured on single items", hint=measure(revision))
 
 
-def _tokens(document: bytes | None) -> int | None:
-    if document is None:
-        return None
+def _tokens(document: bytes) -> int:
     text = document.decode(errors="replace")
     return ceil(len(text.removeprefix(frontmatter(text))) / _CHARACTERS_PER_TOKEN)
 
@@ -277,19 +278,17 @@ def _item_change(
     old, new = _value(before, gauge), _value(after, gauge)
     either = after or before
     kind = either.task_type if either else absences.get(item, "")
+    was, is_now = _solved(before), _solved(after)
+    change: Change = "pass" if is_now else "fail"
     if item in absences and (before is None or after is None):
-        change: Change = "not-measured"
-    else:
-        change = "missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after))
+        change = "not-measured"
+    elif old is None or new is None:
+        change = "missing"
+    elif new > old:
+        change = "fixed" if is_now and not was else "gained"
+    elif new < old:
+        change = "broken" if was and not is_now else "lost"
     return ItemChange(item=item, task_type=kind, before=old, after=new, change=change)
-
-
-def _change(gain: float, before: bool, after: bool) -> Change:  # noqa: FBT001 - whether the item is solved
-    if gain > 0:
-        return "fixed" if after and not before else "gained"
-    if gain < 0:
-        return "broken" if before and not after else "lost"
-    return "pass" if after else "fail"
 
 
 def _solved(row: ItemRow | None) -> bool:
@@ -300,3 +299,63 @@ def _value(row: ItemRow | None, gauge: Gauge) -> float | None:
     if row is None or row.hard is None or row.soft is None:
         return None
     return Scored(row.hard, row.soft).value(gauge.metric, gauge.soft_weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffStat:
+    text: str  # what `git diff --stat A B` prints
+    a: LogRow | None  # the older side's event; absent for a commit that is no event
+    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    rules_added: int
+    rules_removed: int
+    rules_changed: int
+    rules_moved: int  # rules with the same words in another place
+    fixed: int | None  # items that score higher under the newer side and are solved now; absent without outcomes
+    broken: int | None  # items that score lower and are no longer solved; likewise
+    compared: int | None  # items with a score on both sides; likewise
+    not_measured: int | None  # by one side, because its decision was settled before; likewise
+    missing: int | None  # items without a score on one side for another reason; likewise
+    differs: tuple[Difference, ...]  # what differs between the two measurements besides the text
+    length: Length
+    gained: int | None = None  # items that score higher otherwise; likewise
+    lost: int | None = None  # items that score lower otherwise; likewise
+
+
+def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
+    """Return how much differs between the revisions ``a`` and ``b``.
+
+    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says.
+    """
+    with open_workspace(context) as workspace:
+        both = sides(workspace, a, b, paths)
+        diffs = [diff for _, diff in matches(workspace, both)]
+        changes = _changes(workspace, both.a.row, both.b.row)
+        return DiffStat(
+            text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
+            a=both.a.row,
+            b=both.b.row,
+            rules_added=sum(len(diff.added) for diff in diffs),
+            rules_removed=sum(len(diff.removed) for diff in diffs),
+            rules_changed=sum(len(diff.changed) for diff in diffs),
+            rules_moved=sum(len(diff.moved) for diff in diffs),
+            fixed=None if changes is None else changes["fixed"],
+            broken=None if changes is None else changes["broken"],
+            gained=None if changes is None else changes["gained"],
+            lost=None if changes is None else changes["lost"],
+            compared=None if changes is None else changes.total() - changes["missing"] - changes["not-measured"],
+            not_measured=None if changes is None else changes["not-measured"],
+            missing=None if changes is None else changes["missing"],
+            differs=differing(workspace, both.a.row, both.b.row) if both.a.row and both.b.row else (),
+            length=length(workspace, both),
+        )
+
+
+def _changes(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> Counter[Change] | None:
+    """Return how many items were fixed, broken and so on; None where the outcomes of a side are not known."""
+    if a is None or b is None:
+        return None
+    before, after = (item_rows(workspace, row) or noted_rows(workspace, row) for row in (a, b))
+    if not before or not after:
+        return None
+    rows = item_changes(before, after, queries.gauge(workspace.index, b.run), unmeasured(workspace, a, b))
+    return Counter(row.change for row in rows)

@@ -111,12 +111,9 @@ def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None
     """Return the edit that removed a rule with ``text``; None if several may have and none names it."""
     removing = [edit for edit in edits if edit.op in _REMOVING]
     key = normalised(text)
-    candidates = [edit for edit in removing if _is_about(key, normalised(edit.anchor))]
+    anchors = [(edit, normalised(edit.anchor)) for edit in removing]
+    candidates = [edit for edit, anchor in anchors if anchor and (anchor in key or key in anchor)]
     return candidates[0] if candidates else removing[0] if len(removing) == 1 else None
-
-
-def _is_about(key: str, anchor: str) -> bool:
-    return bool(anchor) and (anchor in key or key in anchor)
 
 
 def _age(origin: OriginRow | None) -> tuple[int, int]:
@@ -155,18 +152,14 @@ class _Removal:
         if self._has(len(self._commits) - 1, file, text):
             return None
         while True:
-            last = self._vanished(file, text, first)
+            last = len(self._commits) - 1
+            while last - first > 1:
+                middle = (first + last) // 2
+                first, last = (middle, last) if self._has(middle, file, text) else (first, middle)
             became = self._history.changes(self._at(last - 1, file), self._at(last, file)).after.get(text)
             if became is None or self._has(len(self._commits) - 1, file, became.text):
                 return self._commits[last]
             first, text = last, became.text
-
-    def _vanished(self, file: str, text: str, first: int) -> int:
-        last = len(self._commits) - 1
-        while last - first > 1:
-            middle = (first + last) // 2
-            first, last = (middle, last) if self._has(middle, file, text) else (first, middle)
-        return last
 
     def _has(self, index: int, file: str, text: str) -> bool:
         return text in self._at(index, file).by_words

@@ -7,9 +7,8 @@ from itertools import count
 import pytest
 from sample_run import PATH, RUN, clock_from, started
 
-from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.items import items, stat
 from skillgit.app.history.diff.rules import rule_diff
-from skillgit.app.history.diff.summary import stat
 from skillgit.app.history.diff.text import diff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
