@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.address import Address
-    from skillgit.index.rule_queries import OriginRow
 
 Stretch = tuple[int, int | None]
 """The first and the last line of a part of a file; None for the file's end."""
@@ -176,7 +175,7 @@ def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
         fixed=credit.fixed,
         broken=credit.broken,
         score=origin.score if origin else None,
-        delta=_gain(origin),
+        delta=origin.delta if origin else None,
         restored=line.restored_by.version if line.restored_by else None,
     )
 
@@ -184,7 +183,3 @@ def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
 def author(workspace: Workspace, commit: str) -> str:
     """Return who made ``commit``."""
     return author_of(workspace.repo.commit(commit))
-
-
-def _gain(origin: OriginRow | None) -> float | None:
-    return None if origin is None else origin.delta

@@ -15,7 +15,7 @@ from skillgit.index import rule_queries
 from skillgit.store import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rule_queries import OriginRow
@@ -89,7 +89,8 @@ class RuleHistory:
     def wordings(self, commit: str, path: str, rule: Rule) -> Iterator[Wording]:
         """Yield the wordings of a rule in the file ``path`` of ``commit``, the present one first."""
         for _ in range(_MOST):
-            line = _newest(self.tracer.trace(commit, path, rule.first, rule.last))
+            # the line that came last gave the rule the words that it has
+            line = max(self.tracer.trace(commit, path, rule.first, rule.last), key=_age, default=None)
             if line is None:
                 return
             new = self.text(line.commit, line.original_path)
@@ -186,11 +187,6 @@ class RuleHistory:
                 if now is not None:
                     return LaterChange(fate="reworded", version=after, origin=origin, path=path, rule=now)
         return LaterChange(fate="removed", version=after, origin=origin, path="", rule=None)
-
-
-def _newest(lines: Sequence[TracedLine]) -> TracedLine | None:
-    """Return the line that came last: it gave the rule the words that it has."""
-    return max(lines, key=_age, default=None)
 
 
 def _age(line: TracedLine) -> tuple[bool, int, int]:

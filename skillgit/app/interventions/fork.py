@@ -61,7 +61,10 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             state = fold(record.event for record in read_run(workspace.repo, row.run))
             event = _event(row, state, fork_name, queries.gauge(workspace.index, row.run))
             evidence = _evidence(workspace, row)
-            evidence |= _tried(workspace, row, state)
+            if attempts := tried_before(workspace.repo, row.commit, state.started.skill):
+                from skillgit.engine.optimizer_memory import tried_file  # noqa: PLC0415 - loads what renders prompts
+
+                evidence |= tried_file(attempts)
             result = Fork(
                 run=fork_name,
                 source=event.fork_of,
@@ -127,16 +130,6 @@ def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
     return local_settings(workspace.repo, start.commit)
 
 
-def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, bytes]:
-    """Return what was tried on the version before, rejected candidates of others that were fetched included."""
-    attempts = tried_before(workspace.repo, row.commit, state.started.skill)
-    if not attempts:
-        return {}
-    from skillgit.engine.optimizer_memory import tried_file  # noqa: PLC0415 - loads what renders prompts
-
-    return tried_file(attempts)
-
-
 def _free_name(workspace: Workspace, run: str) -> str:
     """Return the first of ``<run>-fork``, ``<run>-fork2`` … that no run has."""
     used_names = frozenset(runs(workspace.repo))
@@ -163,11 +156,14 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
 
     Those in tracking copies of other repositories count.
     """
-    records = (_readable(repo, oid) for oid in _candidates(repo))
     near: dict[str, bool] = {}
     matching: list[tuple[Recorded, Rejected]] = []
-    for record in records:
-        if record is None or not isinstance(record.event, Rejected) or record.event.skill != skill:
+    for oid in _candidates(repo):
+        try:
+            record = read_commit(repo, oid)
+        except SkillgitError:
+            continue  # someone else's broken candidate
+        if not isinstance(record.event, Rejected) or record.event.skill != skill:
             continue
         base = record.parents[0]
         if near.setdefault(base, repo.reaches(commit, base)):
@@ -189,13 +185,6 @@ def _candidates(repo: Repo) -> set[str]:
             except SkillgitError:
                 continue  # fsck tells of a damaged attic; it is no reason not to train
     return commits
-
-
-def _readable(repo: Repo, commit: str) -> Recorded | None:
-    try:
-        return read_commit(repo, commit)
-    except SkillgitError:
-        return None  # as above: someone else's broken candidate
 
 
 def _rejected_attempt(record: Recorded, event: Rejected) -> Tried:

@@ -136,7 +136,7 @@ def _file(path: str, above: int, sides: Sides, *, beside: bool) -> bytes | tuple
     if ours is None or theirs is None or None in texts:
         lines = [None if content is None else (content.decode("latin-1"),) for content in sides]
         return (Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),)
-    was, mine, yours = (_lines(text or "") for text in texts)
+    was, mine, yours = (tuple((text or "").splitlines(keepends=True)) for text in texts)
     return tuple(_pieces(path, above, (was, mine, yours), beside=beside))
 
 
@@ -149,10 +149,6 @@ def _text(content: bytes | None) -> str | None:
         return None
 
 
-def _lines(text: str) -> Lines:
-    return tuple(text.splitlines(keepends=True))
-
-
 def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines], *, beside: bool) -> Iterator[Piece]:
     from merge3 import Merge3  # noqa: PLC0415 - only merges need it
 
@@ -160,7 +156,8 @@ def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines], *, beside:
     work = Merge3(base, ours, theirs)
     for region in work.merge_regions():
         # Where nothing stood before, lines that both added are agreed on, and no conflict.
-        parts = work.reprocess_merge_regions(iter([region])) if _is_addition(region) else (region,)
+        is_addition = region[0] == "conflict" and region[1] == region[2]
+        parts = work.reprocess_merge_regions(iter([region])) if is_addition else (region,)
         for part in parts:
             match part:
                 case "unchanged", first, last:
@@ -182,10 +179,6 @@ def _beside(base: Lines, addition: Lines, change: Lines) -> Lines | None:
         if addition[index : index + len(base)] == base:
             return (*addition[:index], *change, *addition[index + len(base) :])
     return None
-
-
-def _is_addition(region: Sequence[object]) -> bool:
-    return region[0] == "conflict" and region[1] == region[2]
 
 
 def _joined(pieces: Sequence[Piece], choices: Iterator[Choice]) -> bytes | None:

@@ -166,11 +166,16 @@ class _Judging:
         self._ends = ends
         self._split = Split(request.split)
         self._cost, self._noted = Cost(), 0
+        self._name = change.path.removeprefix("skills/")
+        remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
+        self._warnings = (remark,) if change.has_moved and change.change != "added" else ()
         self._sides: tuple[_Side, ...] = ()
         self._setup = None if change.change == "removed" else self._find_setup()
         if self._setup is not None:
             self._outcomes = KnownOutcomes(workspace, self._setup, self._split)
-            self._sides = self._read()
+            head = self._side(1, change.after)
+            nothing = _Side(name=NONE, commit="", version="", skill=emptied(head.skill), outcomes={})
+            self._sides = (self._side(0, change.before) if change.before else nothing, head)
 
     def _find_setup(self) -> Setup | None:
         """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
@@ -185,12 +190,6 @@ class _Judging:
             usable = (run for run in runs if can_be_found(self._context, self._workspace, run, terms.overrides))
             runs = [next(usable, runs[0])]
         return measuring_setup(self._context, self._workspace, runs, terms)
-
-    def _read(self) -> tuple[_Side, _Side]:
-        head = self._side(1, self._change.after)
-        if self._change.before:
-            return self._side(0, self._change.before), head
-        return _Side(name=NONE, commit="", version="", skill=emptied(head.skill), outcomes={}), head
 
     def _side(self, index: int, tree: str) -> _Side:
         end, path = self._ends[index], self._change.path
@@ -218,33 +217,23 @@ class _Judging:
             exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
         )
 
-    def _rule(self, setup: Setup) -> GateRule:
-        rule = replace(setup.rule, enabled=True)
-        return rule if self._request.rule is None else replace(rule, policy=load_policy(self._request.rule))
-
-    def _warnings(self) -> tuple[str, ...]:
-        if not self._change.has_moved or self._change.change == "added":
-            return ()
-        return (f"{self._request.base} changed this skill too since the two parted; it is compared as it stands there",)
-
     def cost(self) -> Plan:
         """Return what it asks; where nothing can be measured, the reason is its only fact."""
         if self._setup is None:
             missing = self._unmeasured()
-            facts = {missing.skill.removeprefix("skills/"): missing.reason or missing.word}
+            facts = {self._name: missing.reason or missing.word}
             return Plan(command="gate", facts=facts, total=total_of(()))
         return planned(self._context, self._workspace, self._setup, self._planned)
 
     def _planned(self, planner: Planner) -> Plan:
-        missing, path = self._missing(), self._change.path
-        if missing:
+        if missing := self._missing():
             planner.preflight()
-            planner.roll_out(path.removeprefix("skills/"), [(side.skill, items, 0) for side, items in missing])
+            planner.roll_out(self._name, [(side.skill, items, 0) for side, items in missing])
         count = sum(len(side.outcomes) for side in self._sides)
         planner.recorded(count)
         total = 2 * len(planner.session.task.items[self._split])
-        facts = {path.removeprefix("skills/"): f"{count} of {total} outcomes recorded"}
-        return planner.plan("gate", facts, caps=Caps(), notes=self._warnings())
+        facts = {self._name: f"{count} of {total} outcomes recorded"}
+        return planner.plan("gate", facts, caps=Caps(), notes=self._warnings)
 
     def _missing(self) -> list[tuple[_Side, list[Item]]]:
         """Return the sides of which outcomes are to be measured, with their items."""
@@ -264,7 +253,8 @@ class _Judging:
                 self._cost = measuring(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
             finally:
                 self._note(setup)
-        rule, items = self._rule(setup), setup.task.items[self._split]
+        rule, items, policy = replace(setup.rule, enabled=True), setup.task.items[self._split], self._request.rule
+        rule = rule if policy is None else replace(rule, policy=load_policy(policy))
         base, head = (self._evaluation(setup, side) for side in self._sides)
         comparison = compare(rule, base, head, {item.id: item.task_type for item in items})
         word, reason, code = conclusion(rule, comparison, recorded_only=self._request.recorded_only)
@@ -282,7 +272,7 @@ class _Judging:
             policy=rule.policy.name,
             items=len(items),
             compared=comparison,
-            warnings=self._warnings(),
+            warnings=self._warnings,
             noted=self._noted,
             cost=self._cost,
             exit_code=code,
@@ -293,7 +283,7 @@ class _Judging:
         missing = self._missing()
         door.every = sum(len(items) for _, items in missing)
         for side, items in missing:
-            name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
+            name = f"{self._name} at {side.name}"
             side.fresh = await door.measure_items(name, side.skill, items, self._split)
         return door.cost()
 

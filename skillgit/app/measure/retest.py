@@ -206,6 +206,8 @@ class _Retesting:
         pair = compare(rule, (arm.name, evaluation), (self._own, own)) if own is not None and alike else None
         back = compare(rule, (self._own, own), (arm.name, evaluation)) if own is not None and alike else None
         is_tested = pair is not None and not matter(differs)
+        one_sided = [side.p or 0.0 for side in (pair, back) if side is not None and is_tested]
+        two_sided = min(1.0, 2 * min(one_sided)) if one_sided else None
         return RetestRow(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
@@ -216,7 +218,7 @@ class _Retesting:
             own=scores(own.outcomes.values()) if own is not None else None,
             own_score=_mean(own, rule) if own is not None else None,
             comparison=pair if pair is None or is_tested else replace(pair, p=None),
-            p=_two_sided(pair, back) if pair is not None and back is not None and is_tested else None,
+            p=two_sided,
             draw=self._draws[arm.key],
             test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
         )
@@ -250,7 +252,3 @@ class _Retesting:
 
 def _mean(evaluation: Evaluation, rule: GateRule) -> float | None:
     return evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None
-
-
-def _two_sided(pair: SkillComparison, back: SkillComparison) -> float:
-    return min(1.0, 2 * min(pair.p or 0.0, back.p or 0.0))

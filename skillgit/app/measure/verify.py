@@ -328,7 +328,7 @@ def _paired(values: dict[str, float], originals: dict[str, float], failures: int
     exactly = whole([exact(values[item]) - exact(score) for item, score in originals.items()])
     p = min(1.0, 2 * min(sign_flip_test(exactly), sign_flip_test([-gain for gain in exactly])))
     return ClaimVerdict(
-        word=_word(delta, p),
+        word="consistent" if p > ALPHA or delta == 0.0 else "lower" if delta < 0 else "higher",
         n=len(differences),
         measured=mean([values[item] for item in originals]),
         recorded=mean(list(originals.values())),
@@ -357,9 +357,3 @@ def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric
         p=p,
         failed=failures,
     )
-
-
-def _word(delta: float, p: float) -> Word:
-    if p > ALPHA or delta == 0.0:
-        return "consistent"
-    return "lower" if delta < 0 else "higher"

@@ -61,15 +61,14 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
             lacking, differing = _again(state, event, rule, outcomes)
             yield Recomputed(commit=record.commit, lacking=lacking, differing=tuple(differing))
         try:
-            state = begin(event) if state is None and isinstance(event, RunStarted) else _advanced(state, record)
+            if state is not None:
+                state = advance(state, event)
+            elif isinstance(event, RunStarted):
+                state = begin(event)
+            else:
+                return  # the run has no beginning
         except InvariantError:
             return  # fsck names the contradiction; nothing can be computed behind it
-
-
-def _advanced(state: RunState | None, record: Recorded) -> RunState:
-    if state is None:
-        raise InvariantError("the run has no beginning", hint="skillgit fsck")
-    return advance(state, record.event)
 
 
 def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:

@@ -36,7 +36,8 @@ def plan_training(planner: Planner, skill: Skill) -> None:
     planner.roll_out("baseline", [(skill, session.task.items[Split.SELECTION], 0)])
     _target_stages(planner, skill)
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
-    for asks in _optimizer_stages(session.settings, session.task, skill, item=_mean(lengths)):
+    mean = ceil(sum(lengths) / max(len(lengths), 1))
+    for asks in _optimizer_stages(session.settings, session.task, skill, item=mean):
         planner.ask(asks)
 
 
@@ -213,7 +214,3 @@ def _merges(drafts: int, size: int) -> int:
         merges += drafts // size + (drafts % size > 1)
         drafts = ceil(drafts / size)
     return merges
-
-
-def _mean(numbers: Sequence[int]) -> int:
-    return ceil(sum(numbers) / max(len(numbers), 1))

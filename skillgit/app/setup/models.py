@@ -75,13 +75,8 @@ def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig
     usual = ModelSettings.model_fields["target_backend"].default
     origin, backend_origin = (config.origin(f"model.{key}").kind for key in (role, f"{role}_backend"))
     is_left_over = origin == "default" or (backend_origin == "override" and origin != "override")
-    is_installed = ".py:" not in config.backend(role)
-    if (
-        is_left_over
-        and is_installed
-        and backend.info.needs_network
-        and model in load_backend(usual, config.root).info.models
-    ):
+    may_lack = is_left_over and ".py:" not in config.backend(role) and backend.info.needs_network
+    if may_lack and model in load_backend(usual, config.root).info.models:
         raise ConfigError(
             f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}",
             hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL",
@@ -211,10 +206,15 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     for role, context in zip(roles, contexts, strict=True):
         route = setup.routes[role]
         fit = room(route, prompts[role], context)
+        longest = f"longest prompt of the {role} has about {fit.prompt:,} tokens"
         if fit.fit == "too long":
-            raise _too_long(role, route, fit)
+            raise ConfigError(
+                f"the {longest}, but {route.name} takes {fit.context:,}",
+                hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
+            )
         if fit.fit == "near":
-            remark(_near(role, route, fit))
+            rest = f"{route.name} takes {fit.context:,} in all, so that some calls may be refused."
+            remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
@@ -223,18 +223,4 @@ async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
     questions = [role for role in roles if role in remote]
     await ordered(
         lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), questions, limit=len(setup.routes)
-    )
-
-
-def _too_long(role: str, route: Route, room: PromptRoom) -> ConfigError:
-    return ConfigError(
-        f"the longest prompt of the {role} has about {room.prompt:,} tokens, but {route.name} takes {room.context:,}",
-        hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
-    )
-
-
-def _near(role: str, route: Route, room: PromptRoom) -> str:
-    return (
-        f"The longest prompt of the {role} has about {room.prompt:,} tokens and its reply may have {room.reply:,}; "
-        f"{route.name} takes {room.context:,} in all, so that some calls may be refused."
     )

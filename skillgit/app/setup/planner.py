@@ -137,6 +137,8 @@ class Planner:
         """Return the plan of everything that was added."""
         rows = (*self._rows, *_merged(self._again))
         total = total_of(rows)
+        is_hedged = self.setup.config.values.calls.hedge and self._rows
+        hedging = ("calls.hedge sends slow calls twice, which the plan does not count",) if is_hedged else ()
         return Plan(
             command=command,
             facts=facts,
@@ -144,13 +146,8 @@ class Planner:
             rollouts=self.rollouts,
             known=self.known,
             total=total,
-            notes=(*notes, *cap_notes(caps, total), *self._hedging()),
+            notes=(*notes, *cap_notes(caps, total), *hedging),
         )
-
-    def _hedging(self) -> tuple[str, ...]:
-        if not self.setup.config.values.calls.hedge or not self._rows:
-            return ()
-        return ("calls.hedge sends slow calls twice, which the plan does not count",)
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
         """Add ``times`` rollouts of ``item`` to ``sums``."""

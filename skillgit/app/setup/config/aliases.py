@@ -224,10 +224,9 @@ def _expanded(layer: Layer) -> Layer:
     """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
     label = layer.pop(SHORTHAND, None)
     result = layer if label is None else dict.fromkeys(MEANT, label) | layer
-    keys = [key for key in (*MEANT, "model.judge_backend") if key in result]
-    return result | {key: _with_our_name(result[key]) for key in keys}
-
-
-def _with_our_name(leaf: Leaf) -> Leaf:
-    name = BACKENDS.get(leaf.value) if isinstance(leaf.value, str) else None
-    return leaf if name is None else replace(leaf, value=name, text=name)
+    for key in (*MEANT, "model.judge_backend"):
+        leaf = result.get(key)
+        name = BACKENDS.get(leaf.value) if leaf is not None and isinstance(leaf.value, str) else None
+        if leaf is not None and name is not None:
+            result[key] = replace(leaf, value=name, text=name)
+    return result

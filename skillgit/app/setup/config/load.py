@@ -93,17 +93,12 @@ def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], roo
     if any(key not in _DATA for key in keys):
         return UsageError(sentence, hint=f"look at it, then {hint}, or set those keys yourself with -o KEY=VALUE")
     options = " ".join(f"-o {key}=PATH" for key in sorted(keys))
-    fetching = _fetching(str(settings.taken.get("env.name")), root)
+    environment, fetching = str(settings.taken.get("env.name")), ""
+    if environment in {plugin.name for plugin in installed(ENVIRONMENTS)}:
+        public = load_environment(environment, root).info.public
+        if public is not None and public.kind is SourceKind.HUGGINGFACE:
+            fetching = f"; skillgit data fetch {environment} brings the public ones"
     return DataError(sentence, hint=f"say where its data are: {options}{fetching}")
-
-
-def _fetching(name: str, root: Path) -> str:
-    """Return the end of a hint with the command that brings the data of an environment; empty if none does."""
-    if name not in {plugin.name for plugin in installed(ENVIRONMENTS)}:
-        return ""
-    public = load_environment(name, root).info.public
-    fetches = public is not None and public.kind is SourceKind.HUGGINGFACE
-    return f"; skillgit data fetch {name} brings the public ones" if fetches else ""
 
 
 def named_keys(keys: Collection[str]) -> str:
@@ -130,6 +125,11 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
     _check_backends(absolute, values, backends)
     _check_split_options(info, absolute, values)
     environment = values.env.model_dump()
+    inert = [
+        f"{leaf.origin}: {key} has no effect: {reason}"
+        for key, reason in _INERT.items()
+        if (leaf := absolute.get(key)) and leaf.text
+    ]
     return ResolvedConfig(
         name=name,
         path=path,
@@ -137,7 +137,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         values=values,
         options={option.name: environment[option.name] for option in info.options},
         entries=tuple(_entries(values, layer)),
-        notes=(*notes, *more, *_inert(absolute), *_incomparable(info, layers, absolute)),
+        notes=(*notes, *more, *inert, *_incomparable(info, layers, absolute)),
         path_keys=path_keys,
     )
 
@@ -217,13 +217,6 @@ def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) ->
                 f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
                 hint=f"skillgit envs {info.name}",
             )
-
-
-def _inert(layer: Layer) -> Iterator[str]:
-    for key, reason in _INERT.items():
-        leaf = layer.get(key)
-        if leaf and leaf.text:
-            yield f"{leaf.origin}: {key} has no effect: {reason}"
 
 
 def _entries(values: Config, layer: Layer) -> Iterator[ConfigEntry]:

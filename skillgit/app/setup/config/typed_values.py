@@ -83,7 +83,9 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
         if key in keys:
             values[section][name] = _plain(leaf, keys[key])
         elif outer := nested(key):
-            _mapping(values["model"], outer.partition(".")[2])[key[len(outer) + 1 :]] = _tuple(leaf.value)
+            _mapping(values["model"], outer.partition(".")[2])[key[len(outer) + 1 :]] = (
+                tuple(leaf.value) if isinstance(leaf.value, list) else leaf.value
+            )
         elif section == "model" and is_free(key, backends):
             _mapping(values["model"], "backend_settings")[name] = leaf.value
         else:
@@ -104,10 +106,6 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
 def _mapping(values: dict[str, object], name: str) -> dict[str, object]:
     mapping = values.setdefault(name, {})
     return mapping if isinstance(mapping, dict) else {}
-
-
-def _tuple(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain(leaf: Leaf, annotation: object) -> object:
