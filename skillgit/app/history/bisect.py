@@ -56,12 +56,12 @@ def search(
     notes: dict[str, list[Note]] = {}
     fresh: list[str] = []
 
-    async def work(door: Measuring) -> Cost:
+    async def work(measuring: Measuring) -> Cost:
         outcomes = {row.commit: cell.solved for row, cell in _scored(line)}
         while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
-            outcomes[row.commit] = await _ask(workspace, door, row, item, notes)
+            outcomes[row.commit] = await _ask(workspace, measuring, row, item, notes)
             fresh.append(row.label)
-        return door.cost()
+        return measuring.cost()
 
     cost = measured_or_planned(
         context,
@@ -89,17 +89,17 @@ def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, 
 
 
 async def _ask(
-    workspace: Workspace, door: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
+    workspace: Workspace, measuring: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
 ) -> bool | None:
     """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
     skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    measurement = await door.measure_items(row.label, skill, [item], Split.SELECTION)
+    measurement = await measuring.measure_items(row.label, skill, [item], Split.SELECTION)
     outcome = measurement.outcomes[item.id]
     if not isinstance(outcome, Scored):
         return None
-    session = door.session
+    session = measuring.session
     note = as_outcomes_note(
-        measurement, target=door.target, environment=session.task.digest, setup=session.setup, time=session.clock()
+        measurement, target=measuring.target, environment=session.task.digest, setup=session.setup, time=session.clock()
     )
     notes.setdefault(row.commit, []).append(note)
     return outcome.passed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, decide, human_edits, open_gating, plan_judge
+from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
 from skillgit.app.interventions.three_way_merge import Conflict, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
@@ -207,7 +207,7 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
 
 def _decided(gating: Gating, row: LogRow, application: Applied, origin: Origin, name: str) -> Decided | Plan:
     planner = gating.measuring.planner()
-    plan_judge(gating, planner, application.skill)
+    gating.plan_judge(planner, application.skill)
     items = f"{len(gating.measuring.items)} selection"
     facts = {"edits": f"of {row.address}", "onto": gating.name, "items": items}
     plan = planner.plan(origin.value, facts, caps=gating.measuring.terms.caps)
@@ -223,4 +223,4 @@ def _decided(gating: Gating, row: LogRow, application: Applied, origin: Origin, 
             policy=NOT_WORSE if origin is Origin.REVERT else None,
         )
 
-    return decide(gating, plan, origin, candidate, name)
+    return gating.decide(plan, origin, candidate, name)

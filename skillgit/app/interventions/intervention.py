@@ -241,6 +241,163 @@ class Gating:
     def number(self) -> int:
         return self.state.interventions + 1
 
+    async def ready(self) -> None:
+        """Give the newest version a score if it was edited by hand and has none; that is an event of its own."""
+        if not lacks_score(self.state):
+            return
+        measuring, name = self.measuring, version_label(self.state.version)
+        measuring.watcher.remark(f"{name} was edited by hand and has no score yet; it is measured first")
+        with measuring.shown(name, Split.SELECTION, len(measuring.items)):
+            transition = await measure_version(measuring.session, self.state, self)
+        self.append(transition.event, None, transition.evidence)
+        measuring.begin_anew()
+
+    def plan_ready(self, planner: Planner) -> None:
+        """Plan what :meth:`ready` measures."""
+        state = self.state
+        if lacks_score(state):
+            texts = [self.skill(version) for version in (state.last_measured(state.version), state.version)]
+            planner.roll_out("unmeasured head", [(text, self.measuring.items, 0) for text in texts], certain=False)
+
+    def plan_judge(self, planner: Planner, candidate: Skill | None) -> None:
+        """Plan what :meth:`judge` measures; None is a candidate whose text is not known yet."""
+        items = self.measuring.items
+        self.plan_ready(planner)
+        planner.roll_out("base", [(self.head, items, 0)])
+        if candidate is None:
+            planner.may_roll_out("candidate", self.head, items, 1)
+        else:
+            planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
+        self.plan_repeats(planner)
+
+    def plan_repeats(self, planner: Planner, candidates: int = 1) -> None:
+        """Plan the repeated rollouts by which the gate settles what is close."""
+        repeats = 2 * candidates * self.measuring.session.settings.gate.repeats
+        planner.may_roll_out("repeats", self.head, self.measuring.items, repeats)
+
+    async def judge(self, candidate: Candidate, name: str) -> Judgement:
+        """Measure the base and the candidate, which the watcher knows as ``name``, and let the gate decide.
+
+        Nothing is measured if a script or data file that it changes does not parse, or it fails its self-check.
+        """
+        await self.ready()
+        measuring, state = self.measuring, self.state
+        if (fault := await invalid(measuring.session, self.head, candidate.skill)) is not None:
+            raise SkillError(f"nothing is measured, for {name} is {fault.title}", hint=" ".join(fault.why.split()))
+        measuring.expect(2)
+        await measuring.measure(version_label(state.version), self.head)
+        with measuring.shown(name, Split.SELECTION, len(measuring.items)):
+            judgement = await engine_judge.judge(
+                measuring.session, state, self.head, candidate.skill, gated=True, policy=candidate.policy
+            )
+        await measuring.session.calls.settle()
+        verdict, summary = judgement.verdict, judgement.evaluation
+        bound = "at most " if summary.stopped else ""
+        items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
+        score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
+        measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}")
+        return judgement
+
+    def decide(
+        self,
+        plan: Plan,
+        origin: Origin,
+        make: Callable[[], Awaitable[Candidate]],
+        name: str,
+        *,
+        optimizer: bool = False,
+        notes: Sequence[str] = (),
+    ) -> Decided | Plan:
+        """Return what the gate made of the candidate of ``make``; for a dry run the plan.
+
+        ``name`` is what the watcher knows it as, and ``optimizer`` says whether making it asks the optimizer.
+        """
+
+        async def work() -> tuple[Candidate, Judgement]:
+            await self.ready()
+            candidate = await make()
+            return candidate, await self.judge(candidate, name)
+
+        scope = intervention_scope(self.measuring.run, origin, self.number)
+        result = self.measuring.carry_out(plan, scope, work(), optimizer=optimizer)
+        return result if isinstance(result, Plan) else self.write(*result, notes=notes)
+
+    def write(self, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
+        """Write what the gate decided: a version on the run's branch, or a side branch."""
+        event, base, before = self._event(candidate, judgement), self.state.version, self.head
+        patch = Patch(title=candidate.title, reasoning=candidate.why)
+        # without lines, a patch is edits that give the text when applied, and do not only say what changed
+        edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
+        lines = apply(before, edits).skill.digest != candidate.skill.digest
+        patch_text = evidence_files.patch_file(patch, candidate.reports, lines=lines)
+        files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
+        record = self.append(event, candidate.skill, files, merge_parent=candidate.merge_parent)
+        row = queries.row_of_commit(self.measuring.workspace.index, record.commit)
+        if row is None:
+            raise AssertionError(f"{record.commit} is not in the index though it was written")
+        return Decided(
+            event=row,
+            of=candidate.of,
+            base=base,
+            accepted=judgement.verdict.decision.accepted,
+            branch=refs.short(record.branch),
+            verdict=judgement.verdict,
+            evaluation=judgement.evaluation,
+            fixed=judgement.fixed,
+            broken=judgement.broken,
+            left_out=left_out(candidate.reports),
+            tokens_before=skill_tokens(before),
+            tokens_after=skill_tokens(candidate.skill),
+            notes=tuple(notes),
+            cost=self.measuring.cost(),
+        )
+
+    def append(
+        self, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merge_parent: str = ""
+    ) -> Recorded:
+        """Write ``event`` after the events of the run, with ``skill`` if its folder changes, and refresh the index."""
+        check = partial(advance, self.state)
+        record = self.writer.append(event, skill, evidence, check=check, merge_parent=merge_parent)
+        self.measuring.workspace.index.refresh()
+        self.state = advance(self.state, record.event)
+        self.outcomes.take(record.event, evidence)
+        return record
+
+    def _event(self, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
+        state, measuring, reports = self.state, self.measuring, candidate.reports
+        edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
+        facts = {
+            "run": measuring.run,
+            "skill": measuring.session.skill_path,
+            "epoch": state.epoch,
+            "step": state.step,
+            "base": state.version,
+            "origin": candidate.origin,
+            "number": self.number,
+            "of": candidate.of,
+            "title": redact(candidate.title),
+            "why": redact(candidate.why),
+            "edits": attributed(edits, judgement.verdict, UpdateMode.PATCH),
+            "changes": changed_lines(self.head, candidate.skill),
+            "patch": PatchCounts(
+                merged=len(reports),
+                ranked=len(reports),
+                applied=len(edits),
+                skipped=len(reports) - len(edits),
+                budget=None,
+                by=BudgetSource.NONE,
+            ),
+            "evaluation": judgement.evaluation,
+            "verdict": judgement.verdict,
+            "fixed": judgement.fixed,
+            "broken": judgement.broken,
+            "models": models(measuring.session),
+            "cost": measuring.cost(),
+        }
+        if judgement.verdict.decision.accepted:
+            return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
+        return Rejected(**facts)  # type: ignore[arg-type]
+
 
 @contextmanager
 def open_gating(
@@ -273,173 +430,7 @@ def open_gating(
         )
 
 
-async def ready(gating: Gating) -> None:
-    """Give the newest version a score if it has none, for someone edited it by hand; that is an event of its own."""
-    if not lacks_score(gating.state):
-        return
-    measuring, name = gating.measuring, version_label(gating.state.version)
-    measuring.watcher.remark(f"{name} was edited by hand and has no score yet; it is measured first")
-    with measuring.shown(name, Split.SELECTION, len(measuring.items)):
-        transition = await measure_version(measuring.session, gating.state, gating)
-    append(gating, transition.event, None, transition.evidence)
-    measuring.begin_anew()
-
-
-def plan_ready(gating: Gating, planner: Planner) -> None:
-    """Plan what :func:`ready` measures."""
-    state = gating.state
-    if lacks_score(state):
-        texts = [gating.skill(version) for version in (state.last_measured(state.version), state.version)]
-        planner.roll_out("unmeasured head", [(text, gating.measuring.items, 0) for text in texts], certain=False)
-
-
-def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> None:
-    """Plan what :func:`judge` measures; None is a candidate whose text is not known yet."""
-    items = gating.measuring.items
-    plan_ready(gating, planner)
-    planner.roll_out("base", [(gating.head, items, 0)])
-    if candidate is None:
-        planner.may_roll_out("candidate", gating.head, items, 1)
-    else:
-        planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
-    plan_repeats(gating, planner)
-
-
-def plan_repeats(gating: Gating, planner: Planner, candidates: int = 1) -> None:
-    """Plan the repeated rollouts by which the gate settles what is close."""
-    repeats = 2 * candidates * gating.measuring.session.settings.gate.repeats
-    planner.may_roll_out("repeats", gating.head, gating.measuring.items, repeats)
-
-
-async def judge(gating: Gating, candidate: Candidate, name: str) -> Judgement:
-    """Measure the base and the candidate, which the watcher knows as ``name``, and let the gate decide.
-
-    Nothing is measured if a script or data file that it changes does not parse, or the candidate fails its self-check.
-    """
-    await ready(gating)
-    measuring, state = gating.measuring, gating.state
-    if (fault := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
-        raise SkillError(f"nothing is measured, for {name} is {fault.title}", hint=" ".join(fault.why.split()))
-    measuring.expect(2)
-    await measuring.measure(version_label(state.version), gating.head)
-    with measuring.shown(name, Split.SELECTION, len(measuring.items)):
-        judgement = await engine_judge.judge(
-            measuring.session, state, gating.head, candidate.skill, gated=True, policy=candidate.policy
-        )
-    await measuring.session.calls.settle()
-    verdict, summary = judgement.verdict, judgement.evaluation
-    bound = "at most " if summary.stopped else ""
-    items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
-    score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
-    measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}")
-    return judgement
-
-
-def decide(
-    gating: Gating,
-    plan: Plan,
-    origin: Origin,
-    make: Callable[[], Awaitable[Candidate]],
-    name: str,
-    *,
-    optimizer: bool = False,
-    notes: Sequence[str] = (),
-) -> Decided | Plan:
-    """Return what the gate made of the candidate of ``make``; for a dry run the plan.
-
-    ``name`` is what the watcher knows it as, and ``optimizer`` says whether making it asks the optimizer.
-    """
-
-    async def work() -> tuple[Candidate, Judgement]:
-        await ready(gating)
-        candidate = await make()
-        return candidate, await judge(gating, candidate, name)
-
-    scope = intervention_scope(gating.measuring.run, origin, gating.number)
-    result = gating.measuring.carry_out(plan, scope, work(), optimizer=optimizer)
-    return result if isinstance(result, Plan) else write(gating, *result, notes=notes)
-
-
 def human_edits(base: Skill, skill: Skill) -> tuple[EditReport, ...]:
     """Return what changed between two texts, as edits that a person applied."""
     hunks = changed_hunks(base, skill, support=1, source=EditSource.HUMAN)
     return tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
-
-
-def write(gating: Gating, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
-    """Write what the gate decided: a version on the run's branch, or a side branch."""
-    event, base, before = _event(gating, candidate, judgement), gating.state.version, gating.head
-    patch = Patch(title=candidate.title, reasoning=candidate.why)
-    # without lines, a patch is edits that give the text when applied, and do not only say what changed
-    edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
-    lines = apply(before, edits).skill.digest != candidate.skill.digest
-    patch_text = evidence_files.patch_file(patch, candidate.reports, lines=lines)
-    files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
-    record = append(gating, event, candidate.skill, files, merge_parent=candidate.merge_parent)
-    row = queries.row_of_commit(gating.measuring.workspace.index, record.commit)
-    if row is None:
-        raise AssertionError(f"{record.commit} is not in the index though it was written")
-    return Decided(
-        event=row,
-        of=candidate.of,
-        base=base,
-        accepted=judgement.verdict.decision.accepted,
-        branch=refs.short(record.branch),
-        verdict=judgement.verdict,
-        evaluation=judgement.evaluation,
-        fixed=judgement.fixed,
-        broken=judgement.broken,
-        left_out=left_out(candidate.reports),
-        tokens_before=skill_tokens(before),
-        tokens_after=skill_tokens(candidate.skill),
-        notes=tuple(notes),
-        cost=gating.measuring.cost(),
-    )
-
-
-def append(
-    gating: Gating, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merge_parent: str = ""
-) -> Recorded:
-    """Write ``event`` after the events of the run, with ``skill`` if its folder changes, and refresh the index."""
-    check = partial(advance, gating.state)
-    record = gating.writer.append(event, skill, evidence, check=check, merge_parent=merge_parent)
-    gating.measuring.workspace.index.refresh()
-    gating.state = advance(gating.state, record.event)
-    gating.outcomes.take(record.event, evidence)
-    return record
-
-
-def _event(gating: Gating, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
-    state, measuring, reports = gating.state, gating.measuring, candidate.reports
-    edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
-    facts = {
-        "run": measuring.run,
-        "skill": measuring.session.skill_path,
-        "epoch": state.epoch,
-        "step": state.step,
-        "base": state.version,
-        "origin": candidate.origin,
-        "number": gating.number,
-        "of": candidate.of,
-        "title": redact(candidate.title),
-        "why": redact(candidate.why),
-        "edits": attributed(edits, judgement.verdict, UpdateMode.PATCH),
-        "changes": changed_lines(gating.head, candidate.skill),
-        "patch": PatchCounts(
-            merged=len(reports),
-            ranked=len(reports),
-            applied=len(edits),
-            skipped=len(reports) - len(edits),
-            budget=None,
-            by=BudgetSource.NONE,
-        ),
-        "evaluation": judgement.evaluation,
-        "verdict": judgement.verdict,
-        "fixed": judgement.fixed,
-        "broken": judgement.broken,
-        "models": models(measuring.session),
-        "cost": measuring.cost(),
-    }
-    if judgement.verdict.decision.accepted:
-        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts)  # type: ignore[arg-type]

@@ -6,15 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import (
-    Candidate,
-    Decided,
-    decide,
-    human_edits,
-    open_gating,
-    plan_ready,
-    plan_repeats,
-)
+from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
 from skillgit.app.interventions.three_way_merge import Choice
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
 from skillgit.app.setup.model_session import MeasuringTerms
@@ -144,7 +136,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
             base, ancestor = _base(workspace, gating, row)
             theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
             work = _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs))
-            result = decide(gating, work.plan(), Origin.MERGE, work.candidate, "merged", notes=work.notes)
+            result = gating.decide(work.plan(), Origin.MERGE, work.candidate, "merged", notes=work.notes)
             if isinstance(result, Plan):
                 return result
             return Merged(
@@ -170,10 +162,10 @@ class _Merging:
         """Return what a merge may ask: a text for every choice at every conflict, and the gate."""
         measuring, head = self._gating.measuring, self._gating.head
         planner, items = measuring.planner(), measuring.items
-        plan_ready(self._gating, planner)
+        self._gating.plan_ready(planner)
         planner.roll_out("base", [(head, items, 0)])
         planner.may_roll_out("choices", head, items, evaluations(self._texts) - 1)
-        plan_repeats(self._gating, planner)
+        self._gating.plan_repeats(planner)
         facts = {
             "merge": f"{self.theirs} into {self.ours}",
             "against": self._ancestor,

@@ -89,20 +89,20 @@ def _gated(
         address, measuring = str(row.address), gating.measuring
         skill = _older_text(workspace, row, gating.state)
         planner = measuring.planner()
-        gating_run.plan_judge(gating, planner, skill)
+        gating.plan_judge(planner, skill)
         against, items = version_label(gating.state.version), f"{len(measuring.items)} selection"
         facts = {"text": f"that of {address}", "against": against, "items": items}
         plan = planner.plan("restore", facts, caps=terms.caps)
         title, why = _words(row, gating.state)
         candidate = gating_run.Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
         scope = intervention_scope(row.run, Origin.RESTORE, gating.state.version + 1)
-        judgement = measuring.carry_out(plan, scope, gating_run.judge(gating, candidate, address))
+        judgement = measuring.carry_out(plan, scope, gating.judge(candidate, address))
         if isinstance(judgement, Plan):
             return judgement
         state, cost = gating.state, measuring.cost()
         result = replace(_result(row, state), inherited=None, verdict=judgement.verdict, cost=cost)
         if not judgement.verdict.decision.accepted:
-            decision = gating_run.write(gating, candidate, judgement)
+            decision = gating.write(candidate, judgement)
             return replace(result, version=None, event=decision.event, cost=decision.cost)
         event = Reverted(
             **_facts(row, state),  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def _gated(
             models=models(measuring.session),
             cost=cost,
         )
-        record = gating_run.append(gating, event, skill, judgement.evidence)
+        record = gating.append(event, skill, judgement.evidence)
     return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 

@@ -6,16 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.cherry_pick import Applied, apply_again
-from skillgit.app.interventions.intervention import (
-    Candidate,
-    Decided,
-    judge,
-    open_gating,
-    open_measuring,
-    plan_ready,
-    plan_repeats,
-    write,
-)
+from skillgit.app.interventions.intervention import Candidate, Decided, open_gating, open_measuring
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
@@ -166,10 +157,10 @@ class _Retrial:
             planner.roll_out("base", [(self._head, items, 0)])
             planner.roll_out("candidates", [(skill, items, 0) for skill in skills])
         if skills and self._gating is not None:
-            plan_ready(self._gating, planner)
+            self._gating.plan_ready(planner)
             parts = [(skill, measuring.items, 0) for skill in (self._head, *skills)]
             planner.roll_out("gate", parts, certain=False)
-            plan_repeats(self._gating, planner, len(skills))
+            self._gating.plan_repeats(planner, len(skills))
         facts = {
             "onto": f"{measuring.run}/{self._label}",
             "tries": ", ".join(row.label for row, again in self._choice if not isinstance(again, str)) or "none",
@@ -238,8 +229,8 @@ class _Retrial:
             why=f"It was refused on {version_label(row.base)}. {again.how}",
             reports=again.reports,
         )
-        judgement = await judge(gating, candidate, row.label)
-        return write(gating, candidate, judgement) if judgement.verdict.decision.accepted else None
+        judgement = await gating.judge(candidate, row.label)
+        return gating.write(candidate, judgement) if judgement.verdict.decision.accepted else None
 
     def _whole(self) -> RetryResult:
         measuring, base = self._measuring, self._base

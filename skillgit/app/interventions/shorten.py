@@ -7,16 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
-from skillgit.app.interventions.intervention import (
-    Candidate,
-    Decided,
-    decide,
-    human_edits,
-    open_gating,
-    plan_judge,
-    plan_ready,
-    plan_repeats,
-)
+from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
@@ -86,7 +77,7 @@ def prune(context: Context, request: ShortenRequest, watcher: GateWatcher) -> Pr
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
             work = _Pruning(gating, row)
-            result = decide(gating, work.plan(), Origin.PRUNE, work.candidate, "pruned")
+            result = gating.decide(work.plan(), Origin.PRUNE, work.candidate, "pruned")
             if isinstance(result, Plan):
                 return result
             return Pruned(rules=tuple(work.gone), needed=tuple(work.needed), measured=len(work.fresh), decided=result)
@@ -111,14 +102,14 @@ class _Pruning:
     def plan(self) -> Plan:
         """Return what it may ask: the rules that no note tells of, then shorter and shorter texts and the gate."""
         planner, ablating, items = self._measuring.planner(), self._ablating, self._measuring.items
-        plan_ready(self._gating, planner)
+        self._gating.plan_ready(planner)
         planner.roll_out("whole", [(self._head, items, 0)])
         planner.roll_out("rules", [(ablating.without(number), items, 0) for number in self._missing])
         ablations = self._ablations
         removable = sum(number not in ablations or ablations[number].removable for number in self._numbers)
         # All at once, one after the other if that scores lower; the candidate is one of these texts.
         planner.may_roll_out("without several", self._head, items, 1 + removable if removable else 0)
-        plan_repeats(self._gating, planner)
+        self._gating.plan_repeats(planner)
         facts = {
             "skill": self._name,
             "rules": f"{len(self._numbers)}, {len(self._missing)} of them to measure",
@@ -194,11 +185,11 @@ def compress(context: Context, request: ShortenRequest, watcher: GateWatcher) ->
             planner = gating.measuring.planner(optimizer=True)
             prompt_tokens = tokens_of(prompt("compress")) + length
             planner.ask(Asks(stage="compress", calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
-            plan_judge(gating, planner, None)
+            gating.plan_judge(planner, None)
             facts = {"skill": name, "items": f"{len(gating.measuring.items)} selection"}
             plan = planner.plan("compress", facts, caps=request.terms.caps)
             make = partial(_compressed, gating, name)
-            return decide(gating, plan, Origin.COMPRESS, make, "compressed", optimizer=True)
+            return gating.decide(plan, Origin.COMPRESS, make, "compressed", optimizer=True)
 
 
 async def _compressed(gating: Gating, name: str) -> Candidate:

@@ -129,14 +129,14 @@ class _Evaluating:
         }
         return planner.plan("eval", facts, caps=self._request.caps)
 
-    async def measure(self, door: Measuring) -> Cost:
+    async def measure(self, measuring: Measuring) -> Cost:
         """Measure every arm on every split and return what that cost."""
         items = self._setup.task.items
-        door.every = sum(len(items[split]) for split in self._splits) * len(self._arms.every)
+        measuring.every = sum(len(items[split]) for split in self._splits) * len(self._arms.every)
         for split in self._splits:
             for arm in self._arms.every:
-                self._measured[arm.key, split] = await door.measure_items(arm.name, arm.skill, items[split], split)
-        return door.cost()
+                self._measured[arm.key, split] = await measuring.measure_items(arm.name, arm.skill, items[split], split)
+        return measuring.cost()
 
     def note(self, time: datetime) -> None:
         if not self._request.note:

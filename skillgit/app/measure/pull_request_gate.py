@@ -18,7 +18,7 @@ from skillgit.app.measure.pull_request_verdicts import (
 )
 from skillgit.app.measure.variants import NONE, changed_skills, emptied
 from skillgit.app.recorded.evaluation_notes import record
-from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measuring, planned
+from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, let_measure, planned
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, cap_notes, total_of
 from skillgit.app.setup.run_setup import can_be_found, measuring_setup
@@ -250,7 +250,7 @@ class _Judging:
         if self._missing():
             try:
                 work = self._measure
-                self._cost = measuring(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
+                self._cost = let_measure(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
             finally:
                 self._note(setup)
         rule, items, policy = replace(setup.rule, enabled=True), setup.task.items[self._split], self._request.rule
@@ -278,14 +278,14 @@ class _Judging:
             exit_code=code,
         )
 
-    async def _measure(self, door: Measuring) -> Cost:
+    async def _measure(self, measuring: Measuring) -> Cost:
         """Measure what is not known of either side and return what that cost."""
         missing = self._missing()
-        door.every = sum(len(items) for _, items in missing)
+        measuring.every = sum(len(items) for _, items in missing)
         for side, items in missing:
             name = f"{self._name} at {side.name}"
-            side.fresh = await door.measure_items(name, side.skill, items, self._split)
-        return door.cost()
+            side.fresh = await measuring.measure_items(name, side.skill, items, self._split)
+        return measuring.cost()
 
     def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
         """Return everything that is known of a side now."""

@@ -159,12 +159,12 @@ class _Retesting:
         )
         return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
-    async def measure(self, door: Measuring) -> Cost:
-        door.every = len(self._items) * len(self._arms)
+    async def measure(self, measuring: Measuring) -> Cost:
+        measuring.every = len(self._items) * len(self._arms)
         for arm in self._arms:
             draw = self._draws[arm.key]
-            self._measured[arm.key] = await door.measure_items(arm.name, arm.skill, self._items, self._split, draw)
-        return door.cost()
+            self._measured[arm.key] = await measuring.measure_items(arm.name, arm.skill, self._items, self._split, draw)
+        return measuring.cost()
 
     def note(self, context: Context) -> None:
         """Leave notes on the commits of what is complete."""

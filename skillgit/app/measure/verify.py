@@ -153,9 +153,9 @@ class _Verifying:
             "items": f"{plan.items} of {plan.of} {plan.split}",
         }
 
-    async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
+    async def measure(self, measuring: Measuring) -> tuple[Evaluation, Cost]:
         name, split = self.plan.name, self._split
-        return await door.measure_items(name, self._skill, self._drawn, split, self._draw), door.cost()
+        return await measuring.measure_items(name, self._skill, self._drawn, split, self._draw), measuring.cost()
 
     def note(self, context: Context, evaluation: Evaluation) -> None:
         if not self._request.note or not evaluation.scored:

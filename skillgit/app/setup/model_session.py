@@ -145,7 +145,7 @@ def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
     return Planner(setup, session, paces(workspace.index))
 
 
-def measuring(
+def let_measure(
     context: Context,
     workspace: Workspace,
     setup: Setup,
@@ -179,7 +179,7 @@ def measured_or_planned(
         return outline
     watcher.remark(outline.sentence)
     try:
-        return measuring(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work)
+        return let_measure(context, workspace, setup, caps=terms.caps, watcher=watcher, work=work)
     finally:
         note()
 
