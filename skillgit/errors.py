@@ -52,39 +52,26 @@ if TYPE_CHECKING:
 class ExitCode(IntEnum):
     """What the exit status of ``skillgit`` means."""
 
-    OK = 0
-    """Done; for ``diff --exit-code``: no difference."""
+    OK = 0  # done; for ``diff --exit-code``: no difference
     NO = 1
     """The answer is no: differences with ``--exit-code``, faults that ``fsck``, ``data check``, ``lint`` or ``scan``
     found, no best version, no candidate that passed the gate, a changed skill that does not pass."""
-    USAGE = 2
-    """The command line, a configuration file, a skill or a data set is not usable as given."""
-    NOT_FOUND = 3
-    """Not a skillgit repository, or no such run, version, item or plug-in."""
-    CONFLICT = 4
-    """Someone else writes this run, or a ref moved."""
-    SERVICE = 5
-    """An environment, a model backend or another repository failed (network, authentication, quota)."""
-    HISTORY = 6
-    """History cannot be read (newer format, broken trailer block, contradicting events)."""
-    BUDGET = 7
-    """A cap on calls, tokens or money was reached; the run can be continued with a larger one."""
-    HANDOFF = 8
-    """Questions were written to files and wait for answers; the run can be continued when they are there."""
-    NULL_RESULT = 20
-    """``train --exit-code``: candidates were measured, and none is better than the seed."""
+    USAGE = 2  # the command line, a configuration file, a skill or a data set is not usable as given
+    NOT_FOUND = 3  # not a skillgit repository, or no such run, version, item or plug-in
+    CONFLICT = 4  # someone else writes this run, or a ref moved
+    SERVICE = 5  # an environment, a model backend or another repository failed (network, authentication, quota)
+    HISTORY = 6  # history cannot be read (newer format, broken trailer block, contradicting events)
+    BUDGET = 7  # a cap on calls, tokens or money was reached; the run can be continued with a larger one
+    HANDOFF = 8  # questions were written to files and wait for answers; the run can be continued when they are there
+    NULL_RESULT = 20  # ``train --exit-code``: candidates were measured, and none is better than the seed
     UNDERPOWERED = 21
     """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``: it cannot tell."""
-    CEILING = 22
-    """``train --exit-code``: the seed solves every selection item."""
-    NO_CANDIDATES = 23
-    """``train --exit-code``: no step produced a candidate to measure."""
+    CEILING = 22  # ``train --exit-code``: the seed solves every selection item
+    NO_CANDIDATES = 23  # ``train --exit-code``: no step produced a candidate to measure
     NOT_CONFIRMED = 24
     """``train --exit-code``: the best version scores higher on the selection split and lower on the test split."""
-    INTERNAL = 70
-    """A bug in skillgit."""
-    INTERRUPTED = 130
-    """Stopped by Ctrl-C."""
+    INTERNAL = 70  # a bug in skillgit
+    INTERRUPTED = 130  # stopped by Ctrl-C
     BROKEN_PIPE = 141
     """Whoever read the output left before all of it was written, so that the answer did not get through."""
 

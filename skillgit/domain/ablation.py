@@ -14,14 +14,10 @@ if TYPE_CHECKING:
 class Worth(StrEnum):
     """What a rule is good for, by what happens without it."""
 
-    WORKS = "works"
-    """The score is lower without it."""
-    MIXED = "mixed"
-    """It helps as many items as it harms."""
-    HARMFUL = "harmful"
-    """The score is higher without it."""
-    DEAD = "dead"
-    """Nothing changes without it."""
+    WORKS = "works"  # the score is lower without it
+    MIXED = "mixed"  # it helps as many items as it harms
+    HARMFUL = "harmful"  # the score is higher without it
+    DEAD = "dead"  # nothing changes without it
 
 
 def worth(delta: float, breaks: int) -> Worth:

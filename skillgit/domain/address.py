@@ -23,16 +23,11 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which event of which run.
-
-    Attributes:
-        number: The version, step, epoch or intervention; 0 for the end of a run.
-        run: The run; empty where the address does not say it.
-    """
+    """Which event of which run."""
 
     kind: AddressKind
-    number: int = 0
-    run: str = ""
+    number: int = 0  # the version, step, epoch or intervention; 0 for the end of a run
+    run: str = ""  # the run; empty where the address does not say it
 
     def __str__(self) -> str:
         return f"{self.run}/{self.label}" if self.run else self.label

@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """The seed and the best version on the test items that have a score under both.
+    """The seed and the best version on the test items that have a score under both."""
 
-    Attributes:
-        items: How many items these are; at least one.
-        seed: The seed's mean under the gate's metric.
-        p_loss: One-sided p-value of the paired test that the best version is worse.
-    """
-
-    items: int
-    seed: float
+    items: int  # how many items these are; at least one
+    seed: float  # the seed's mean under the gate's metric
     best: float
-    p_loss: float
+    p_loss: float  # one-sided p-value of the paired test that the best version is worse
 
     @property
     def contradicts(self) -> bool:

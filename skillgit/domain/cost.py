@@ -124,18 +124,13 @@ class CostSum:
 class Caps:
     """What work may cost at most; None is no cap.
 
-    Attributes:
-        max_calls: Model calls.
-        max_tokens: Tokens, in and out.
-        max_usd: US dollars.
-
     >>> Caps(max_calls=100, max_usd=2.5).exceeded_by(Cost(calls=80, usd=3.1))
     'max_usd'
     """
 
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
+    max_calls: int | None = None  # model calls
+    max_tokens: int | None = None  # tokens, in and out
+    max_usd: float | None = None  # US dollars
 
     def exceeded_by(self, cost: Cost) -> str:
         """Return the name of the first cap that ``cost`` is over; empty if there is none."""

@@ -38,12 +38,9 @@ class ProposalKind(StrEnum):
 class UpdateMode(StrEnum):
     """What analysts propose, and how a candidate comes of it."""
 
-    PATCH = "patch"
-    """Edits, which code applies."""
-    SUGGESTIONS = "rewrite_from_suggestions"
-    """Suggestions, which a writer carries out in one rewrite."""
-    FULL = "full_rewrite_minibatch"
-    """Whole documents, which are merged into one."""
+    PATCH = "patch"  # edits, which code applies
+    SUGGESTIONS = "rewrite_from_suggestions"  # suggestions, which a writer carries out in one rewrite
+    FULL = "full_rewrite_minibatch"  # whole documents, which are merged into one
 
     @property
     def proposals(self) -> ProposalKind:
@@ -78,11 +75,7 @@ class Priority(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """What an analyst wants changed, for a writer to carry out.
-
-    Attributes:
-        items: Ids of the trajectories, as far as they are known.
-    """
+    """What an analyst wants changed, for a writer to carry out."""
 
     type: SuggestionType
     title: str
@@ -91,24 +84,19 @@ class Suggestion:
     priority: Priority = Priority.MEDIUM
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """A complete new editable text.
+    """A complete new editable text."""
 
-    Attributes:
-        title: A few words for what it achieves.
-        items: Ids of the trajectories, as far as they are known.
-    """
-
-    title: str
+    title: str  # a few words for what it achieves
     summary: tuple[str, ...] = ()
     body: SkillText
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 class RewriteError(ValueError):
@@ -126,18 +114,12 @@ class ProtectedRegion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A document as a writer sees it.
-
-    Attributes:
-        body: The editable text with placeholders, without the blank lines around it.
-        regions: What the placeholders stand for, in order.
-        lead: The line breaks before ``body``.
-    """
+    """A document as a writer sees it."""
 
     frontmatter: str
-    body: str
-    regions: tuple[ProtectedRegion, ...]
-    lead: str
+    body: str  # the editable text with placeholders, without the blank lines around it
+    regions: tuple[ProtectedRegion, ...]  # what the placeholders stand for, in order
+    lead: str  # the line breaks before ``body``
     trail: str
 
     @classmethod

@@ -34,12 +34,9 @@ class Op(StrEnum):
 
     APPEND = "append"
     """Add a paragraph at the end of the body, or make the file that it is the first text of; has no anchor."""
-    INSERT_AFTER = "insert_after"
-    """Add lines after the line that holds the end of the anchor."""
-    REPLACE = "replace"
-    """Put the content in the anchor's place."""
-    DELETE = "delete"
-    """Remove the anchor."""
+    INSERT_AFTER = "insert_after"  # add lines after the line that holds the end of the anchor
+    REPLACE = "replace"  # put the content in the anchor's place
+    DELETE = "delete"  # remove the anchor
 
 
 class EditSource(StrEnum):
@@ -55,22 +52,15 @@ class EditSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One change to a skill.
-
-    Attributes:
-        file: Path inside the skill folder.
-        anchor: Where to do it: text that occurs exactly once in the file's body; empty for ``append``.
-        content: The new text; empty for ``delete``.
-        items: Ids of the trajectories, as far as they are known.
-    """
+    """One change to a skill."""
 
     op: Op
-    file: str = DOCUMENT
-    anchor: SkillText = EMPTY
-    content: SkillText = EMPTY
+    file: str = DOCUMENT  # path inside the skill folder
+    anchor: SkillText = EMPTY  # where to do it: text that occurs exactly once in the file's body; empty for ``append``
+    content: SkillText = EMPTY  # the new text; empty for ``delete``
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +81,7 @@ class EditStatus(StrEnum):
     PROTECTED = "protected"
     DUPLICATE = "duplicate"
     INVALID = "invalid"
-    SET_ASIDE = "set-aside"
-    """The patch with it was rejected, and a part of it without this edit was accepted."""
+    SET_ASIDE = "set-aside"  # the patch with it was rejected, and a part of it without this edit was accepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,23 +283,17 @@ def _contains_paragraph(text: str, content: str) -> bool:
     return target in lines or target in paragraphs
 
 
-QUARANTINED = "leak: "
-"""How the reason of an edit begins that quotes what nobody may quote."""
+QUARANTINED = "leak: "  # how the reason of an edit begins that quotes what nobody may quote
 _SHOWN = 72
 _BULLET = re.compile(r"^(?:[-*+#>|]+|\d+[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """An edit that was chosen and not applied.
+    """An edit that was chosen and not applied."""
 
-    Attributes:
-        edit: What it would have done, in a few words.
-        status: What happened to it: an :class:`~skillgit.domain.edit.EditStatus`.
-    """
-
-    edit: str
-    status: str
+    edit: str  # what it would have done, in a few words
+    status: str  # what happened to it: an :class:`~skillgit.domain.edit.EditStatus`
     reason: str
 
 

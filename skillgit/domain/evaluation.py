@@ -111,8 +111,7 @@ class Scored:
         return self.hard >= 1.0
 
 
-_LARGEST_PART = 1e15
-"""Beyond it a float does not tell whole numbers apart, and no metric of an item is so large."""
+_LARGEST_PART = 1e15  # beyond it a float does not tell whole numbers apart, and no metric of an item is so large
 
 
 def _is_share(value: object) -> bool:
@@ -136,8 +135,7 @@ class FailureKind(StrEnum):
     PROVIDER = "provider"
     ITEM_TIMEOUT = "item-timeout"
     ENVIRONMENT = "environment"
-    UNKNOWN = "unknown"
-    """Recorded before kinds were."""
+    UNKNOWN = "unknown"  # recorded before kinds were
 
     @property
     def permanent(self) -> bool:
@@ -180,15 +178,10 @@ _KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class FailedToEvaluate:
-    """The outcome of an item that could not be evaluated.
+    """The outcome of an item that could not be evaluated."""
 
-    Attributes:
-        reason: Why, as one sentence.
-        kind: What kind of failure it is.
-    """
-
-    reason: str
-    kind: FailureKind = FailureKind.UNKNOWN
+    reason: str  # why, as one sentence
+    kind: FailureKind = FailureKind.UNKNOWN  # what kind of failure it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,8 +222,7 @@ def _weighed(metric: Metric, soft_weight: float, hard: float, soft: float) -> fl
 
 
 Outcome = Scored | FailedToEvaluate
-PERFECT = Scored(1.0, 1.0)
-"""The highest score that an item can have."""
+PERFECT = Scored(1.0, 1.0)  # the highest score that an item can have
 
 
 def mean(values: list[float]) -> float:

@@ -10,42 +10,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LONGEST: Final = 200
-"""Characters of a reason that are kept."""
-NAMED: Final = 24
-"""Items of a pattern that are named."""
-PATTERNS: Final = 20
-"""Patterns that are told, the most frequent ones."""
+LONGEST: Final = 200  # characters of a reason that are kept
+NAMED: Final = 24  # items of a pattern that are named
+PATTERNS: Final = 20  # patterns that are told, the most frequent ones
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|(?<!\w)\'[^\']*\'(?!\w)|`[^`]*`')
 _SEVERAL = re.compile(r'"…"(?:\s*(?:,|;|or|and)\s*"…")+')
 _NUMBER = re.compile(r"(?<![\w#])[-+]?\d+(?:[.,:]\d+)*%?(?!\w)")
 
 
 class Reason(NamedTuple):
-    """Why an item fails.
-
-    Attributes:
-        text: What the scorer or the environment says.
-    """
+    """Why an item fails."""
 
     task_type: str
-    text: str
+    text: str  # what the scorer or the environment says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Items that fail alike.
-
-    Attributes:
-        reason: Why, in the words of the scorer or the environment, without what differs from item to item.
-        example: The same of the item that failed last, as it was said.
-        items: The first of them, in the order in which they failed.
-    """
+    """Items that fail alike."""
 
     task_type: str
-    reason: str
-    example: str
-    items: tuple[str, ...]
+    reason: str  # why, in the words of the scorer or the environment, without what differs from item to item
+    example: str  # the same of the item that failed last, as it was said
+    items: tuple[str, ...]  # the first of them, in the order in which they failed
     count: int
 
 

@@ -32,11 +32,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A candidate that the gate of another run, or of someone else's part of it, rejected.
-
-    Attributes:
-        bound: Whether that is only the highest that it could have been.
-    """
+    """A candidate that the gate of another run, or of someone else's part of it, rejected."""
 
     run: str
     step: int
@@ -45,5 +41,5 @@ class Tried:
     title: str
     changes: tuple[Change, ...]
     score: float
-    bound: bool
+    bound: bool  # whether that is only the highest that it could have been
     current: float

@@ -37,35 +37,22 @@ class NoRegression(StrEnum):
 
 LOSS_LEVEL = 0.05
 """Level of the test that tells items lost by a candidate from items that infrastructure loses now and then."""
-_NEARLY = Fraction(1, 10**12)
-"""What floats in a trailer may be off by."""
+_NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRule:
-    """The gate's settings.
+    """The gate's settings."""
 
-    Attributes:
-        policy: How it compares.
-        metric: Which score it compares.
-        soft_weight: Share of the soft score in the mixed metric.
-        min_coverage: Below this share of scored items on either side, the gate is indecisive.
-        enabled: Without a gate every measured candidate is accepted.
-        alpha: Level of the paired test.
-        margin: By how much the margin policy wants the score to be greater.
-        no_regression: Which items may not score lower.
-        pinned: The items that ``no_regression: pinned`` names.
-    """
-
-    policy: Policy = STRICT
-    metric: Metric = Metric.HARD
-    soft_weight: float = 0.5
-    min_coverage: float = 0.9
-    enabled: bool = True
-    alpha: float = 0.05
-    margin: float = 0.0
-    no_regression: NoRegression = NoRegression.NONE
-    pinned: frozenset[str] = frozenset()
+    policy: Policy = STRICT  # how it compares
+    metric: Metric = Metric.HARD  # which score it compares
+    soft_weight: float = 0.5  # share of the soft score in the mixed metric
+    min_coverage: float = 0.9  # below this share of scored items on either side, the gate is indecisive
+    enabled: bool = True  # without a gate every measured candidate is accepted
+    alpha: float = 0.05  # level of the paired test
+    margin: float = 0.0  # by how much the margin policy wants the score to be greater
+    no_regression: NoRegression = NoRegression.NONE  # which items may not score lower
+    pinned: frozenset[str] = frozenset()  # the items that ``no_regression: pinned`` names
 
     @property
     def terms(self) -> Terms:

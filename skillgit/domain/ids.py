@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from datetime import date
 
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
-_TAKEN = frozenset({"best", "head", "main"})
-"""Names that mean something else where a revision is expected."""
+_TAKEN = frozenset({"best", "head", "main"})  # names that mean something else where a revision is expected
 _ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 

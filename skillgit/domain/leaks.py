@@ -24,19 +24,14 @@ from skillgit.domain.evaluation import Split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-QUOTED_WORDS = 8
-"""So many words in a row make a quotation of a long text; a shorter text is quoted if all of it is."""
-SHORTEST_QUOTED = 4
-"""A text of fewer words can be met by chance and is no quotation."""
-CONTEXT_WORDS = 3
-"""So many telling words of an item's inputs next to a weak answer make it a leak."""
+QUOTED_WORDS = 8  # so many words in a row make a quotation of a long text; a shorter text is quoted if all of it is
+SHORTEST_QUOTED = 4  # a text of fewer words can be met by chance and is no quotation
+CONTEXT_WORDS = 3  # so many telling words of an item's inputs next to a weak answer make it a leak
 FEWEST_CONTEXT_WORDS = 2
 COMMON_SHARE = 0.05
-COMMON_ITEMS = 3
-"""A word in the inputs of more items than this number and this share is common."""
+COMMON_ITEMS = 3  # a word in the inputs of more items than this number and this share is common
 FEWEST_SHARING = 3
-SHARING = 0.02
-"""What so many items have, and this share of all, is vocabulary."""
+SHARING = 0.02  # what so many items have, and this share of all, is vocabulary
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n)\W*$")
@@ -92,27 +87,19 @@ class _Answer:
     item: str
     words: tuple[str, ...]
     spelled: str
-    context: frozenset[str]
-    """The telling words of the item's question."""
+    context: frozenset[str]  # the telling words of the item's question
 
 
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
-    """The secrets of all items, ready for being looked for.
-
-    Attributes:
-        body: The secret long texts as folded words, joined by blanks, each between line ends.
-        starts: Where in ``body`` each text begins.
-        common: Words that are in the inputs or in the answers of many items.
-        fewest: So many items make what they share vocabulary.
-    """
+    """The secrets of all items, ready for being looked for."""
 
     answers: tuple[_Answer, ...]
-    body: str
-    starts: tuple[int, ...]
+    body: str  # the secret long texts as folded words, joined by blanks, each between line ends
+    starts: tuple[int, ...]  # where in ``body`` each text begins
     sources: tuple[Leak, ...]
-    common: frozenset[str]
-    fewest: int
+    common: frozenset[str]  # words that are in the inputs or in the answers of many items
+    fewest: int  # so many items make what they share vocabulary
 
 
 @dataclass(frozen=True, slots=True)

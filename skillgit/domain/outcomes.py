@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
 
 
-_SIMPLE = 10**6
-"""Largest denominator of what counts as a simple fraction."""
-_ROUNDING = 1e-14
-"""What a few sums and products of floats between 0 and 1 may be off by."""
+_SIMPLE = 10**6  # largest denominator of what counts as a simple fraction
+_ROUNDING = 1e-14  # what a few sums and products of floats between 0 and 1 may be off by
 
 
 @lru_cache(maxsize=1 << 16)
@@ -229,8 +227,7 @@ def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
 
 
 SELECTION, BASE, REPEATS = "selection.json", "base.json", "repeats.json"
-FILES = (SELECTION, BASE, REPEATS)
-"""The files of an event's evidence that hold outcomes."""
+FILES = (SELECTION, BASE, REPEATS)  # the files of an event's evidence that hold outcomes
 
 
 class VersionOutcomes:

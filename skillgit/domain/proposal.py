@@ -61,35 +61,23 @@ class BudgetSource(StrEnum):
 
     SCHEDULE = "schedule"
     OPTIMIZER = "optimizer"
-    FALLBACK = "fallback"
-    """The schedule, because what the optimizer said could not be used."""
-    NONE = "none"
-    """Nobody: there was no limit."""
-    META = "meta"
-    """The budget of the reflection on an epoch."""
+    FALLBACK = "fallback"  # the schedule, because what the optimizer said could not be used
+    NONE = "none"  # nobody: there was no limit
+    META = "meta"  # the budget of the reflection on an epoch
 
 
 class Origin(StrEnum):
     """Where a candidate comes from."""
 
-    STEP = "step"
-    """A batch of rollouts."""
-    META = "meta"
-    """The reflection on the steps of an epoch, at its end."""
-    CHERRY_PICK = "cherry-pick"
-    """The edits of a version or candidate of another line."""
-    MERGE = "merge"
-    """Another line as a whole."""
-    REVERT = "revert"
-    """The text without the edits of one version."""
-    RESTORE = "restore"
-    """The text of an older version."""
-    PRUNE = "prune"
-    """The text without rules that do nothing."""
-    COMPRESS = "compress"
-    """The text in fewer words."""
-    RESURRECT = "resurrect"
-    """A candidate that was rejected before."""
+    STEP = "step"  # a batch of rollouts
+    META = "meta"  # the reflection on the steps of an epoch, at its end
+    CHERRY_PICK = "cherry-pick"  # the edits of a version or candidate of another line
+    MERGE = "merge"  # another line as a whole
+    REVERT = "revert"  # the text without the edits of one version
+    RESTORE = "restore"  # the text of an older version
+    PRUNE = "prune"  # the text without rules that do nothing
+    COMPRESS = "compress"  # the text in fewer words
+    RESURRECT = "resurrect"  # a candidate that was rejected before
 
     @property
     def intervenes(self) -> bool:

@@ -44,8 +44,7 @@ def _is_clean(text: str) -> bool:
     return text.isascii() and text.isprintable() and "  " not in text and " " not in ends
 
 
-ALIKE = 0.5
-"""From this similarity on, two texts are taken for one text that was changed."""
+ALIKE = 0.5  # from this similarity on, two texts are taken for one text that was changed
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # a text, which is compiled when it is first used: so many characters take longer than loading all of a screen's widgets

@@ -45,8 +45,7 @@ _REGION = re.compile(
     ),
     re.DOTALL,
 )
-MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
-"""Matches anything shaped like a region marker."""
+MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")  # matches anything shaped like a region marker
 
 
 class Owner(StrEnum):

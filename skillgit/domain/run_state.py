@@ -51,29 +51,22 @@ class VersionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMemory:
-    """What the optimizer may know of an earlier step, or of what a person did after it.
-
-    Attributes:
-        decision: The gate's decision; absent for a skipped step and for the edit of a person.
-        bound: Whether that is only the highest that it could have been.
-        base: The version that its candidate was made of; absent for a skipped step.
-        author: Who edited the skill by hand; empty for everything else.
-    """
+    """What the optimizer may know of an earlier step, or of what a person did after it."""
 
     epoch: int
     step: int
-    decision: Decision | None
+    decision: Decision | None  # the gate's decision; absent for a skipped step and for the edit of a person
     title: str
     why: str = ""
     changes: tuple[Change, ...] = ()
     score: float = 0.0
-    bound: bool = False
+    bound: bool = False  # whether that is only the highest that it could have been
     current: float = 0.0
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     origin: Origin = Origin.STEP
-    base: int | None = None
-    author: str = ""
+    base: int | None = None  # the version that its candidate was made of; absent for a skipped step
+    author: str = ""  # who edited the skill by hand; empty for everything else
 
     @property
     def by_hand(self) -> bool:
@@ -88,30 +81,21 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """Everything that decides how a run goes on.
-
-    Attributes:
-        memory: The steps so far, and what persons did between them, oldest first.
-        optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
-        slow_epoch: The last epoch whose slow update is finished, merge included.
-        pending_merge: Accepted guidance whose merge is not written yet.
-        interventions: How many candidates of persons the gate has decided on.
-        outcome: How it ended; absent while it is not finished.
-    """
+    """Everything that decides how a run goes on."""
 
     started: RunStarted
     epoch: int = 0
     step: int = 0
     versions: tuple[VersionState, ...]
     best: int = 0
-    memory: tuple[StepMemory, ...] = ()
-    optimizer_memory: str = ""
+    memory: tuple[StepMemory, ...] = ()  # the steps so far, and what persons did between them, oldest first
+    optimizer_memory: str = ""  # what the optimizer keeps from the last slow update that had something to keep
     meta_epoch: int = 0
-    slow_epoch: int = 0
-    pending_merge: SlowProposed | None = None
-    interventions: int = 0
+    slow_epoch: int = 0  # the last epoch whose slow update is finished, merge included
+    pending_merge: SlowProposed | None = None  # accepted guidance whose merge is not written yet
+    interventions: int = 0  # how many candidates of persons the gate has decided on
     cost: Cost = Cost()
-    outcome: RunOutcome | None = None
+    outcome: RunOutcome | None = None  # how it ended; absent while it is not finished
 
     @property
     def version(self) -> int:

@@ -15,13 +15,9 @@ Sign = Literal[">", ">=", "<", "<=", "="]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score as far as it is known.
+    """A score as far as it is known."""
 
-    Attributes:
-        value: The score; of a bound, the highest that it could have been.
-    """
-
-    value: float
+    value: float  # the score; of a bound, the highest that it could have been
     at_most: bool = False
 
     def compares(self, sign: Sign, number: float) -> bool | None:

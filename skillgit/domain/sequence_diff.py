@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 _WORK = 100_000_000
 """Comparisons that take a few seconds; a text of 700 lines, every other one blank, takes fewer at worst."""
-_NEAR = 100
-"""So far ahead an element that occurs several times is looked for."""
+_NEAR = 100  # so far ahead an element that occurs several times is looked for
 
-Block = tuple[int, int, int]
-"""Where an equal stretch begins in the older and in the newer sequence, and its length."""
+Block = tuple[int, int, int]  # where an equal stretch begins in the older and in the newer sequence, and its length
 
 
 def differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:

@@ -25,8 +25,7 @@ _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_]*\Z")  # noqa: RUF001 - quo
 _SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - quotation marks
 
 
-_ALL_PAIRS = 10_000
-"""So many pairs of rules are all compared; of more, those that have a chance."""
+_ALL_PAIRS = 10_000  # so many pairs of rules are all compared; of more, those that have a chance
 _NEIGHBOURS = 1
 _RAREST = 4
 _Words = tuple[str, str]
@@ -38,8 +37,7 @@ class Region(StrEnum):
     BODY = "body"
     SLOW = "slow"
     APPENDIX = "appendix"
-    KEEP = "keep"
-    """A region that belongs to people: nothing but a person changes or removes its rules."""
+    KEEP = "keep"  # a region that belongs to people: nothing but a person changes or removes its rules
 
 
 _REGIONS = {Owner.SLOW: Region.SLOW, Owner.APPENDIX: Region.APPENDIX, Owner.KEEP: Region.KEEP}
@@ -47,47 +45,31 @@ _REGIONS = {Owner.SLOW: Region.SLOW, Owner.APPENDIX: Region.APPENDIX, Owner.KEEP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule: a list item, or sentences that have their lines to themselves.
+    """One rule: a list item, or sentences that have their lines to themselves."""
 
-    Attributes:
-        heading: The nearest heading above it, without its signs; empty above the first.
-        text: What it says, on one line and without its bullet; the lines of a code fence follow as they are.
-        first: Its first line in the file, from 1.
-    """
-
-    heading: str
-    text: str
-    first: int
+    heading: str  # the nearest heading above it, without its signs; empty above the first
+    text: str  # what it says, on one line and without its bullet; the lines of a code fence follow as they are
+    first: int  # its first line in the file, from 1
     last: int
     region: Region = Region.BODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One rule in two texts.
-
-    Attributes:
-        similarity: How much of its words is common, from 0 to 1.
-        moved: Whether it is in another order among the others, under another heading or in another region.
-    """
+    """One rule in two texts."""
 
     old: Rule
     new: Rule
-    similarity: float = 1.0
-    moved: bool = False
+    similarity: float = 1.0  # how much of its words is common, from 0 to 1
+    moved: bool = False  # whether it is in another order among the others, under another heading or in another region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDiff:
-    """Which rules of an older text are in a newer one; every rule of either is in exactly one field.
+    """Which rules of an older text are in a newer one; every rule of either is in exactly one field."""
 
-    Attributes:
-        kept: Rules with the same words in the same place, in the order of the newer text.
-        moved: Rules with the same words in another place.
-    """
-
-    kept: tuple[Pair, ...]
-    moved: tuple[Pair, ...]
+    kept: tuple[Pair, ...]  # rules with the same words in the same place, in the order of the newer text
+    moved: tuple[Pair, ...]  # rules with the same words in another place
     changed: tuple[Pair, ...]
     added: tuple[Rule, ...]
     removed: tuple[Rule, ...]

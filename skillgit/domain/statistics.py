@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LEVEL = 0.05
-"""The level at which a gain counts as more than chance, where nobody set another one."""
-EXACT_ITEMS = 24
-"""Up to so many items the sign-flip test counts every assignment of signs; above, it samples them."""
-FLIPS = 9_999
-"""Assignments of signs that the sign-flip test samples."""
-RESAMPLES = 2_000
-"""Samples with replacement that a bootstrap interval rests on."""
+LEVEL = 0.05  # the level at which a gain counts as more than chance, where nobody set another one
+EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them
+FLIPS = 9_999  # assignments of signs that the sign-flip test samples
+RESAMPLES = 2_000  # samples with replacement that a bootstrap interval rests on
 _BYTE = 8
-_NEGLIGIBLE = 6.0
-"""Standard deviations from the mean beyond which a binomial is taken for nothing."""
+_NEGLIGIBLE = 6.0  # standard deviations from the mean beyond which a binomial is taken for nothing
 
 
 def sign_test(fixes: int, breaks: int) -> float:

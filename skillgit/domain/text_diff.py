@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
 
 
-CONTEXT = 3
-"""Unchanged lines around a change."""
-PAIRED_AT_MOST = 10_000
-"""Where more removed lines times added lines stand together, none of them are paired."""
+CONTEXT = 3  # unchanged lines around a change
+PAIRED_AT_MOST = 10_000  # where more removed lines times added lines stand together, none of them are paired
 _LETTERS = 10**11
 """Where characters of the removed times those of the added lines are more, none are paired: it would take long."""
-MOVED_AT_LEAST = 8
-"""Letters and digits that a line needs for its other place to be called where it moved to."""
+MOVED_AT_LEAST = 8  # letters and digits that a line needs for its other place to be called where it moved to
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # compiled when it is first used, as in similarity
@@ -35,8 +32,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _MARKDOWN = (".md", ".markdown")
 
-Span = tuple[int, int]
-"""Characters of a line, ``[start, end)``."""
+Span = tuple[int, int]  # characters of a line, ``[start, end)``
 
 
 class Sign(StrEnum):
@@ -60,34 +56,24 @@ class Line:
     """One line of a difference.
 
     Attributes:
-        sign: Whether it is removed, added or in both texts.
-        text: What it says, without the line end.
-        old: Its number in the older text; absent for an added line.
-        new: Its number in the newer text; absent for a removed line.
         partner: The number of the line of the other text that it was changed from or to; absent without one.
-        spans: What its partner does not have, by words.
-        moved: Where an equal line is in the other texts, if it has no partner.
     """
 
-    sign: Sign
-    text: str
-    old: int | None = None
-    new: int | None = None
+    sign: Sign  # whether it is removed, added or in both texts
+    text: str  # what it says, without the line end
+    old: int | None = None  # its number in the older text; absent for an added line
+    new: int | None = None  # its number in the newer text; absent for a removed line
     partner: int | None = None
-    spans: tuple[Span, ...] = ()
-    moved: Place | None = None
+    spans: tuple[Span, ...] = ()  # what its partner does not have, by words
+    moved: Place | None = None  # where an equal line is in the other texts, if it has no partner
     ended: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Changed lines that stand together, with the unchanged ones around them.
+    """Changed lines that stand together, with the unchanged ones around them."""
 
-    Attributes:
-        heading: The nearest heading above the first change, with its signs; what git says there in other files.
-    """
-
-    heading: str
+    heading: str  # the nearest heading above the first change, with its signs; what git says there in other files
     lines: tuple[Line, ...]
 
     @property
@@ -103,15 +89,10 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """The difference of one file.
+    """The difference of one file."""
 
-    Attributes:
-        path: The file; of a removed one, what it was.
-        notes: What git says of it besides, as ``new file mode 100644`` or ``rename from a.md``.
-    """
-
-    path: str
-    notes: tuple[str, ...] = ()
+    path: str  # the file; of a removed one, what it was
+    notes: tuple[str, ...] = ()  # what git says of it besides, as ``new file mode 100644`` or ``rename from a.md``
     hunks: tuple[Hunk, ...] = ()
 
     @property

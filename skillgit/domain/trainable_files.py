@@ -33,13 +33,9 @@ _PROSE = frozenset({".md", ".markdown", ".txt"})
 
 @dataclass(frozen=True, slots=True)
 class TrainableFiles:
-    """The files that steps may edit.
+    """The files that steps may edit."""
 
-    Attributes:
-        patterns: Patterns of their paths inside the skill folder.
-    """
-
-    patterns: tuple[str, ...] = (DOCUMENT,)
+    patterns: tuple[str, ...] = (DOCUMENT,)  # patterns of their paths inside the skill folder
 
     @property
     def beyond_document(self) -> bool:

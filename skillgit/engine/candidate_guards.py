@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
 
 
-ALIKE = 95.0
-"""Likeness of two changes, of 100, from which on the later one is a repetition."""
+ALIKE = 95.0  # likeness of two changes, of 100, from which on the later one is a repetition
 
 _DECISIVE = re.compile(r"\b(?:no|not|never|none|nor|without|only|unless|except|always|\w+n['\u2019]t|\d[\d.,]*)\b")
 

@@ -76,15 +76,12 @@ class RewriteResult:
 
     Attributes:
         application: The new skill, and what happened to each edit; of a rewrite, the stretches of lines that changed.
-        rewrite: The new editable text; absent where edits were applied.
-        failure: Why there is no new text though one was wanted.
-        title: What a rewrite achieves, in the writer's words.
     """
 
     application: Application
-    rewrite: SkillText | None = None
-    failure: str = ""
-    title: str = ""
+    rewrite: SkillText | None = None  # the new editable text; absent where edits were applied
+    failure: str = ""  # why there is no new text though one was wanted
+    title: str = ""  # what a rewrite achieves, in the writer's words
     reasoning: str = ""
 
 

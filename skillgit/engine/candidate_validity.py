@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
     from skillgit.sandbox import Result
 
-CHECK_SECONDS = 60.0
-"""What a self-check may take."""
+CHECK_SECONDS = 60.0  # what a self-check may take
 _BASH_SECONDS = 10.0
 _SAID = 600
 

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from skillgit.engine.reply_schemas import Analysis
     from skillgit.engine.session import Session
 
-PROBE_LENGTH = 1200
-"""Characters of a probe at most."""
+PROBE_LENGTH = 1200  # characters of a probe at most
 _ANSWER_SHOWN = 200
 
 
@@ -72,18 +71,13 @@ class ProbeReply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """An experiment.
+    """An experiment."""
 
-    Attributes:
-        text: The instruction; empty if the optimizer wanted none.
-        analysis: What an analyst says of it; None without a usable reply.
-    """
-
-    text: str = ""
+    text: str = ""  # the instruction; empty if the optimizer wanted none
     reasoning: str = ""
     before: tuple[Rollout, ...] = ()
     after: tuple[Rollout, ...] = ()
-    analysis: Analysis | None = None
+    analysis: Analysis | None = None  # what an analyst says of it; None without a usable reply
 
     @property
     def notes(self) -> tuple[SkillText, ...]:

@@ -54,16 +54,11 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditBudget:
-    """The edit budget of a step.
+    """The edit budget of a step."""
 
-    Attributes:
-        limit: Proposals at most; None is no limit.
-        available: The proposals that there were, where the optimizer was asked.
-    """
-
-    limit: int | None
+    limit: int | None  # proposals at most; None is no limit
     by: BudgetSource
-    available: int = 0
+    available: int = 0  # the proposals that there were, where the optimizer was asked
     reply: BudgetReply | None = None
 
     def evidence(self) -> evidence_files.Evidence:

@@ -32,19 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A decision with what it rests on.
+    """A decision with what it rests on."""
 
-    Attributes:
-        evaluation: The candidate's score on the selection split, as far as it was evaluated.
-        fixed: Items that score higher than under the base.
-        evidence: The outcomes behind it.
-    """
-
-    evaluation: EvaluationSummary
+    evaluation: EvaluationSummary  # the candidate's score on the selection split, as far as it was evaluated
     verdict: Verdict
-    fixed: tuple[str, ...]
+    fixed: tuple[str, ...]  # items that score higher than under the base
     broken: tuple[str, ...]
-    evidence: evidence_files.Evidence
+    evidence: evidence_files.Evidence  # the outcomes behind it
 
 
 async def judge(

@@ -42,15 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """What the optimizer concludes from an epoch.
+    """What the optimizer concludes from an epoch."""
 
-    Attributes:
-        draft: Its edits; None if it gave no usable reply.
-        application: The candidate, and what happened to each edit.
-    """
-
-    draft: Draft | None
-    application: Application
+    draft: Draft | None  # its edits; None if it gave no usable reply
+    application: Application  # the candidate, and what happened to each edit
     counts: PatchCounts
 
 

@@ -24,12 +24,9 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class ControlMode(StrEnum):
     """Who sets the edit budget of a step."""
 
-    FIXED = "fixed"
-    """The schedule."""
-    AUTONOMOUS = "autonomous"
-    """The optimizer, asked once a step."""
-    NONE = "none"
-    """Nobody: there is no limit."""
+    FIXED = "fixed"  # the schedule
+    AUTONOMOUS = "autonomous"  # the optimizer, asked once a step
+    NONE = "none"  # nobody: there is no limit
 
 
 CONTROL_ALIASES = {
@@ -53,21 +50,16 @@ PAIR_ALIASES = {
 class PairPolicy(StrEnum):
     """Which pairs of rollouts the slow update sees."""
 
-    MIXED = "mixed"
-    """All that were sampled."""
-    CHANGED = "changed"
-    """Those whose outcome changed, topped up from other train items."""
-    UNCHANGED = "unchanged"
-    """Those whose outcome stayed."""
+    MIXED = "mixed"  # all that were sampled
+    CHANGED = "changed"  # those whose outcome changed, topped up from other train items
+    UNCHANGED = "unchanged"  # those whose outcome stayed
 
 
 class Companions(StrEnum):
     """What a target is told of a skill's other files."""
 
-    INLINE = "inline"
-    """The texts that ``SKILL.md`` names."""
-    NONE = "none"
-    """Nothing."""
+    INLINE = "inline"  # the texts that ``SKILL.md`` names
+    NONE = "none"  # nothing
 
 
 def listed(value: object) -> object:

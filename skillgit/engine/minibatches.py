@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_COMPARED = 4_000
-"""Characters of a task that are compared with another one's."""
+_COMPARED = 4_000  # characters of a task that are compared with another one's
 
 
 def stream(seed: int, purpose: str, *position: int) -> Random:
@@ -75,14 +74,12 @@ class Minibatch:
     """Trajectories that one analyst reads.
 
     Attributes:
-        batch: The batch of the step that they belong to.
-        number: Its place among the minibatches of the same source and batch.
         contrast: Trajectories of the other outcome that are most like them, against which a rule can be tested.
     """
 
     source: EditSource
-    batch: int
-    number: int
+    batch: int  # the batch of the step that they belong to
+    number: int  # its place among the minibatches of the same source and batch
     rollouts: tuple[Rollout, ...]
     contrast: tuple[Rollout, ...] = ()
 

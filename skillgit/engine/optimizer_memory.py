@@ -20,12 +20,9 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import StepMemory
 
 
-HISTORY_TOKENS = 3000
-"""The budget where the settings name none."""
-CHANGES_SHOWN = 24
-"""Changed lines of one step that are told; a rewrite may have many."""
-ITEMS_SHOWN = 24
-"""Items of one step that are named."""
+HISTORY_TOKENS = 3000  # the budget where the settings name none
+CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
+ITEMS_SHOWN = 24  # items of one step that are named
 
 
 def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
@@ -92,8 +89,7 @@ def _items(items: Sequence[str]) -> str:
     return ", ".join(items[:ITEMS_SHOWN]) + more
 
 
-FEEDBACK_TOKENS = 1000
-"""About how long the section may be; the newest feedback is told first."""
+FEEDBACK_TOKENS = 1000  # about how long the section may be; the newest feedback is told first
 _INTRODUCTION = (
     "People who read or used versions of this skill wrote the following, the newest first. Take it as advice on what"
     " matters and what to look for; propose only what the trajectories support."
@@ -134,8 +130,7 @@ def feedback_file(feedback: Sequence[Feedback]) -> evidence_files.Evidence:
 
 
 TRIED_FILE = "tried.json"
-TRIED_TOKENS = 1000
-"""About how long the section may be; the newest candidate is told first, and whatever its length."""
+TRIED_TOKENS = 1000  # about how long the section may be; the newest candidate is told first, and whatever its length
 _INTRODUCTION_OF_OTHERS = (
     "Before this run began, the following changes were tried on its first version or on one of those before, and a gate"
     " rejected each of them. Propose none of them again unless the trajectories show that it fits now."

@@ -34,25 +34,18 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One look at a run in progress.
-
-    Attributes:
-        done: Items or calls of the stage that are done.
-        total: Items or calls of the stage in all; 0 if that is not known.
-        score: The current version's score on the selection split; None before the baseline.
-        spent: What the run has cost so far, this event included.
-    """
+    """One look at a run in progress."""
 
     epoch: int
     epochs: int
     step: int
     steps: int
     stage: Stage
-    done: int
-    total: int
-    score: float | None
+    done: int  # items or calls of the stage that are done
+    total: int  # items or calls of the stage in all; 0 if that is not known
+    score: float | None  # the current version's score on the selection split; None before the baseline
     best: float | None
-    spent: Cost
+    spent: Cost  # what the run has cost so far, this event included
 
 
 class Watcher(Protocol):

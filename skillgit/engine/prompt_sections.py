@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Image, Message, Part
     from skillgit.plugin.environment import Environment
 
-CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English text; only lengths of prompts depend on it."""
+CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
 
 
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:

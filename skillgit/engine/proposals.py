@@ -21,15 +21,13 @@ class Draft:
     """Proposals with the reasoning behind them and a title for the commit.
 
     Attributes:
-        proposals: Edits, suggestions or whole documents, the most valuable first.
-        unusable: Kinds of optimizer calls on the way here whose replies could not be used.
         cut: Whether proposals were left out since title and reasoning were written, which then speak of more.
     """
 
-    proposals: tuple[Proposed, ...] = ()
+    proposals: tuple[Proposed, ...] = ()  # edits, suggestions or whole documents, the most valuable first
     reasoning: str = ""
     title: str = ""
-    unusable: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()  # kinds of optimizer calls on the way here whose replies could not be used
     cut: bool = False
 
     def limited(self, budget: int | None) -> Draft:

@@ -46,23 +46,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
-    """What the analysts say.
-
-    Attributes:
-        notes: Reminders for the appendix, where they are asked for.
-        probe: The experiment of the step, if there was one.
-        feedback: What people had said when the step began.
-        losses: Edits that have no place in the skill, or may not be made.
-    """
+    """What the analysts say."""
 
     failure: tuple[Draft, ...]
     success: tuple[Draft, ...]
     findings: tuple[Finding, ...]
     unusable: int
-    notes: tuple[SkillText, ...] = ()
-    probe: Experiment | None = None
-    feedback: tuple[Feedback, ...] = ()
-    losses: tuple[EditReport, ...] = ()
+    notes: tuple[SkillText, ...] = ()  # reminders for the appendix, where they are asked for
+    probe: Experiment | None = None  # the experiment of the step, if there was one
+    feedback: tuple[Feedback, ...] = ()  # what people had said when the step began
+    losses: tuple[EditReport, ...] = ()  # edits that have no place in the skill, or may not be made
 
 
 class Reading:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Message
 
-NOTE_LENGTH = 240
-"""Characters of a reminder at most; longer ones are cut at a word."""
+NOTE_LENGTH = 240  # characters of a reminder at most; longer ones are cut at a word
 _BULLET = re.compile(r"^(?:[-*+\u2022]|\d+[.)])\s+")
 
 
@@ -45,14 +44,10 @@ class NotesReply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appendix:
-    """The appendix that a candidate gets.
-
-    Attributes:
-        counts: How many are new, and how many there are.
-    """
+    """The appendix that a candidate gets."""
 
     notes: tuple[SkillText, ...]
-    counts: AppendixCounts
+    counts: AppendixCounts  # how many are new, and how many there are
 
     def joined(self, candidate: Skill) -> Skill:
         """Return ``candidate`` with these reminders in its appendix."""

@@ -37,12 +37,7 @@ _LONGEST_WORDS = 300
 
 @dataclass(slots=True)
 class _Conversation:
-    """A model while one item is rolled out and scored.
-
-    Attributes:
-        turn: How many questions there were, which names the draws.
-        end: The error of a question that no item survives, such as a cap that is reached.
-    """
+    """A model while one item is rolled out and scored."""
 
     calls: Calls
     role: str
@@ -51,8 +46,8 @@ class _Conversation:
     seed: int
     item: str
     sample: int = 0
-    turn: int = 0
-    end: BaseException | None = None
+    turn: int = 0  # how many questions there were, which names the draws
+    end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         if not all(isinstance(message, Message) for message in messages):

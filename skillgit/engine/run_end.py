@@ -36,15 +36,10 @@ SAMPLES_APART = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceboResult:
-    """What came of the placebos of a run.
+    """What came of the placebos of a run."""
 
-    Attributes:
-        counts: How many there were and passed; absent if there were none.
-        sentence: What that means; empty if there were none.
-    """
-
-    counts: Placebo | None = None
-    sentence: str = ""
+    counts: Placebo | None = None  # how many there were and passed; absent if there were none
+    sentence: str = ""  # what that means; empty if there were none
     files: evidence_files.Evidence
 
 

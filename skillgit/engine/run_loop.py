@@ -43,28 +43,19 @@ if TYPE_CHECKING:
     from skillgit.engine.transition import SkillHistory
 
 
-FIRST_SLOW_EPOCH = 2
-"""The slow update compares two epochs, so that there is none after the first."""
-_SOLVED = 1.0 - 1e-6
-"""Below it, one item keeps a mean from being rounded to a full score."""
+FIRST_SLOW_EPOCH = 2  # the slow update compares two epochs, so that there is none after the first
+_SOLVED = 1.0 - 1e-6  # below it, one item keeps a mean from being rounded to a full score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a run starts from.
-
-    Attributes:
-        config: Digest of the resolved configuration.
-        splits: Digest of all items.
-        evidence: The files behind the digests.
-        fork_of: ``<run>/v<N>`` for a fork.
-    """
+    """What a run starts from."""
 
     skill: Skill
-    config: str
-    splits: str
-    evidence: Mapping[str, bytes]
-    fork_of: str = ""
+    config: str  # digest of the resolved configuration
+    splits: str  # digest of all items
+    evidence: Mapping[str, bytes]  # the files behind the digests
+    fork_of: str = ""  # ``<run>/v<N>`` for a fork
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
@@ -145,14 +136,13 @@ class Trainer:
 
     Attributes:
         prepare: What has to succeed before a run begins; its calls are charged to the first event.
-        ahead: Rollouts of the step after the transition in progress.
     """
 
     session: Session
     start: Start
     history: SkillHistory
     prepare: Callable[[], Awaitable[None]] | None = None
-    ahead: Ahead = field(default_factory=Ahead)
+    ahead: Ahead = field(default_factory=Ahead)  # rollouts of the step after the transition in progress
 
     async def next(self, state: RunState | None) -> Transition | None:
         """Return the transition that follows ``state``; None once the run is finished."""

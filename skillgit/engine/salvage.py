@@ -31,24 +31,17 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
     from skillgit.engine.transition import Transition
 
-MOST_PARTS = 2
-"""Parts that are measured at most."""
-FEWEST_EDITS = 2
-"""A patch of fewer edits has no parts."""
+MOST_PARTS = 2  # parts that are measured at most
+FEWEST_EDITS = 2  # a patch of fewer edits has no parts
 _WHOLE = "salvage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchPart:
-    """Some edits of a patch on their own.
+    """Some edits of a patch on their own."""
 
-    Attributes:
-        application: The skill with these edits, and what happened to every edit of the patch.
-        breaks: Of the items that the whole patch broke, those that the part breaks too.
-    """
-
-    application: Application
-    breaks: int
+    application: Application  # the skill with these edits, and what happened to every edit of the patch
+    breaks: int  # of the items that the whole patch broke, those that the part breaks too
 
 
 def worth_salvaging(session: Session, event: Event) -> bool:

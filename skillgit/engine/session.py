@@ -30,16 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An environment with the items of this run.
-
-    Attributes:
-        items: Split to its items, in order, after the limits of the settings.
-        source: The code of the environment; None where it was not loaded as a plug-in.
-    """
+    """An environment with the items of this run."""
 
     environment: Environment
-    items: Mapping[Split, tuple[Item, ...]]
-    source: PluginSource | None = None
+    items: Mapping[Split, tuple[Item, ...]]  # split to its items, in order, after the limits of the settings
+    source: PluginSource | None = None  # the code of the environment; None where it was not loaded as a plug-in
 
     @property
     def digest(self) -> str:
@@ -67,10 +62,7 @@ class Session:
     """Everything that a stage may use.
 
     Attributes:
-        calls: The door to the models.
-        pinned: Ids of the items that may not score lower.
         feedback: Returns what people have said about the run's versions by now, oldest first.
-        tried: What was tried on the seed before the run began, oldest first.
         recorded: Returns the outcomes that the run has recorded of a version on the selection split; None if they are
             not here.
     """
@@ -79,14 +71,14 @@ class Session:
     skill_path: str
     task: Task
     settings: MethodSettings
-    calls: Calls
+    calls: Calls  # the door to the models
     workers: int
     clock: Callable[[], datetime]
     monitor: Monitor
     leaks: LeakLint = field(default_factory=LeakLint)
-    pinned: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
     feedback: Callable[[], tuple[Feedback, ...]] = tuple
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
     recorded: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
 
     @property

@@ -49,18 +49,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
-    """What the optimizer says, and what it scored.
+    """What the optimizer says, and what it scored."""
 
-    Attributes:
-        text: The new guidance; empty if there is nothing new to merge.
-        title: What it is about, or why there is none.
-        judged: What the skill with it scores and what the gate says; absent without guidance.
-    """
-
-    text: SkillText = EMPTY
-    title: str = "nothing to add"
+    text: SkillText = EMPTY  # the new guidance; empty if there is nothing new to merge
+    title: str = "nothing to add"  # what it is about, or why there is none
     why: str = ""
-    judged: Judgement | None = None
+    judged: Judgement | None = None  # what the skill with it scores and what the gate says; absent without guidance
 
 
 def previous_version(state: RunState, epoch: int) -> int:
@@ -222,8 +216,7 @@ def merge_slow_update(session: Session, state: RunState, proposal: SlowProposed,
     return Transition(event=event, skill=with_guidance(history.skill(state.version), proposal.guidance))
 
 
-ROUND = 8
-"""Items that are rolled out at a time to top up changed pairs."""
+ROUND = 8  # items that are rolled out at a time to top up changed pairs
 
 
 class Category(StrEnum):

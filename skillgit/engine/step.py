@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from skillgit.engine.reply_schemas import Finding
     from skillgit.engine.session import Session
 
-SHOWN_ITEMS = 4
-"""How many item ids a reason names before it says how many more there are."""
+SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +60,6 @@ class Proposal:
     """What a step has found before the candidate is measured.
 
     Attributes:
-        salvaged: Whether the candidate is a part of one that the gate refused.
-        appendix: New reminders; absent if there are none.
         losses: Edits that had no place in the skill, or may not be made, and were never chosen from.
     """
 
@@ -73,8 +70,8 @@ class Proposal:
     candidate: RewriteResult
     budget: EditBudget
     mode: UpdateMode = UpdateMode.PATCH
-    salvaged: bool = False
-    appendix: Appendix | None = None
+    salvaged: bool = False  # whether the candidate is a part of one that the gate refused
+    appendix: Appendix | None = None  # new reminders; absent if there are none
     losses: tuple[EditReport, ...] = ()
 
     @property

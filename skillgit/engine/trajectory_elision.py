@@ -10,8 +10,7 @@ from skillgit.domain.trajectory import Turn
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LEAST = 240
-"""Characters of a turn that are worth showing."""
+LEAST = 240  # characters of a turn that are worth showing
 _MARK = 50
 _HEAD = 2
 _TROUBLE = re.compile(

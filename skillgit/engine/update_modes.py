@@ -23,18 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The prompts and replies of an update mode.
-
-    Attributes:
-        rank: Prompt of the choice within the budget; empty where nothing is chosen.
-        merge_and_rank: Prompt of a merge and choice in one call; empty where nothing is chosen.
-    """
+    """The prompts and replies of an update mode."""
 
     failures: str
     successes: str
     merge: str
-    rank: str = ""
-    merge_and_rank: str = ""
+    rank: str = ""  # prompt of the choice within the budget; empty where nothing is chosen
+    merge_and_rank: str = ""  # prompt of a merge and choice in one call; empty where nothing is chosen
     analysis: type[Analysis]
     merged: type[DraftReply]
 

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Price, Probe, Reply
 
-REPLY_TOKENS = 2048
-"""Tokens that the answer to the question may have: few, and enough for a model that thinks first."""
+REPLY_TOKENS = 2048  # tokens that the answer to the question may have: few, and enough for a model that thinks first
 _PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
 _PROGRAMS = (
     ("bubblewrap", ("bwrap",), "keeps commands of agents and programs of environments apart"),
@@ -46,28 +45,20 @@ _PROGRAMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program that some environments and backends use.
-
-    Attributes:
-        path: Where it is; empty if it is not installed.
-    """
+    """A program that some environments and backends use."""
 
     name: str
-    path: str
+    path: str  # where it is; empty if it is not installed
     purpose: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What this machine has.
-
-    Attributes:
-        git: The version of git; empty if there is none.
-    """
+    """What this machine has."""
 
     python: str
     system: str
-    git: str
+    git: str  # the version of git; empty if there is none
     sqlite: str
     programs: tuple[Program, ...]
 
@@ -85,56 +76,40 @@ class RoleHealth:
     """What is known of a role's model.
 
     Attributes:
-        place: Where calls go: a server or a program; empty if the backend does not tell.
-        credential: As whom calls are made; never a secret.
-        answers: Whether the model answered; absent if it was not asked.
-        answered_by: The name that the provider gives the model that answered.
-        counted: Whether the provider counted the tokens; absent if nothing was answered.
         parameters: What the configuration says of how the model answers, such as its temperature.
-        error: Why the model cannot be called; empty if nothing speaks against it.
-        is_local: Whether the model is on this machine, so that there is nothing to ask.
-        price: What a million tokens cost; absent if that is not known.
-        price_source: Who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does.
-        room: How the longest prompt compares with what the model takes.
     """
 
     role: str
     backend: str
     model: str
-    place: str = ""
+    place: str = ""  # where calls go: a server or a program; empty if the backend does not tell
     version: str = ""
-    credential: str = ""
-    answers: bool | None = None
+    credential: str = ""  # as whom calls are made; never a secret
+    answers: bool | None = None  # whether the model answered; absent if it was not asked
     latency_ms: int | None = None
-    answered_by: str = ""
-    counted: bool | None = None
+    answered_by: str = ""  # the name that the provider gives the model that answered
+    counted: bool | None = None  # whether the provider counted the tokens; absent if nothing was answered
     parameters: Mapping[str, object] = field(default_factory=dict)
-    error: str = ""
+    error: str = ""  # why the model cannot be called; empty if nothing speaks against it
     hint: str = ""
-    is_local: bool
-    price: Price | None
-    price_source: str
-    room: PromptRoom | None = None
+    is_local: bool  # whether the model is on this machine, so that there is nothing to ask
+    price: Price | None  # what a million tokens cost; absent if that is not known
+    price_source: str  # who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does
+    room: PromptRoom | None = None  # how the longest prompt compares with what the model takes
     fit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """Everything that was found.
-
-    Attributes:
-        repository: The repository; absent outside of one.
-        config: The configuration; empty if none was named.
-        notes: What the user should know of the configuration.
-    """
+    """Everything that was found."""
 
     machine: Machine
-    repository: Found | None
-    config: str
+    repository: Found | None  # the repository; absent outside of one
+    config: str  # the configuration; empty if none was named
     roles: tuple[RoleHealth, ...]
     prices_of: str
     contexts_of: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what the user should know of the configuration
     exit_code: ExitCode
 
 

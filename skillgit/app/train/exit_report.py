@@ -55,18 +55,12 @@ _FINISHED: dict[RunOutcome, ExitCode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRow:
-    """One version in a run's report.
+    """One version in a run's report."""
 
-    Attributes:
-        label: ``first``, ``best`` or ``last``.
-        selection: Its score on the selection split under the gate's metric; None if nobody has measured it.
-        test: Its score on the test split under the same metric; None if it was not measured.
-    """
-
-    label: str
+    label: str  # ``first``, ``best`` or ``last``
     version: int
-    selection: float | None
-    test: float | None
+    selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
+    test: float | None  # its score on the test split under the same metric; None if it was not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +68,8 @@ class Trained:
     """How training ended.
 
     Attributes:
-        report: First, best and last version with their scores; none if there is no version yet.
-        cost: What the run cost in all, what is not recorded yet included.
         unfinished: What of that was spent on events that are not recorded yet; it is kept, and a resume does not buy it
             again.
-        placebo: What the gate made of candidates that change nothing; None if there were none.
     """
 
     run: str
@@ -86,11 +77,11 @@ class Trained:
     sentence: str
     exit_code: ExitCode
     resumed: bool
-    report: tuple[ReportRow, ...]
+    report: tuple[ReportRow, ...]  # first, best and last version with their scores; none if there is no version yet
     metric: str
-    cost: Cost
+    cost: Cost  # what the run cost in all, what is not recorded yet included
     next_commands: tuple[str, ...]
-    placebo: Placebo | None = None
+    placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
     unfinished: tuple[Unfinished, ...] = ()
 
 

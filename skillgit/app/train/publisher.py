@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 EVERY_S: Final = 0.4
 """Seconds between two publications: seldom enough to cost nothing, often enough to be seen within a second."""
-FAILED: Final = "failed"
-"""How a process ended whose error is no outcome of a run."""
+FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
 _ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.TEST})
 """Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
 _REMARKS: Final = 5

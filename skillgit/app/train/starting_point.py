@@ -24,24 +24,18 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment
 
-SKILLS = "skills"
-"""The folder of a repository that holds its skills."""
+SKILLS = "skills"  # the folder of a repository that holds its skills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
-    """What ``init`` left behind.
-
-    Attributes:
-        commit: The commit that ``main`` points at.
-        added: Whether the skill was added now; otherwise ``main`` had it already.
-    """
+    """What ``init`` left behind."""
 
     path: Path
     skill_path: str
-    commit: str
+    commit: str  # the commit that ``main`` points at
     created: bool
-    added: bool
+    added: bool  # whether the skill was added now; otherwise ``main`` had it already
 
 
 def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
@@ -114,17 +108,12 @@ def _root(repo: Repo) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a run's first commit is made of.
-
-    Attributes:
-        skill: Version 0.
-        fork_of: ``<run>/v<N>`` if the parent is a version of another run.
-    """
+    """What a run's first commit is made of."""
 
     commit: str
     skill_path: str
-    skill: Skill
-    fork_of: str = ""
+    skill: Skill  # version 0
+    fork_of: str = ""  # ``<run>/v<N>`` if the parent is a version of another run
 
 
 def find_beginning(

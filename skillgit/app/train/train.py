@@ -47,19 +47,14 @@ class TrainRequest:
     Attributes:
         config: A configuration file, or the name of a shipped one; None takes what ``run`` recorded, or the run of
             ``start``.
-        overrides: ``section.key=value``; later ones win.
-        run: The run's name; a new one is made if there is none.
-        start: The revision that a new run starts from; None takes the configuration's seed.
-        caps: What the run may cost; where it names no cap, the configuration's holds.
-        ask_again: Whether to ask once more what was recorded as never to be answered.
     """
 
     config: str | None
-    overrides: tuple[str, ...] = ()
-    run: str | None = None
-    start: str | None = None
-    caps: Caps = field(default_factory=Caps)
-    ask_again: bool = False
+    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
+    run: str | None = None  # the run's name; a new one is made if there is none
+    start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
+    caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
+    ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:

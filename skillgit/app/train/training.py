@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-_KEYS_SHOWN = 5
-"""Keys that are named where a run cannot go on with another configuration."""
+_KEYS_SHOWN = 5  # keys that are named where a run cannot go on with another configuration
 
 
 class Training:

@@ -187,14 +187,10 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedSettings:
-    """The settings of a recorded configuration, divided by whether they may be acted on.
-
-    Attributes:
-        refused: Key to value of what only the user may say.
-    """
+    """The settings of a recorded configuration, divided by whether they may be acted on."""
 
     taken: Mapping[str, object]
-    refused: Mapping[str, object] = field(default_factory=dict)
+    refused: Mapping[str, object] = field(default_factory=dict)  # key to value of what only the user may say
 
 
 def of_own_run(settings: Mapping[str, object]) -> RecordedSettings:

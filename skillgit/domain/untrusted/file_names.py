@@ -18,10 +18,8 @@ from skillgit.errors import UnsafeNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-COMPONENT_BYTES = 255
-"""The longest name that ext4, APFS and NTFS all hold."""
-PATH_BYTES = 4096
-"""``PATH_MAX`` of Linux."""
+COMPONENT_BYTES = 255  # the longest name that ext4, APFS and NTFS all hold
+PATH_BYTES = 4096  # ``PATH_MAX`` of Linux
 _SHOWN = 100
 _HINT = "rename it where it comes from; skillgit fsck lists all such names of a run"
 
@@ -33,13 +31,10 @@ _IGNORED_BY_HFS = dict.fromkeys(
 _GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
 _LINE_END = r"\n"
-_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
-"""How ``entry_name`` writes what is not UTF-8."""
+_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")  # how ``entry_name`` writes what is not UTF-8
 _SIGNS = {"\\": "backslash", ":": "colon"}
-_SLASH = r"\x2f"
-"""Stands for a slash inside of the name of an entry, which is no path of two parts."""
-_JOINERS = "\u200c\u200d"
-"""Invisible, and needed to write Persian, several scripts of India, and many emoji."""
+_SLASH = r"\x2f"  # stands for a slash inside of the name of an entry, which is no path of two parts
+_JOINERS = "\u200c\u200d"  # invisible, and needed to write Persian, several scripts of India, and many emoji
 
 
 class TreePath(str):

@@ -10,15 +10,10 @@ from skillgit.domain.untrusted.model_text import hidden_in, name_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """The hidden characters of a file.
+    """The hidden characters of a file."""
 
-    Attributes:
-        line: The line of the first one, counted from 1.
-        sentence: How many there are, and which comes first; without a full stop.
-    """
-
-    line: int
-    sentence: str
+    line: int  # the line of the first one, counted from 1
+    sentence: str  # how many there are, and which comes first; without a full stop
 
 
 def hidden_characters(path: str, content: bytes) -> Hidden | None:

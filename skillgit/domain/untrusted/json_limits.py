@@ -23,8 +23,7 @@ MOST_DEPTH = 100
 _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
-_MOST_DIGITS = 300
-"""Characters of an integer that is kept exact; such a one is still within the range of a float."""
+_MOST_DIGITS = 300  # characters of an integer that is kept exact; such a one is still within the range of a float
 
 
 class DocumentError(ValueError):

@@ -50,15 +50,11 @@ _UNPRINTED = re.compile(rf"[\x7f-\x9f\u200b\u2028\u2029{_BIDI}{_INVISIBLE}]|[\ud
 
 
 class SkillText(str):
-    """Text that may be in a skill; see ``clean`` and ``verbatim``.
-
-    Attributes:
-        removed: How many characters were removed when it was cleaned, line ends not counted.
-    """
+    """Text that may be in a skill; see ``clean`` and ``verbatim``."""
 
     __slots__ = ("removed",)
 
-    removed: int
+    removed: int  # how many characters were removed when it was cleaned, line ends not counted
 
     def __new__(cls, text: str) -> SkillText:  # noqa: PYI034 - it has no subclasses
         """Clean ``text``."""

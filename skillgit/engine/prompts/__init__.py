@@ -32,10 +32,8 @@ NAMES = (
     "budget",
     "rewrite",
 )
-SHOWN = "shown"
-"""What every prompt ends with that shows something."""
-FILES = "trainable_files"
-"""What prompts that ask for edits go on with where other files than ``SKILL.md`` are trained."""
+SHOWN = "shown"  # what every prompt ends with that shows something
+FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
 
 
 @cache
