@@ -15,7 +15,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts
-from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
+from skillgit.domain.untrusted.model_text import clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
     from skillgit.domain.gate_decision import Verdict

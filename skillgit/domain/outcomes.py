@@ -6,7 +6,7 @@ could not evaluate is listed as lost or regained instead, so that losing items i
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
@@ -21,7 +21,7 @@ from skillgit.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.evaluation import Evaluation, Outcome
+    from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome
     from skillgit.domain.event import Event
 
 
@@ -272,3 +272,37 @@ class VersionOutcomes:
         self._versions[event.version] = self.candidate if source is None else self._versions.get(source)
         if source is None or source in self._scored:
             self._scored.append(event.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """The seed and the best version on the test items that have a score under both."""
+
+    items: int  # how many items these are; at least one
+    seed: float  # the seed's mean under the gate's metric
+    best: float
+    p_loss: float  # one-sided p-value of the paired test that the best version is worse
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the best version scores lower than the seed."""
+        return self.best < self.seed
+
+
+def confirmation(seed: Evaluation, best: Evaluation, metric: Metric, soft_weight: float) -> Confirmation | None:
+    """Compare two evaluations of the test split; None if no item has a score under both."""
+    losses = Pairs(seed, best, metric, soft_weight)
+    if not losses.gains:
+        return None
+    return Confirmation(items=len(losses.gains), seed=float(losses.score), best=float(losses.current), p_loss=losses.p)
+
+
+def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metric, soft_weight: float) -> bool | None:
+    """Say whether the means of two evaluations of the test split contradict a gain.
+
+    Returns:
+        None if an item has no score: the means are those of different items then, and their outcomes decide.
+    """
+    if seed.scored < seed.n or best.scored < best.n or seed.item_set != best.item_set:
+        return None
+    return best.score(metric, soft_weight) < seed.score(metric, soft_weight)

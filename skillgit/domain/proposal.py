@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.ids import text_digest
-from skillgit.domain.prose import clean_line
+from skillgit.domain.sequence_diff import differences
+from skillgit.domain.untrusted.model_text import clean_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
     from skillgit.domain.edit import Edit, EditSource, Op
+    from skillgit.domain.skill import Skill
 
 EDITS_SHOWN = 24
 
@@ -108,3 +114,56 @@ class PatchCounts:
     by: BudgetSource = BudgetSource.SCHEDULE
     mode: UpdateMode = UpdateMode.PATCH
     salvaged: bool = False
+
+
+def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
+    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
+    return changed_texts(dict(old.text_files()), dict(new.text_files()))
+
+
+def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
+    changes: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
+    return tuple(change for change in changes if change.text)
+
+
+def _changes(before: str, after: str) -> Iterator[Change]:
+    old, new = before.splitlines(), after.splitlines()
+    for old_from, old_to, new_from, new_to in differences(old, new):
+        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
+        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])
+
+
+_ID_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    """A note of a person on a commit."""
+
+    commit: str
+    text: str
+    author: str
+    time: datetime
+
+    @property
+    def id(self) -> str:
+        content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
+        return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A candidate that the gate of another run, or of someone else's part of it, rejected."""
+
+    run: str
+    step: int
+    base: int
+    commit: str
+    title: str
+    changes: tuple[Change, ...]
+    score: float
+    bound: bool  # whether that is only the highest that it could have been
+    current: float

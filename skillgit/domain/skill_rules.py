@@ -9,8 +9,8 @@ from enum import StrEnum
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
-from skillgit.domain.prose import ALIKE, similarity, words
 from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.sequence_diff import ALIKE, similarity, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -340,3 +340,45 @@ def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: 
     if old.region is not new.region:
         return True
     return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)
+
+
+class Worth(StrEnum):
+    """What a rule is good for, by what happens without it."""
+
+    WORKS = "works"  # the score is lower without it
+    MIXED = "mixed"  # it helps as many items as it harms
+    HARMFUL = "harmful"  # the score is higher without it
+    DEAD = "dead"  # nothing changes without it
+
+
+def worth(delta: float, breaks: int) -> Worth:
+    """Return what a rule is good for.
+
+    Args:
+        delta: How much the score changes when the rule is left out.
+    """
+    if delta < 0:
+        return Worth.WORKS
+    if delta > 0:
+        return Worth.HARMFUL
+    return Worth.MIXED if breaks else Worth.DEAD
+
+
+def without(text: str, rules: Iterable[Rule]) -> str:
+    """Return ``text`` without the lines of ``rules``; where two blank lines would meet, one stays.
+
+    Headings stay, and so does every other line as it is.
+    """
+    lines = text.split("\n")
+    numbers = {number for rule in rules for number in range(rule.first - 1, rule.last)}
+    rest: list[str] = []
+    cut = False
+    for number, line in enumerate(lines):
+        if number in numbers:
+            cut = True
+        elif cut and not line.strip() and (not rest or not rest[-1].strip()) and number + 1 < len(lines):
+            continue
+        else:
+            rest.append(line)
+            cut = False
+    return "\n".join(rest)

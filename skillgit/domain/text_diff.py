@@ -9,14 +9,10 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.proposal import Change
-from skillgit.domain.prose import ALIKE, agreeing, similarity, words
-from skillgit.domain.sequence_diff import differences
+from skillgit.domain.sequence_diff import ALIKE, agreeing, differences, similarity, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 CONTEXT = 3  # unchanged lines around a change
@@ -24,14 +20,12 @@ PAIRED_AT_MOST = 10_000  # where more removed lines times added lines stand toge
 _LETTERS = 10**11
 """Where characters of the removed times those of the added lines are more, none are paired: it would take long."""
 MOVED_AT_LEAST = 8  # letters and digits that a line needs for its other place to be called where it moved to
-
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # compiled when it is first used, as in similarity
 _TOKEN = rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _MARKDOWN = (".md", ".markdown")
-
 Span = tuple[int, int]  # characters of a line, ``[start, end)``
 
 
@@ -271,23 +265,3 @@ def _headings(hunk: Hunk) -> list[str]:
 
 def _extent(numbers: Sequence[int]) -> Span:
     return (numbers[0], len(numbers)) if numbers else (0, 0)
-
-
-def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
-    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
-    return changed_texts(dict(old.text_files()), dict(new.text_files()))
-
-
-def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
-    changes: list[Change] = []
-    for path in sorted(before.keys() | after.keys()):
-        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
-    return tuple(change for change in changes if change.text)
-
-
-def _changes(before: str, after: str) -> Iterator[Change]:
-    old, new = before.splitlines(), after.splitlines()
-    for old_from, old_to, new_from, new_to in differences(old, new):
-        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
-        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import shutil
+import subprocess
+import tomllib
+import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, cast
 
 from rapidfuzz import fuzz
 
-from skillgit.domain.address import version_label
-from skillgit.domain.edit import QUARANTINED, normalised
+from skillgit.domain.edit import QUARANTINED, Op, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
+from skillgit.domain.ids import digest
 from skillgit.domain.leaks import build_index, find_leak
-from skillgit.domain.proposal import Origin
+from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from skillgit.domain.edit import Edit, EditReport
     from skillgit.domain.leaks import Leak, SecretIndex
@@ -31,10 +37,10 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState, StepMemory
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
+    from skillgit.sandbox import Result
 
 
 ALIKE = 95.0  # likeness of two changes, of 100, from which on the later one is a repetition
-
 _DECISIVE = re.compile(r"\b(?:no|not|never|none|nor|without|only|unless|except|always|\w+n['\u2019]t|\d[\d.,]*)\b")
 
 
@@ -163,33 +169,6 @@ def _same(mine: str, theirs: str) -> bool:
     return fuzz.ratio(mine, theirs, score_cutoff=ALIKE) >= ALIKE
 
 
-def stop_at_once(session: Session, state: RunState) -> str:
-    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
-    settings, evaluation = session.settings, state.evaluation(state.version)
-    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
-    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
-        version = version_label(state.version)
-        return f"{version} has the full score on the selection split, so that no edit can score higher."
-    return ""
-
-
-def stop_before_step(session: Session, state: RunState) -> str:
-    """Return why no further step is taken though there would be one; empty if one is taken."""
-    patience = session.settings.train.patience
-    count = state.step - state.versions[state.best].step
-    if patience and count >= patience and state.step < session.steps:
-        steps = "1 step" if count == 1 else f"{count} steps in a row"
-        return f"{steps} made no new best version, and train.patience is {patience}."
-    return ""
-
-
-def stop_sentence(session: Session, state: RunState) -> str:
-    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
-    if state.step >= session.steps:
-        return ""
-    return stop_at_once(session, state) or stop_before_step(session, state)
-
-
 class LeakLint:
     """Keeps the index of a session's secrets, which is made when it is needed first."""
 
@@ -251,3 +230,200 @@ def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: st
         return paragraph if leak is None else f"(left out: {leak})"
 
     return "\n\n".join(kept(paragraph) for paragraph in text.split("\n\n"))
+
+
+CHECK_SECONDS = 60.0  # what a self-check may take
+_BASH_SECONDS = 10.0
+_SAID = 600
+
+
+async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    """Return why ``candidate``, made of ``skill``, is broken; None if nothing speaks against trying it.
+
+    Raises:
+        EnvironmentFaultError: The sandbox failed, which says nothing of the candidate.
+        SandboxError: There is a self-check, and this machine has no sandbox.
+    """
+    for path, content in candidate.files.items():
+        if skill.files.get(path) != content and (fault := fault_in(path, content)):
+            return Refusal(title=f"invalid: {path} does not parse", why=f"{path} does not parse: {fault}.")
+    complaint = await self_check(session, candidate)
+    return None if not complaint else Refusal(title="invalid: the skill fails its self-check", why=complaint)
+
+
+async def check_seed(session: Session, skill: Skill) -> None:
+    """Refuse to train a skill that fails its own self-check, for no candidate could pass it.
+
+    Raises:
+        SandboxError: There is a self-check, and this machine has no sandbox.
+    """
+    if complaint := await self_check(session, skill):
+        raise ConfigError(
+            f"the skill that training starts from fails optimizer.check: {' '.join(complaint.split())}",
+            hint="mend the skill or the command; every candidate would fail it too",
+        )
+
+
+async def self_check(session: Session, skill: Skill) -> str:
+    """Return what is wrong with ``skill`` by its self-check; empty if there is none, or it passes.
+
+    The result is kept in the ledger as outcomes are: the same text is checked once.
+    """
+    command = session.settings.optimizer.check_command
+    if not command:
+        return ""
+
+    async def produce() -> tuple[object, bool]:
+        return {"said": await _checked(command, skill)}, True
+
+    key = digest(["self-check", skill.digest, list(command)])
+    row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
+    return str(row["said"])
+
+
+async def _checked(command: tuple[str, ...], skill: Skill) -> str:
+    from skillgit.sandbox import Job, Limits, Sandbox  # noqa: PLC0415 - most runs have no self-check
+
+    sandbox = Sandbox()
+    limits = Limits(wall_s=CHECK_SECONDS)
+    like = sandbox.python_job("", limits=limits)
+    program, *arguments = command
+    python = program in {"python", "python3"}
+    job = Job(
+        command=(sandbox.python if python else program, *arguments),
+        files=skill.files,
+        environment=like.environment if python else {},
+        limits=limits,
+        collect=(),
+    )
+    result = await sandbox.run(job)
+    return "" if result.ok else _told(command, result)
+
+
+def _told(command: tuple[str, ...], result: Result) -> str:
+    how = {"exit": f"ended with exit code {result.exit_code}", "timeout": f"took longer than {CHECK_SECONDS:g} seconds"}
+    output = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-_SAID:]
+    sentence = f"{' '.join(command)} {how.get(result.ended, f'was ended by the sandbox: {result.ended}')}"
+    return f"{sentence}: {output}" if output else f"{sentence}."
+
+
+def fault_in(path: str, content: bytes) -> str:
+    """Return why the script or data file at ``path`` does not parse, as a clause; empty if it does or is neither."""
+    parse = _PARSERS.get(PurePosixPath(path).suffix.casefold()) or _by_first_line(content)
+    if parse is None:
+        return ""
+    try:
+        return parse(content)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
+        return _clause(error)
+
+
+def _clause(error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} (line {error.lineno})"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _by_first_line(content: bytes) -> Callable[[bytes], str] | None:
+    first = content.partition(b"\n")[0]
+    if not first.startswith(b"#!"):
+        return None
+    names = {PurePosixPath(word).name.rstrip("0123456789.") for word in first[2:].decode(errors="replace").split()}
+    return _python if "python" in names else _shell if names & {"sh", "bash"} else None
+
+
+def _python(content: bytes) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(content, "script", "exec", dont_inherit=True)
+    return ""
+
+
+def _shell(content: bytes) -> str:
+    bash = shutil.which("bash")
+    if bash is None:
+        raise ConfigError("a shell script of the skill cannot be checked: bash is not installed", hint="install bash")
+    try:
+        # -n reads the commands and executes none.
+        process = subprocess.run(  # noqa: S603 - a fixed program; the script is its input
+            [bash, "--norc", "-n"],
+            input=content,
+            capture_output=True,
+            env={"LC_ALL": "C"},
+            timeout=_BASH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"bash did not read it to its end in {_BASH_SECONDS:g} seconds"
+    lines = process.stderr.decode(errors="replace").splitlines()
+    return "" if process.returncode == 0 else (lines[0].removeprefix(f"{bash}: ") if lines else "bash refuses it")
+
+
+def _json(content: bytes) -> str:
+    json.loads(content)
+    return ""
+
+
+def _toml(content: bytes) -> str:
+    tomllib.loads(content.decode())
+    return ""
+
+
+def _yaml(content: bytes) -> str:
+    import yaml  # noqa: PLC0415 - few skills hold such files
+
+    try:
+        for _ in yaml.compose_all(content, Loader=yaml.SafeLoader):
+            pass
+    except yaml.YAMLError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+_PARSERS: Mapping[str, Callable[[bytes], str]] = {
+    ".py": _python,
+    ".sh": _shell,
+    ".bash": _shell,
+    ".json": _json,
+    ".toml": _toml,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+}
+
+
+def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
+    """Return what says why a step may not make an edit to a file of a skill; an empty string lets it pass.
+
+    Whether the edit applies is another question.
+    """
+    files = session.settings.optimizer.trainable
+
+    def lint(skill: Skill, edit: Edit) -> str:
+        if files.covers(edit.file):
+            return ""
+        if edit.file in skill.files:
+            return f"optimizer.files does not name '{edit.file}'"
+        # Without the setting, there is no talk of files that could be made.
+        is_allowed = files.beyond_document and edit.op is Op.APPEND
+        advice = f", and optimizer.files lets no step make it: {', '.join(files.patterns)}" if is_allowed else ""
+        return f"the skill has no text file '{edit.file}'{advice}"
+
+    return lint
+
+
+def check_files(session: Session, skill: Skill) -> None:
+    """Refuse to train files of ``skill`` that cannot be trained."""
+    files = session.settings.optimizer.trainable
+    if not files.beyond_document:
+        return
+    texts = [path for path, _ in skill.text_files()]
+    for path in files.patterns:
+        if path in skill.files and path not in texts:
+            raise ConfigError(
+                f"optimizer.files has '{path}', which is no text in skill '{skill.name}'", hint="only text is trained"
+            )
+    if not any(files.covers(path) for path in texts):
+        raise ConfigError(
+            f"optimizer.files names no file of skill '{skill.name}': {', '.join(files.patterns)}",
+            hint=f"it has {', '.join(texts[:8])}",
+        )

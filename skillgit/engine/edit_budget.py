@@ -11,9 +11,10 @@ from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import evidence_files
 from skillgit.engine.method_settings import ControlMode
 from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.progress import Stage
 from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, skill_section, tagged
-from skillgit.engine.reply_schemas import BudgetReply, ask
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import BudgetReply
+from skillgit.engine.session import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditSource, removals, title_of
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import edit_lint, refusal
-from skillgit.engine.candidate_text import update
-from skillgit.engine.candidate_validity import invalid
-from skillgit.engine.companion_files import file_lint, told_of_files
-from skillgit.engine.edit_places import fits, sifted
+from skillgit.engine.candidate_guards import edit_lint, file_lint, invalid, refusal
+from skillgit.engine.candidate_text import fits, sifted, update
 from skillgit.engine.gating import judge
 from skillgit.engine.optimizer_memory import history_section, record_section
-from skillgit.engine.progress import Stage
-from skillgit.engine.prompt_sections import budget_section, conversation, memory_section, skill_section
+from skillgit.engine.prompt_sections import budget_section, conversation, memory_section, skill_section, told_of_files
 from skillgit.engine.proposals import Draft
-from skillgit.engine.reply_schemas import PatchReply, ask
-from skillgit.engine.step import models
-from skillgit.engine.transition import Transition, unanswered
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import PatchReply
+from skillgit.engine.session import Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -47,13 +42,6 @@ class Revision:
     draft: Draft | None  # its edits; None if it gave no usable reply
     application: Application  # the candidate, and what happened to each edit
     counts: PatchCounts
-
-
-def is_due(session: Session, state: RunState) -> bool:
-    """Say whether the epoch that has just ended is to be reflected on now."""
-    at_the_end = state.step > 0 and state.step % session.per_epoch == 0
-    open_ = max(state.meta_epoch, state.slow_epoch) < state.epoch
-    return session.settings.optimizer.use_meta_reflect and at_the_end and open_
 
 
 async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> Transition:
@@ -124,7 +112,7 @@ def _judged(
         "verdict": judgement.verdict,
         "fixed": judgement.fixed,
         "broken": judgement.broken,
-        "models": models(session),
+        "models": session.models,
         "cost": session.cost_since(began),
     }
     if judgement.verdict.decision.accepted:
@@ -145,7 +133,7 @@ def _skipped(
         title=title,
         why=redact(why),
         patch=revision.counts,
-        models=models(session),
+        models=session.models,
         cost=session.cost_since(began),
     )
 

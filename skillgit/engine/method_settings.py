@@ -11,8 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import GateRule, NoRegression
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.trainable_files import TrainableFiles, pattern_problem
+from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
 from skillgit.plugin.registry import load_policy
 

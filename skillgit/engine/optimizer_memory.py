@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from skillgit.domain.feedback import Tried
-from skillgit.domain.proposal import Change, Origin
+from skillgit.domain.proposal import Change, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine import evidence_files
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, tagged
@@ -16,7 +15,7 @@ from skillgit.plugin.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.proposal import Feedback
     from skillgit.domain.run_state import StepMemory
 
 

@@ -1,18 +1,20 @@
-"""Sections of optimizer prompts: stable parts first, the skill once, long trajectories elided in the open."""
+"""Prompts of the optimizer: files with instructions, and sections of material; what is too long is cut in the open."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.edit import Edit
+from skillgit.domain.ids import short_digest
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.prompts import SHOWN, prompt
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Text, system, user
@@ -29,6 +31,26 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import Environment
 
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
+NAMES = (
+    *("analyse_failures", "analyse_successes", "suggest_from_failures", "suggest_from_successes"),
+    *("rewrite_from_failures", "rewrite_from_successes", "lapses_in_failures", "lapses_in_successes"),
+    *("merge", "merge_suggestions", "merge_rewrites", "merge_and_rank", "merge_and_rank_suggestions"),
+    *("rank", "rank_suggestions", "budget", "rewrite", "probe", "probed", "consolidate_notes"),
+    *("slow_update", "meta_skill", "meta_reflect"),
+)
+SHOWN = "shown"  # what every prompt ends with that shows something
+FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
+
+
+@cache
+def prompt(name: str) -> str:
+    """Return the text of the prompt called ``name``."""
+    return (files("skillgit.engine") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def prompts_digest(*more: str) -> str:
+    """Return the digest of the prompts of every run, and of those called ``more`` that a run has besides."""
+    return short_digest({name: prompt(name) for name in (*NAMES, SHOWN, *more)})
 
 
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
@@ -252,3 +274,13 @@ def proposals_section(proposals: Sequence[Proposed]) -> str:
     """Return numbered proposals as a JSON list."""
     rows = [{"number": number} | proposed_fields(proposal) for number, proposal in enumerate(proposals)]
     return tagged(kind_of(proposals), json.dumps(rows, indent=1, ensure_ascii=False))
+
+
+def told_of_files(session: Session, messages: Sequence[Message]) -> list[Message]:
+    """Return a prompt that asks for edits, with what holds for other files where ``SKILL.md`` is not the only one."""
+    files = session.settings.optimizer.trainable
+    if not files.beyond_document:
+        return list(messages)
+    first, *rest = messages
+    patterns = "\n".join(f"- `{pattern}`" for pattern in files.patterns)
+    return [system(f"{first.text.rstrip()}\n\n{prompt(FILES).replace('{patterns}', patterns)}"), *rest]

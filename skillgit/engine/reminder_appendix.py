@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditSource, Op
-from skillgit.domain.prose import clean_line
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.engine.candidate_guards import edit_lint
-from skillgit.engine.prompt_sections import conversation, skill_section, tagged
-from skillgit.engine.prompts import prompt
-from skillgit.engine.reply_fields import Notes, ReplyModel
-from skillgit.engine.reply_schemas import ask
+from skillgit.engine.prompt_sections import conversation, prompt, skill_section, tagged
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import Notes, ReplyModel
 from skillgit.plugin.backend import system
 from skillgit.plugin.redaction import MASK, redact
 

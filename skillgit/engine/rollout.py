@@ -7,6 +7,7 @@ item that it worked on, never a score, and other items go on. What ends a run en
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,13 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
-from skillgit.engine.companion_files import delivered
 from skillgit.engine.concurrency import ordered
+from skillgit.engine.method_settings import Companions
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Message
 
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
+    from skillgit.engine.method_settings import TargetSettings
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Reply, Tool
     from skillgit.plugin.environment import Environment
@@ -216,3 +222,48 @@ def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sampl
     """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``."""
     prefix = _shared_key(session, delivered(skill, session.settings.target))
     return [_key(session, item, sample, prefix) for item in items]
+
+
+TAG = "companion"
+
+
+def delivered(skill: Skill, settings: TargetSettings) -> Skill:
+    """Return ``skill`` as a target gets it: with the texts that its ``SKILL.md`` names at the end of that.
+
+    A file counts as named if its path inside the skill folder is in the text: in a link, in code or in a sentence.
+    What those files name in turn is not followed. They share ``max_companion_tokens`` in the order in which they
+    are named; what is cut says so, and those that have no room are listed.
+    """
+    if settings.companions is Companions.NONE or len(skill.files) == 1:
+        return skill
+    room = settings.max_companion_tokens * CHARACTERS_PER_TOKEN
+    parts: list[str] = []
+    left_out: list[str] = []
+    for path, text in named_texts(skill):
+        if room < min(LEAST, len(text)):
+            left_out.append(path)
+            continue
+        part = elide(text, room)
+        room -= len(part)
+        parts.append(f'<{TAG} path="{path}">\n{part.strip(chr(10))}\n</{TAG}>')
+    if left_out:
+        parts.append(f"[... {', '.join(left_out)} left out: too long ...]")
+    if not parts:
+        return skill
+    return skill.with_text(DOCUMENT, "\n\n".join([skill.document.rstrip("\n"), *parts]) + "\n")
+
+
+def named_texts(skill: Skill) -> list[tuple[str, str]]:
+    """Return path and text of the other text files that ``SKILL.md`` names, in the order in which it does."""
+    body = skill.document.removeprefix(frontmatter(skill.document))
+    mentions = [
+        (match.start(), path, text)
+        for path, text in skill.text_files()
+        if path != DOCUMENT and (match := _mention(path).search(body)) is not None
+    ]
+    return [(path, text) for _, path, text in sorted(mentions)]
+
+
+def _mention(path: str) -> re.Pattern[str]:
+    """Return what finds ``path`` where it is no part of another path; a folder's placeholder may be before it."""
+    return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")

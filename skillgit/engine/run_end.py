@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.confirmation import confirmation
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.outcomes import Pairs
+from skillgit.domain.outcomes import Pairs, confirmation
 from skillgit.domain.placebo import Placebo, no_op
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
-from skillgit.engine.progress import Stage
+from skillgit.engine.session import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.domain.confirmation import Confirmation
     from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.outcomes import Confirmation
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
@@ -90,7 +89,7 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     """Return how a run that has done all its steps ended.
 
     A best version that scores higher than the seed on the selection split makes a run improved, unless the test split
-    contradicts it (see :mod:`skillgit.domain.confirmation`). Without a test split nothing contradicts it.
+    contradicts it (see :mod:`skillgit.domain.outcomes`). Without a test split nothing contradicts it.
 
     Args:
         tests: Version to its evaluation on the test split; empty if the settings ask for none.

@@ -14,22 +14,18 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import stop_at_once, stop_before_step, stop_sentence
-from skillgit.engine.candidate_validity import check_seed
-from skillgit.engine.companion_files import check_files
+from skillgit.engine.candidate_guards import check_files, check_seed
 from skillgit.engine.concurrency import ended, ordered, side_by_side
-from skillgit.engine.evaluate import evaluate, evaluate_selection
-from skillgit.engine.ledger_scope import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
-from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
+from skillgit.engine.gating import evaluate, evaluate_selection, lacks_score, measure_version
+from skillgit.engine.meta_reflect import reflect_on_epoch
 from skillgit.engine.minibatches import epoch_of
-from skillgit.engine.progress import Monitor, Overlap, Stage
-from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.run_end import finish_sentence, measure_placebo, run_outcome
+from skillgit.engine.session import Monitor, Overlap, Stage, Transition, unanswered_file
 from skillgit.engine.slow_update import merge_slow_update, propose_slow_update
-from skillgit.engine.step import models, run_step, step_batches
-from skillgit.engine.transition import Transition, unanswered_file
+from skillgit.engine.step import run_step, step_batches
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -38,9 +34,8 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.evaluate import EvaluationResult
-    from skillgit.engine.session import Session
-    from skillgit.engine.transition import SkillHistory
+    from skillgit.engine.gating import EvaluationResult
+    from skillgit.engine.session import Session, SkillHistory
 
 
 FIRST_SLOW_EPOCH = 2  # the slow update compares two epochs, so that there is none after the first
@@ -256,7 +251,7 @@ class Trainer:
             config=start.config,
             splits=start.splits,
             environment=session.task.digest,
-            models=models(session),
+            models=session.models,
             evaluation=summary,
             gauge=session.gauge,
             fork_of=start.fork_of,
@@ -294,7 +289,7 @@ class Trainer:
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),
             placebo=placebo.counts,
-            models=models(session),
+            models=session.models,
             cost=session.cost_since(began),
         )
         files = [
@@ -314,3 +309,37 @@ class Trainer:
             return await evaluate(session, self.history.skill(version), Split.TEST)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))
+
+
+def stop_at_once(session: Session, state: RunState) -> str:
+    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
+    settings, evaluation = session.settings, state.evaluation(state.version)
+    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
+    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
+        version = version_label(state.version)
+        return f"{version} has the full score on the selection split, so that no edit can score higher."
+    return ""
+
+
+def stop_before_step(session: Session, state: RunState) -> str:
+    """Return why no further step is taken though there would be one; empty if one is taken."""
+    patience = session.settings.train.patience
+    count = state.step - state.versions[state.best].step
+    if patience and count >= patience and state.step < session.steps:
+        steps = "1 step" if count == 1 else f"{count} steps in a row"
+        return f"{steps} made no new best version, and train.patience is {patience}."
+    return ""
+
+
+def stop_sentence(session: Session, state: RunState) -> str:
+    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
+    if state.step >= session.steps:
+        return ""
+    return stop_at_once(session, state) or stop_before_step(session, state)
+
+
+def is_due(session: Session, state: RunState) -> bool:
+    """Say whether the epoch that has just ended is to be reflected on now."""
+    at_the_end = state.step > 0 and state.step % session.per_epoch == 0
+    open_ = max(state.meta_epoch, state.slow_epoch) < state.epoch
+    return session.settings.optimizer.use_meta_reflect and at_the_end and open_

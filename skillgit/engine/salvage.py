@@ -13,8 +13,7 @@ from skillgit.domain.event import Rejected
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import EditRecord
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import refusal
-from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.prompt_sections import edit_fields
 from skillgit.engine.rollout import roll_out
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.session import Session
-    from skillgit.engine.transition import Transition
+    from skillgit.engine.session import Session, Transition
 
 MOST_PARTS = 2  # parts that are measured at most
 FEWEST_EDITS = 2  # a patch of fewer edits has no parts

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
+from skillgit.domain.event import Models
 from skillgit.domain.ids import short_digest
+from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from skillgit.calls.client import Calls
-    from skillgit.domain.cost import Cost
+    from skillgit.calls.client import Calls, Unanswered
     from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.feedback import Feedback, Tried
+    from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.proposal import Feedback, Tried
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.progress import Monitor
     from skillgit.plugin.environment import Environment
     from skillgit.plugin.plugin_identity import PluginSource
 
@@ -112,6 +117,13 @@ class Session:
         rule = self.rule
         return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)
 
+    @property
+    def models(self) -> Models:
+        """The names of the run's models."""
+        calls = self.calls
+        judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if self.judged else ""
+        return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
+
     def cost_since(self, began: datetime) -> Cost:
         """Return what the event in progress has cost, with the wall time since ``began``."""
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
@@ -120,3 +132,169 @@ class Session:
         """Return a version's selection score under the gate's metric."""
         rule = self.rule
         return state.evaluation(version).score(rule.metric, rule.soft_weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One step of a run's history.
+
+    Attributes:
+        skill: The skill that the event's commit holds; absent where the tree stays as it was (skipped, run-finished) or
+            is made from the event itself (slow-proposed).
+        evidence: Path to content of the artefacts behind it: ``patch.json``, ``selection.json``, ``rollout.json``, …
+    """
+
+    event: Event
+    skill: Skill | None = None
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class SkillHistory(Protocol):
+    """Where the engine reads the skill of an earlier version."""
+
+    def skill(self, version: int) -> Skill:
+        """Return the skill of ``version`` of the run in training."""
+        ...
+
+
+def unanswered(session: Session, *stages: str) -> str:
+    """Return a sentence that says how many calls of ``stages`` will never be answered and why; empty if there are none.
+
+    It speaks of the event in progress.
+    """
+    calls = [call for call in _calls(session) if call.stage in stages]
+    if not calls:
+        return ""
+    subject = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
+    return redact(f"{subject} will never be answered: {calls[0].reason}.")
+
+
+def unanswered_file(session: Session) -> evidence_files.Evidence:
+    """Return ``unanswered.json`` with a row for each such call of the event in progress; nothing without any."""
+    rows = [{"stage": call.stage, "kind": call.kind.value, "reason": call.reason} for call in _calls(session)]
+    return {"unanswered.json": evidence_files.json_file(rows)} if rows else {}
+
+
+def _calls(session: Session) -> list[Unanswered]:
+    return [call for call in session.calls.unanswered if call.role == "optimizer"]
+
+
+class Stage(StrEnum):
+    """The stages of a run, in the order of a step."""
+
+    BASELINE = "baseline"
+    ROLLOUT = "rollout"
+    REFLECT = "reflect"
+    PROBE = "probe"
+    AGGREGATE = "aggregate"
+    SELECT = "select"
+    UPDATE = "update"
+    EVALUATE = "evaluate"
+    META = "meta reflect"
+    SLOW = "slow update"
+    TEST = "test"
+    PLACEBO = "placebo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """One look at a run in progress."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    stage: Stage
+    done: int  # items or calls of the stage that are done
+    total: int  # items or calls of the stage in all; 0 if that is not known
+    score: float | None  # the current version's score on the selection split; None before the baseline
+    best: float | None
+    spent: Cost  # what the run has cost so far, this event included
+
+
+class Watcher(Protocol):
+    """Something that looks on."""
+
+    def progress(self, progress: Progress) -> None: ...
+
+    def happened(self, event: Event, commit: str) -> None: ...
+
+    def remark(self, text: str) -> None:
+        """Something is worth telling that is no event."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Monitor:
+    """Passes progress on to a watcher; holds nothing that a run depends on."""
+
+    report: Callable[[Progress], None] = lambda _: None
+    saw: Callable[[Rollout, Stage], None] = lambda *_: None
+    spent: Callable[[], Cost] = Cost
+    now: Progress = field(
+        default_factory=lambda: Progress(
+            epoch=0,
+            epochs=0,
+            step=0,
+            steps=0,
+            stage=Stage.BASELINE,
+            done=0,
+            total=0,
+            score=None,
+            best=None,
+            spent=Cost(),
+        )
+    )
+
+    def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
+        """Say where in the run the work is."""
+        self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
+
+    def stage(self, stage: Stage, total: int = 0) -> None:
+        self._tell(stage=stage, done=0, total=total)
+
+    def tick(self) -> None:
+        """Say that one more item or call of the stage is done."""
+        self._tell(done=self.now.done + 1)
+
+    def rolled(self, rollout: Rollout) -> None:
+        """Say that an item was rolled out, and tick."""
+        self.saw(rollout, self.now.stage)
+        self.tick()
+
+    def _tell(self, **changes: object) -> None:
+        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
+        self.now = Progress(**values)
+        self.report(self.now)
+
+
+_ORDER = {stage: place for place, stage in enumerate(Stage)}
+
+
+@dataclass(slots=True)
+class Overlap:
+    """Shows, of several stages in progress, the first one that is not done; work never waits for it."""
+
+    monitor: Monitor
+    _seen: dict[Stage, Progress] = field(default_factory=dict)
+    _shown: Stage | None = None
+
+    def branch(self) -> Monitor:
+        """Return a monitor for one of the things that are carried out at the same time."""
+        return Monitor(report=self._report, saw=self.monitor.saw)
+
+    def _report(self, progress: Progress) -> None:
+        before, self._seen[progress.stage] = self._seen.get(progress.stage), progress
+        pending = [stage for stage, latest in self._seen.items() if latest.done < latest.total]
+        first = min(pending, key=_ORDER.__getitem__, default=progress.stage)
+        begins = before is None or before.total != progress.total or progress.done == 0
+        if first is not self._shown or (first is progress.stage and begins):
+            self._show(first)
+        elif first is progress.stage:
+            self.monitor.tick()
+
+    def _show(self, stage: Stage) -> None:
+        self._shown, progress = stage, self._seen[stage]
+        self.monitor.stage(stage, progress.total)
+        for _ in range(progress.done):
+            self.monitor.tick()

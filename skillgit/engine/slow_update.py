@@ -20,7 +20,6 @@ from skillgit.engine.gating import judge
 from skillgit.engine.method_settings import PairPolicy
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.optimizer_memory import history_section, record_section
-from skillgit.engine.progress import Stage
 from skillgit.engine.prompt_sections import (
     conversation,
     memory_section,
@@ -29,10 +28,10 @@ from skillgit.engine.prompt_sections import (
     trajectory_text,
     with_pictures,
 )
-from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply, ask
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.step import models
-from skillgit.engine.transition import Transition, unanswered
+from skillgit.engine.session import Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.gating import Judgement
-    from skillgit.engine.session import Session
-    from skillgit.engine.transition import SkillHistory
+    from skillgit.engine.session import Session, SkillHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +190,7 @@ def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str
         verdict=judgement.verdict if judgement is not None else None,
         fixed=judgement.fixed if judgement is not None else (),
         broken=judgement.broken if judgement is not None else (),
-        models=models(session),
+        models=session.models,
         cost=cost,
     )
 

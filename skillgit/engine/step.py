@@ -9,28 +9,23 @@ from typing import TYPE_CHECKING
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Accepted, Event, Models, Rejected, Skipped
-from skillgit.domain.proposal import EditRecord, PatchCounts
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
-from skillgit.engine.candidate_guards import Refusal, refusal, told
-from skillgit.engine.candidate_text import carry_out
-from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
+from skillgit.engine.candidate_text import carry_out, loss_paragraphs, sifted
 from skillgit.engine.concurrency import side_by_side
-from skillgit.engine.deep_reflect import probe
 from skillgit.engine.edit_budget import analyst_budget, step_budget
-from skillgit.engine.edit_places import loss_paragraphs, sifted
 from skillgit.engine.gating import judge
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
-from skillgit.engine.progress import Overlap, Stage
 from skillgit.engine.proposals import concatenated
-from skillgit.engine.reflect import Reading, with_probe
+from skillgit.engine.reflect import Reading, probe, with_probe
 from skillgit.engine.reminder_appendix import remember
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.transition import Transition, unanswered
+from skillgit.engine.session import Overlap, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -44,8 +39,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.candidate_text import RewriteResult
     from skillgit.engine.edit_budget import EditBudget
-    from skillgit.engine.evaluate import Refused
-    from skillgit.engine.gating import Judgement
+    from skillgit.engine.gating import Judgement, Refused
     from skillgit.engine.proposals import Draft
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.reminder_appendix import Appendix
@@ -248,7 +242,7 @@ def _judged(
         "verdict": verdict,
         "fixed": judgement.fixed,
         "broken": judgement.broken,
-        "models": models(session),
+        "models": session.models,
         "cost": cost,
     }
     if verdict.decision.accepted:
@@ -299,7 +293,7 @@ def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, object
         title=title,
         why=redact(reason),
         patch=proposal.counts,
-        models=models(session),
+        models=session.models,
         cost=cost,
     )
 
@@ -347,13 +341,6 @@ def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
         items = f" ({names}{more})" if names else ""
         paragraphs.append(f"{finding.count} of {trajectories} rollouts: {finding.pattern}{items}")
     return "\n\n".join(paragraphs)
-
-
-def models(session: Session) -> Models:
-    """Return the names of the run's models."""
-    calls = session.calls
-    judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if session.judged else ""
-    return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
 
 
 def _evidence(proposal: Proposal) -> evidence_files.Evidence:

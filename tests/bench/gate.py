@@ -33,7 +33,7 @@ from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Sco
 from skillgit.domain.evaluation_early_stop import EarlyStop
 from skillgit.domain.gate_decision import GateRule, NoRegression, decide
 from skillgit.domain.gate_policies import PAIRED, POLICIES
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.gating import WAVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,8 +11,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.evaluation_early_stop import order
 from skillgit.domain.event import Accepted, Rejected
 from skillgit.domain.gate_decision import Decision, NoRegression
-from skillgit.engine.evaluate import WAVE, evaluate
-from skillgit.engine.gating import judge
+from skillgit.engine.gating import WAVE, evaluate, judge
 from skillgit.engine.session import Session
 from skillgit.errors import EnvironmentFaultError
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.edit import EditSource, Op
+from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
+from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply
 
 
 @pytest.mark.parametrize(

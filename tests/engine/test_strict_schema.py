@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from wire.schemas import faults
 
 from skillgit.engine import deep_reflect, reminder_appendix, reply_schemas
-from skillgit.engine.prompts import prompt
-from skillgit.engine.reply_fields import ReplyModel, strict_schema
-from skillgit.engine.reply_schemas import AnalysisReply, parse
+from skillgit.engine.prompt_sections import prompt
+from skillgit.engine.questions import parse
+from skillgit.engine.reply_schemas import AnalysisReply, ReplyModel, strict_schema
 
 DEEPEST, MOST_KEYS = 5, 100
 """What OpenAI's strict mode takes: levels of objects and lists, and keys in all."""

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.prose import words
+from skillgit.domain.sequence_diff import words
 from skillgit.domain.skill_rules import Rule
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import NotFoundError, UsageError

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.proposal import Feedback
     from skillgit.index.rows import LogRow
 
 

@@ -16,14 +16,13 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import changed_hunks
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
+from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_policies import NOT_WORSE
-from skillgit.domain.proposal import Origin
+from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, skill_at

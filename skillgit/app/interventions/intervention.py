@@ -14,16 +14,13 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditStatus, Patch, apply, left_out
 from skillgit.domain.event import Accepted, MakesVersion, Rejected
-from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts
+from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts, changed_lines
 from skillgit.domain.run_state import advance, fold
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
-from skillgit.engine.candidate_guards import skill_tokens
-from skillgit.engine.candidate_validity import invalid
-from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.candidate_guards import invalid, skill_tokens
+from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.salvage import attributed
-from skillgit.engine.step import models
 from skillgit.errors import ConfigError, SkillError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
@@ -317,7 +314,7 @@ def _event(gating: Gating, candidate: Candidate, judgement: Judgement) -> Accept
         "verdict": verdict,
         "fixed": judgement.fixed,
         "broken": judgement.broken,
-        "models": models(measuring.session),
+        "models": measuring.session.models,
         "cost": measuring.cost(),
     }
     if verdict.decision.accepted:

@@ -15,10 +15,10 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import changed_hunks
 from skillgit.domain.edit import EditReport, EditSource, EditStatus
+from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.evidence_files import json_file
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.diff import common_ancestor

@@ -10,9 +10,9 @@ from skillgit.app.workspace.named_revision import version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Inherited, Reverted
+from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import advance, fold
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
@@ -110,7 +110,6 @@ def _gated(
 ) -> RestoreResult | Plan:
     from skillgit.app.interventions import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
     from skillgit.app.interventions.intervention import Candidate  # noqa: PLC0415 - see above
-    from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
         state, address = gating.state, str(row.address)
@@ -134,7 +133,7 @@ def _gated(
             verdict=judgement.verdict,
             fixed=judgement.fixed,
             broken=judgement.broken,
-            models=models(gating.measuring.session),
+            models=gating.measuring.session.models,
             cost=cost,
         )
         record = gating_run.append(gating, event, skill, judgement.evidence)

@@ -7,10 +7,9 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evaluation_notes import record
-from skillgit.domain.ablation import Worth, without, worth
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.skill_rules import Region, rules
+from skillgit.domain.skill_rules import Region, Worth, rules, without, worth
 from skillgit.domain.statistics import sign_test
 from skillgit.store import notes
 

@@ -15,9 +15,8 @@ from skillgit.app.setup.planner import Planner
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
-from skillgit.engine.progress import Monitor, Stage
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Session
+from skillgit.engine.session import Monitor, Session, Stage
 from skillgit.index.cost_queries import paces
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.engine.progress import Progress
+    from skillgit.engine.session import Progress
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Where a new run begins: on which commit, with which skill folder, with which text."""
+"""Where a run begins: a new one on which commit, with which text; one that goes on, with what it began with."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.run_record import start_document
+from skillgit.app.setup.comparable_conditions import environment_change
+from skillgit.app.setup.config.error_sentences import shown
+from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.skill_format import seed
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
+from skillgit.domain.run_state import fold
+from skillgit.errors import (
+    ConfigError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+    SkillError,
+    UsageError,
+)
 from skillgit.index.refresh import open_index
 from skillgit.store import main_branch, refs
 from skillgit.store.history_reader import skill_at
@@ -18,11 +29,16 @@ from skillgit.store.main_branch import skills_at
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillgit.app.setup.config.resolved import ResolvedConfig
+    from skillgit.app.setup.setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.event import RunStarted
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment
+    from skillgit.store.commit_message import Recorded
 
 SKILLS = "skills"  # the folder of a repository that holds its skills
 
@@ -203,3 +219,54 @@ def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> 
         f"the repository has {len(paths)} skills and none of them is called {name}",
         hint=f"choose one with -o env.skill_init={paths[0]}",
     )
+
+
+_KEYS_SHOWN = 5  # keys that are named where a run cannot go on with another configuration
+
+
+def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> RunStarted | None:
+    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for."""
+    if not records:
+        return None
+    start_event = fold(record.event for record in records).started
+    differences = {
+        "configuration": start_event.config != setup.config_digest,
+        "items": start_event.splits != setup.splits_digest,
+        "environment": bool(change := environment_change(repo, records[0], setup)),
+    }
+    different = [aspect for aspect, differs in differences.items() if differs]
+    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins anew with yours"
+    if different == ["environment"]:
+        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
+    if different:
+        changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
+        if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:
+            fork = f"--from {name}/best --run NAME goes on from its best version, and knows what was tried there"
+        sentence = f"run {name} was started with another {' and other '.join(different)}"
+        raise ConfigError(sentence + _differences(changes, unknown=different == ["configuration"]), hint=fork)
+    return start_event
+
+
+def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
+    """Return the keys whose values are not those that the run recorded, each with both of them in words."""
+    config, old = setup.config, start_document(repo, first.evidence, "config.json")
+    if not old:
+        return {}
+    new, changes = config.document, dict[str, str]()
+    for section in sorted({*old, *new}):
+        recorded = old.get(section)
+        before: dict[str, object] = recorded if isinstance(recorded, dict) else {}
+        after = new.get(section, {})
+        for key in sorted({*before, *after}):
+            full_name = f"{section}.{key}"
+            if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.places:
+                changes[full_name] = f"was {shown(before.get(key))} and is {shown(after.get(key))}"
+    return changes
+
+
+def _differences(changes: Mapping[str, str], *, unknown: bool) -> str:
+    """Return the end of a sentence that names the keys of ``changes``; a few of many."""
+    if not changes:
+        return ", or by a skillgit with other prompts" if unknown else ""
+    rest = f" and {len(changes) - _KEYS_SHOWN} more" if len(changes) > _KEYS_SHOWN else ""
+    return f": {', '.join(f'{key} {words}' for key, words in list(changes.items())[:_KEYS_SHOWN])}{rest}"

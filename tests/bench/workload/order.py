@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.evaluation_early_stop import order
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.gating import WAVE
 from skillgit_envs import searchqa
 from skillgit_envs.searchqa import scoring
 

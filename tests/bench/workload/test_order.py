@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.evaluation_early_stop import EarlyStop, order
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.gating import WAVE
 from skillgit_envs.searchqa import user_prompt
 
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
