@@ -79,11 +79,9 @@ class ExitCode(IntEnum):
 class SkillgitError(Exception):
     """Something that the user should read.
 
-    Args:
+    Attributes:
         message: One sentence without a full stop that says what happened.
         hint: What helps: a command to type or a change to make.
-
-    Attributes:
         result: What the work had come to when the error ended it, where a use case can tell; for machine formats.
     """
 
@@ -119,13 +117,7 @@ class UnsafeNameError(UsageError):
 
 
 class DataError(UsageError):
-    """Items or splits are unusable.
-
-    Args:
-        message: What is wrong.
-        hint: What helps.
-        faults: The single faults, where it stands for several.
-    """
+    """Items or splits are unusable; ``faults`` are the single faults, where it is one error for several."""
 
     def __init__(self, message: str, *, hint: str = "", faults: tuple[DataError, ...] = ()) -> None:
         super().__init__(message, hint=hint)
@@ -169,11 +161,8 @@ class ServiceError(SkillgitError):
 class BackendError(ServiceError):
     """One call to a model failed.
 
-    Args:
-        message: What happened.
-        hint: What helps.
-        usage: What the provider bills for the attempt all the same, as a ``skillgit.plugin.backend.Usage``.
-        status_code: The HTTP status that the provider gave, if it gave one.
+    ``usage`` is what the provider bills for the attempt all the same, as a ``skillgit.plugin.backend.Usage``, and
+    ``status_code`` the HTTP status, if the provider gave one.
     """
 
     def __init__(
@@ -187,13 +176,8 @@ class BackendError(ServiceError):
 class RetryableBackendError(BackendError):
     """A call failed in a way that may pass: rate limit, server error, broken connection.
 
-    Args:
-        message: What happened.
-        hint: What helps.
-        retry_after: Seconds to wait that the server asked for, if it did.
-        sent: Whether the question may have reached the provider, so that the attempt counts as a call.
-        usage: What the provider bills for the attempt all the same.
-        status_code: The HTTP status that the provider gave, if it gave one.
+    ``retry_after`` are the seconds to wait that the server asked for, if it did; ``sent`` is whether the question may
+    have reached the provider, so that the attempt counts as a call.
     """
 
     def __init__(
@@ -256,10 +240,7 @@ class NoAnswerError(UnanswerableError):
 class RemoteError(ServiceError):
     """Another repository could not be reached, or refused.
 
-    Args:
-        message: What happened.
-        hint: What helps.
-        missing: Whether there is no repository at that address, as far as its host says.
+    ``missing`` is whether there is no repository at that address, as far as its host says.
     """
 
     def __init__(self, message: str, *, hint: str = "", missing: bool = False) -> None:
@@ -298,11 +279,7 @@ class InvariantError(HistoryError):
 
 
 class BudgetError(SkillgitError):
-    """A cap on calls, tokens or money was reached.
-
-    Args:
-        cap: Which one, as a field of ``Caps``; empty where it is not one of those.
-    """
+    """A cap on calls, tokens or money was reached; ``cap`` is its field in ``Caps``, empty for others."""
 
     exit_code = ExitCode.BUDGET
 

@@ -42,9 +42,6 @@ class Address:
         return self.label if self.run == run else str(self)
 
 
-_META = "meta"
-
-
 def version_label(number: int | None) -> str:
     """Return what people call version ``number``: ``v7``, or ``no version``."""
     return "no version" if number is None else Address(AddressKind.VERSION, number).label
@@ -66,19 +63,17 @@ def address_of(
     number: int = 0,
     at: int = 0,
 ) -> Address:
-    """Return the address of an event.
+    """Return the address of an event; only the facts that the address of its kind counts are looked at.
 
-    Args:
-        run: Its run; empty for an address within the run.
-        version: The version that it made; absent if it made none.
-        origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
-        number: Which intervention of the run it is; 0 for everything else.
-        at: The version that the run is at with it.
+    ``origin`` is ``step``, ``meta`` or the name of an intervention, ``number`` which intervention of the run it is, and
+    ``at`` the version that the run is at with it.
 
     >>> str(address_of(EventKind.REJECTED, run='demo', step=4))
     'demo/r4'
     """
-    counts = _kind_of(kind, origin, number)
+    counts = TRAITS[kind].address
+    if counts in {AddressKind.REJECTED, AddressKind.SKIPPED} and (origin == "meta" or number):
+        counts = AddressKind.REFLECTION if origin == "meta" else AddressKind.INTERVENTION
     match counts:
         case AddressKind.VERSION:
             count = version or 0
@@ -95,16 +90,6 @@ def address_of(
         case _:
             assert_never(counts)
     return Address(counts, count, run)
-
-
-def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    address_kind = TRAITS[kind].address
-    if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
-        if origin == _META:
-            return AddressKind.REFLECTION
-        if number:
-            return AddressKind.INTERVENTION
-    return address_kind
 
 
 def parse(text: str) -> Address | None:

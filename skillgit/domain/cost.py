@@ -106,7 +106,6 @@ class CostSum:
         self._total: Cost | None = Cost()
 
     def add(self, cost: Cost) -> None:
-        """Add ``cost``."""
         self._counts = [before + more for before, more in zip(self._counts, _counts(cost), strict=True)]
         self._usd += Fraction(cost.usd)
         self._seconds += Fraction(cost.seconds)
@@ -134,15 +133,9 @@ class Caps:
 
     def exceeded_by(self, cost: Cost) -> str:
         """Return the name of the first cap that ``cost`` is over; empty if there is none."""
-        tokens = cost.tokens_in + cost.tokens_out
-        for name, cap, value in (
-            ("max_calls", self.max_calls, cost.calls),
-            ("max_tokens", self.max_tokens, tokens),
-            ("max_usd", self.max_usd, cost.usd),
-        ):
-            if cap is not None and value > cap:
-                return name
-        return ""
+        spent = {"max_calls": cost.calls, "max_tokens": cost.tokens_in + cost.tokens_out, "max_usd": cost.usd}
+        caps = {name: getattr(self, name) for name in spent}
+        return next((name for name, cap in caps.items() if cap is not None and spent[name] > cap), "")
 
     def without(self, cost: Cost) -> Caps:
         """Return what is left of them after ``cost``, never less than nothing."""

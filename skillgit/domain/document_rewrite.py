@@ -44,7 +44,6 @@ class UpdateMode(StrEnum):
 
     @property
     def proposals(self) -> ProposalKind:
-        """What analysts write under it; all else that depends on a mode follows from this."""
         match self:
             case UpdateMode.PATCH:
                 return ProposalKind.EDITS
@@ -142,9 +141,8 @@ class Template:
     def fill(self, body: SkillText) -> str:
         """Return the document with ``body`` as its editable text.
 
-        Raises:
-            RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
-                change what is protected in another way.
+        A RewriteError if ``body`` does not hold every placeholder once and in order, holds a region marker, or would
+        change what is protected in another way.
         """
         content = body.strip("\n")
         if not content.strip():
@@ -179,8 +177,7 @@ def _protected(text: str) -> Iterator[tuple[Owner, str]]:
 def rewritten(skill: Skill, body: SkillText) -> Skill:
     """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
 
-    Raises:
-        RewriteError: ``body`` does not keep what is protected, or is too long.
+    A RewriteError if ``body`` does not keep what is protected, or is too long.
     """
     new = skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
     if excess := new.excess:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 class Op(StrEnum):
     """What an edit does at its anchor."""
 
-    APPEND = "append"
-    """Add a paragraph at the end of the body, or make the file that it is the first text of; has no anchor."""
+    APPEND = (
+        "append"  # no anchor: add a paragraph at the end of the body, or make the file that it is the first text of
+    )
     INSERT_AFTER = "insert_after"  # add lines after the line that holds the end of the anchor
     REPLACE = "replace"  # put the content in the anchor's place
     DELETE = "delete"  # remove the anchor
@@ -104,7 +105,6 @@ class Application:
 
     @property
     def complete(self) -> bool:
-        """Whether every edit took effect."""
         return all(report.status is EditStatus.APPLIED for report in self.reports)
 
 
@@ -220,7 +220,7 @@ def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> 
     if before is not None and before.owner is Owner.KEEP and not text[: before.end].endswith(KEEP_END):
         raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
     head, tail = text[:stop].rstrip("\n"), text[stop:]
-    separator = _separator(_last_line(head), content, prose=prose)
+    separator = _separator(head, content, prose=prose)
     body = f"{head}{separator}{content}\n" if head else f"{content}\n"
     return f"{body}\n{tail}" if tail else body
 
@@ -232,16 +232,17 @@ def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, 
     line_end = len(text) if newline < 0 else newline
     if line_end > body_end:
         raise _RefusedError(EditStatus.PROTECTED, "a protected region stands on the anchor's line")
-    separator = _separator(_last_line(text[:line_end]), content, prose=prose)
+    separator = _separator(text[:line_end], content, prose=prose)
     head, tail = text[:line_end], text[line_end:]
     if separator == "\n\n" and not tail.startswith("\n\n") and tail.strip("\n"):
         tail = f"\n{tail}"
     return f"{head}{separator}{content}{tail or chr(10)}"
 
 
-def _separator(line: str, content: str, *, prose: bool) -> str:
-    """Return what is between ``line`` and ``content``: a blank line in prose, but none inside a list."""
-    return "\n\n" if prose and not (_is_list_item(line) and _is_list_item(content)) else "\n"
+def _separator(head: str, content: str, *, prose: bool) -> str:
+    """Return what is between ``head`` and ``content``: a blank line in prose, but none inside a list."""
+    last_line = head[head.rfind("\n") + 1 :]
+    return "\n\n" if prose and not (_is_list_item(last_line) and _is_list_item(content)) else "\n"
 
 
 def _delete(text: str, start: int, end: int) -> str:
@@ -254,10 +255,6 @@ def _delete(text: str, start: int, end: int) -> str:
         if text[:start].endswith("\n\n") and text[end:].startswith("\n"):
             end += 1
     return text[:start] + text[end:]
-
-
-def _last_line(text: str) -> str:
-    return text[text.rfind("\n") + 1 :]
 
 
 def _is_list_item(text: str) -> bool:
@@ -275,10 +272,8 @@ def normalised(text: str) -> str:
 
 
 def _contains_paragraph(text: str, content: str) -> bool:
-    target = normalised(content)
-    lines = {normalised(line) for line in text.splitlines()}
-    paragraphs = {normalised(paragraph) for paragraph in re.split(r"\n\s*\n", text)}
-    return target in lines or target in paragraphs
+    parts = (*text.splitlines(), *re.split(r"\n\s*\n", text))
+    return normalised(content) in map(normalised, parts)
 
 
 QUARANTINED = "leak: "  # how the reason of an edit begins that quotes what nobody may quote
@@ -325,19 +320,16 @@ def removal(subject: str, text: SkillText) -> str:
 
 def removals(reports: Iterable[EditReport]) -> str:
     """Return what cleaning removed from the edits that were applied, in one paragraph; empty if it was nothing."""
-    texts = (
-        (number, report.edit.content)
+    sentences = (
+        removal(f"edit {number}", report.edit.content)
         for number, report in enumerate(reports, start=1)
         if report.status is EditStatus.APPLIED
     )
-    return " ".join(filter(None, (removal(f"edit {number}", text) for number, text in texts)))
+    return " ".join(filter(None, sentences))
 
 
 def title_of(edits: Iterable[Edit]) -> str:
-    """Return a title for ``edits`` in their own words: the first line of each, joined by commas.
-
-    A commit cuts it where it is too long.
-    """
+    """Return a title for ``edits``: the first line of each, joined by commas; a commit cuts it where it is too long."""
     return ", ".join(dict.fromkeys(filter(None, map(_headline, edits))))
 
 

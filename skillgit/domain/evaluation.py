@@ -43,11 +43,7 @@ class Split(StrEnum):
 
     @classmethod
     def parse(cls, name: str) -> Split:
-        """Return the split called ``name``; the reference's names are accepted.
-
-        Raises:
-            DataError: There is no split of that name.
-        """
+        """Return the split called ``name``, or by a name of the reference; a DataError if there is none."""
         try:
             return _SPLIT_NAMES[name.strip().lower()]
         except KeyError:
@@ -107,7 +103,6 @@ class Scored:
 
     @property
     def passed(self) -> bool:
-        """Whether the item counts as solved."""
         return self.hard >= 1.0
 
 
@@ -144,7 +139,6 @@ class FailureKind(StrEnum):
 
     @classmethod
     def of(cls, error: ServiceError) -> FailureKind:
-        """Return the kind of ``error``, which a backend or an environment raised."""
         return next((kind for cause, kind in _KINDS.items() if isinstance(error, cause)), cls.UNKNOWN)
 
     @classmethod
@@ -201,11 +195,9 @@ class Gauge:
             object.__setattr__(self, "soft_weight", 0.5)
 
     def of(self, hard: float, soft: float) -> float:
-        """Return the number that a strict score and one with partial credit come to."""
         return _weighed(self.metric, self.soft_weight, hard, soft)
 
     def score(self, scores: Scored | EvaluationSummary) -> float:
-        """Return the number of one outcome, or the mean of an evaluation."""
         return self.of(scores.hard, scores.soft)
 
 
@@ -276,7 +268,6 @@ class EvaluationSummary:
         return share * self.score(metric, soft_weight) + (1.0 - share) if total else 0.0
 
     def score(self, metric: Metric, soft_weight: float) -> float:
-        """Return the mean under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
         return _weighed(metric, soft_weight, self.hard, self.soft)
 
 
@@ -285,7 +276,6 @@ class Evaluation:
     """Outcomes of one skill on the items of one split.
 
     Attributes:
-        split: The split that was evaluated.
         item_set: Digest of the ids and contents of the items.
         outcomes: Item id to outcome, in the order of the items.
         seed: The seed under which it was measured.
@@ -302,7 +292,6 @@ class Evaluation:
 
     @cached_property
     def scored(self) -> Mapping[str, Scored]:
-        """The outcomes that have a score."""
         return {item: outcome for item, outcome in self.outcomes.items() if isinstance(outcome, Scored)}
 
     def values(self, metric: Metric, soft_weight: float) -> Mapping[str, float]:
@@ -329,7 +318,6 @@ class Evaluation:
         return mean([outcome.hard for outcome in outcomes]), mean([outcome.soft for outcome in outcomes])
 
     def summary(self, version: int | None = None) -> EvaluationSummary:
-        """Return what a trailer says of it."""
         hard, soft = self._means
         return EvaluationSummary(
             split=self.split,
@@ -346,5 +334,4 @@ class Evaluation:
 
 
 def item_set_digest(digests: Mapping[str, str]) -> str:
-    """Return the digest of a set of items from their ids and content digests."""
     return short_digest(sorted(digests.items()))

@@ -69,11 +69,7 @@ _NOTHING = _Sums()
 
 
 class EarlyStop:
-    """A candidate in evaluation.
-
-    Args:
-        base: The evaluation of the version that it was proposed on.
-        wave: Items of a wave at least.
+    """A candidate in evaluation, in waves of at least ``wave`` items; ``base`` is what it was proposed on.
 
     Attributes:
         items: All items, in the order in which they are evaluated.
@@ -109,7 +105,10 @@ class EarlyStop:
             self._at_end = self._at_end.swapped(self._worst[index], sums)
             self._open -= 1
         while self.needed is None and not self._open:
-            self._close_wave()
+            if self._advance(self._end):
+                self.needed = self._known
+            else:
+                self._next_wave()
         if self.needed is None:
             self._advance(self._end)
 
@@ -179,19 +178,12 @@ class EarlyStop:
     def _advance(self, most: int) -> bool:
         """Count the outcomes up to the first open item, as far as ``most``; return whether one settles the decision."""
         while self._known < most and (item := self.items[self._known]) in self._outcomes:
-            is_settled = not self._may_pass(self._at_known, self._known)
-            if is_settled:
+            if not self._may_pass(self._at_known, self._known):
                 return True
             sums = self._sums(item, self._outcomes[item])
             self._at_known = self._at_known.swapped(self._best[self._known], sums)
             self._known += 1
         return False
-
-    def _close_wave(self) -> None:
-        if self._advance(self._end):
-            self.needed = self._known
-        else:
-            self._next_wave()
 
     def _next_wave(self) -> None:
         """Begin the next wave, unless the decision is settled."""

@@ -37,13 +37,12 @@ class Rank(IntEnum):
 class Traits:
     """What holds for all events of a kind.
 
-    Attributes:
-        address: What the number in their address counts, if they are of the step itself: neither a reflection on the
-            epoch nor an intervention.
+    ``address`` is what the number in their address counts, and ``rank`` their place in the history, if they are of the
+    step itself: neither a reflection on the epoch nor an intervention.
     """
 
     address: AddressKind
-    rank: Rank  # where they stand in the history, if they are of the step itself
+    rank: Rank
     prefix: str  # how the subject of their commit begins, if nothing in the event says it
     branch: Branch = Branch.LINE
     has_outcomes: bool = False  # whether their evidence holds outcomes of items of the selection split

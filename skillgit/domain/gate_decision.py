@@ -23,7 +23,6 @@ class Decision(StrEnum):
 
     @property
     def accepted(self) -> bool:
-        """Whether the candidate becomes a version."""
         return self in {Decision.ACCEPT_NEW_BEST, Decision.ACCEPT, Decision.FORCE_ACCEPT}
 
 
@@ -35,8 +34,7 @@ class NoRegression(StrEnum):
     ALL = "all"
 
 
-LOSS_LEVEL = 0.05
-"""Level of the test that tells items lost by a candidate from items that infrastructure loses now and then."""
+LOSS_LEVEL = 0.05  # of the test that tells items lost by a candidate from those that infrastructure loses now and then
 _NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 
 
@@ -56,7 +54,6 @@ class GateRule:
 
     @property
     def terms(self) -> Terms:
-        """The numbers that a policy may ask for."""
         return Terms(alpha=self.alpha, margin=self.margin)
 
     def first_pass(self, repeats: int) -> GateRule:
@@ -71,14 +68,8 @@ class GateRule:
         return replace(self, policy=policy, no_regression=NoRegression.NONE)
 
     def protects(self, item: str) -> bool:
-        """Say whether ``item`` may not score lower."""
-        match self.no_regression:
-            case NoRegression.NONE:
-                return False
-            case NoRegression.PINNED:
-                return item in self.pinned
-            case NoRegression.ALL:
-                return True
+        is_pinned = self.no_regression is NoRegression.PINNED and item in self.pinned
+        return is_pinned or self.no_regression is NoRegression.ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +122,6 @@ class Verdict:
 
     @property
     def terms(self) -> Terms:
-        """The numbers that its policy asked for."""
         usual = Terms()
         return Terms(
             alpha=usual.alpha if self.alpha is None else self.alpha,
@@ -184,8 +174,6 @@ def decide(
     an evaluation makes sure that it is refused all the same (see ``early_stop``).
 
     Args:
-        rule: The gate's settings.
-        candidate: Its evaluation.
         current: The evaluation of the version that it was proposed on, over the same items.
         best: The outcomes of the best version so far, or its score where they are not here; None if that is the current
             version.
@@ -202,7 +190,7 @@ def decide_items(
     *,
     repeats: int = 0,
 ) -> tuple[Verdict, Flips]:
-    """Do the same, and say which items were fixed and which were broken."""
+    """Decide as :func:`decide` does, and say which items were fixed and which were broken."""
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
@@ -216,7 +204,8 @@ def decide_items(
         best=best if isinstance(best, float | int) else float(pairs.further),
         fixed=len(item_flips.fixed),
         broken=len(item_flips.broken),
-        p=_p(pairs, item_flips, metric),
+        # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
+        p=sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p,
         soft_weight=weight,
         alpha=rule.alpha if "alpha" in rule.policy.terms else None,
         margin=rule.margin if "margin" in rule.policy.terms else None,
@@ -234,11 +223,6 @@ def decide_items(
     comparison = _compared(pairs, verdict)
     decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
     return replace(verdict, decision=decision), item_flips
-
-
-def _p(pairs: Pairs, item_flips: Flips, metric: Metric) -> float:
-    # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
-    return sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p
 
 
 def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
@@ -265,7 +249,6 @@ def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs
 
 
 def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # noqa: FBT001 - two facts of one kind
-    """Return the decision: no gate accepts everything."""
     if verdict.gated and (not accepts or verdict.blocked):
         return Decision.REJECT
     if new_best:
@@ -276,10 +259,7 @@ def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # n
 def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> GateRule | None:
     """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
 
-    Args:
-        verdict: A recorded verdict.
-        min_coverage: What the run's configuration says of it.
-        pins: The items that the run's configuration pins.
+    ``min_coverage`` and ``pins``, the ids of pinned items, are what the configuration of the run says.
     """
     if verdict.policy not in POLICIES:
         return None
@@ -325,13 +305,11 @@ def _told(verdict: Verdict, gain: Fraction) -> Comparison:
 def decision(verdict: Verdict) -> Decision:
     """Return the decision that follows from the numbers of ``verdict`` as they are there.
 
-    Raises:
-        KeyError: Its policy does not come with skillgit.
+    A KeyError if its policy does not come with skillgit.
     """
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
 
 
 def consistent(verdict: Verdict) -> bool:
-    """Say whether a recorded decision follows from its own numbers."""
     return verdict.decision is Decision.INDECISIVE or verdict.decision in decisions(verdict)

@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The numbers of a gate that a policy may ask for.
-
-    Attributes:
-        margin: By how much a mean has to be greater.
-    """
+    """The numbers of a gate that a policy may ask for; ``margin`` is by how much a mean has to be greater."""
 
     alpha: float = 0.05
     margin: float = 0.0
@@ -127,11 +123,9 @@ class Strict(Policy):
     name = "strict"
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater."""
         return comparison.total > 0
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether the mean can still become greater."""
         del count, thorough
         return best.total > 0
 
@@ -147,7 +141,6 @@ class Paired(Policy):
     terms = frozenset({"alpha"})
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater and the test takes that for a gain."""
         return comparison.total > 0 and comparison.p_value() <= comparison.terms.alpha
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
@@ -160,7 +153,6 @@ class Paired(Policy):
         return not thorough or best.p_value() <= best.terms.alpha
 
     def is_slow(self, *, counts_decide: bool) -> bool:
-        """Say whether the test is that of partial scores."""
         return not counts_decide
 
     def wants(self, terms: Terms) -> str:
@@ -177,11 +169,10 @@ class Margin(Policy):
     terms = frozenset({"margin"})
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater by more than the margin."""
         return comparison.count > 0 and comparison.gain > exact(comparison.terms.margin)
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether it can still be; an open item that fails to evaluate may leave the mean."""
+        """Say whether it can still be greater; an open item that fails to evaluate may leave the mean."""
         del thorough
         return best.total > exact(best.terms.margin) * count * best.scale
 
@@ -200,11 +191,9 @@ class NotWorse(Policy):
     wants_gain = False
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is at least as great."""
         return comparison.total >= 0
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether it can still be."""
         del count, thorough
         return best.total >= 0
 

@@ -49,8 +49,6 @@ _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
 
 
 class LeakKind(StrEnum):
-    """What was quoted."""
-
     ANSWER = "answer"
     INPUT = "input"
     CHECK = "check"
@@ -111,12 +109,11 @@ class Vocabulary:
     answer_words: frozenset[str]
 
     def has_answer(self, answer: Sequence[str]) -> bool:
-        """Say whether an answer, given as folded words, is shared, or made of shared words as two labels are."""
+        """Say whether an answer, as folded words, is shared, or made of shared words as two labels are."""
         return " ".join(answer) in self.texts or self.answer_words.issuperset(answer)
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of ``text``."""
     return [match.group().casefold() for match in _WORD.finditer(text)]
 
 
@@ -137,14 +134,18 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
 def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
     """Return the index of the secrets of items, given as id, split and secrets.
 
-    Args:
-        task_words: The vocabulary of the task; that of ``rows`` by default, which may be a part of its items.
+    ``task_words`` is the vocabulary of the task; that of ``rows`` by default, which may be a part of its items.
     """
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
     common = _common_words([secrets for _, _, secrets in rows]) | task_words.answer_words
     answers = tuple(
-        _Answer(item=item, words=tuple(words(answer)), spelled=answer.strip(), context=_telling(secrets.inputs, common))
+        _Answer(
+            item=item,
+            words=tuple(words(answer)),
+            spelled=answer.strip(),
+            context=frozenset(word for word in words("".join(secrets.inputs[:1])) if _tells(word, common)),
+        )
         for item, _, secrets in rows
         for answer in secrets.answers
         if words(answer) and not task_words.has_answer(words(answer))
@@ -172,17 +173,9 @@ def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[st
 
 
 def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
-    counts: dict[str, int] = {}
-    for secret in secrets:
-        for word in {word for text in secret.inputs for word in words(text)}:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for secret in secrets for word in {word for text in secret.inputs for word in words(text)})
     limit = max(COMMON_ITEMS, COMMON_SHARE * len(secrets))
     return frozenset(word for word, items in counts.items() if items > limit)
-
-
-def _telling(inputs: Sequence[str], common: frozenset[str]) -> frozenset[str]:
-    """Return the words of the first input, the question, that are neither everyday nor common."""
-    return frozenset(word for word in words("".join(inputs[:1])) if _tells(word, common))
 
 
 def _tells(word: str, allowed_words: frozenset[str]) -> bool:
@@ -196,10 +189,8 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     ``text`` and one of them tells something: it is no number, no short, everyday or common word, and is not in
     ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
     counts only next to three telling words of the item's own question, or all of them if it has but two. What enough
-    items share (:class:`Vocabulary`) never counts.
-
-    Args:
-        base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
+    items share (:class:`Vocabulary`) never counts, and neither does what may be repeated, ``base``: the skill as it is,
+    its frontmatter, the environment's taxonomy.
 
     >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium?',))
     >>> index = build_index([('q1', Split.TRAIN, secrets)])

@@ -2,6 +2,10 @@
 
 Only items that are scored on every side enter a mean, a test or a list of fixed and broken items. An item that a side
 could not evaluate is listed as lost or regained instead, so that losing items is never a gain.
+
+A run selects its versions by the selection split, so that a gain there is in part a gain of the selection. The test
+split chose nothing. It contradicts the gain if the best version scores lower on it than the seed, however little: see
+:class:`Confirmation`.
 """
 
 from __future__ import annotations
@@ -58,7 +62,6 @@ def exact_value(outcome: Scored, metric: Metric, soft_weight: float) -> Fraction
 
 
 def exact_values(evaluation: Evaluation, metric: Metric, soft_weight: float) -> dict[str, Fraction]:
-    """Return the score of every item that has one."""
     return {item: exact_value(outcome, metric, soft_weight) for item, outcome in evaluation.scored.items()}
 
 
@@ -80,13 +83,8 @@ def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -
 class Pairs:
     """The outcomes of a candidate and of its base, item by item, under one metric.
 
-    An item that the candidate has not been evaluated on counts as solved (see :meth:`Evaluation.at_best`).
-
-    Args:
-        candidate: The outcomes of the candidate.
-        base: The outcomes of what it would replace, on all items.
-        soft_weight: Share of the soft score in the mixed metric.
-        also: Further outcomes that are compared with the candidate's; an item that they lack is left out everywhere.
+    An item that the candidate has not been evaluated on counts as solved (see :meth:`Evaluation.at_best`). Items
+    without an outcome in ``also``, further outcomes that the candidate is compared with, are left out everywhere.
 
     Attributes:
         gains: Item to the gain of the candidate, for all items that are scored on every side, in the order of the base.
@@ -120,7 +118,6 @@ class Pairs:
 
     @property
     def current(self) -> Fraction:
-        """The base's mean over the same items."""
         return self._mean(self._before)
 
     @property
@@ -138,12 +135,10 @@ class Pairs:
 
     @cached_property
     def broken(self) -> tuple[str, ...]:
-        """Items that score lower under the candidate."""
         return tuple(item for item, gain in self.gains.items() if gain < 0)
 
     @property
     def stable(self) -> tuple[str, ...]:
-        """Items with the same score on both sides."""
         return tuple(item for item, gain in self.gains.items() if not gain and item in self._seen)
 
     @property
@@ -171,7 +166,6 @@ class Pairs:
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
-    """Return the exact mean; 0 for none."""
     if not values:
         return Fraction(0)
     scale = lcm(*(value.denominator for value in values))
@@ -193,11 +187,7 @@ def outcome_row(outcome: Outcome) -> dict[str, object]:
 
 
 def read_outcome(row: Mapping[str, object]) -> Outcome:
-    """Read what :func:`outcome_row` wrote.
-
-    Raises:
-        ValueError, KeyError, DataError: It did not.
-    """
+    """Read what :func:`outcome_row` wrote; a ValueError, KeyError or DataError if it did not."""
     if "failed" in row:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     parts = row.get("parts")
@@ -220,8 +210,7 @@ def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:
 def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
     """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``.
 
-    Raises:
-        ValueError, TypeError, KeyError, DataError: ``content`` is not a file of repeats.
+    A ValueError, TypeError, KeyError or DataError if ``content`` is not a file of repeats.
     """
     return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in loads(content)}
 
@@ -248,12 +237,10 @@ class VersionOutcomes:
         self._proposed: tuple[dict[str, Outcome] | None, bytes] = None, b""
 
     def of(self, version: int) -> Mapping[str, Outcome] | None:
-        """Return the outcomes of ``version``; None if they are not here."""
         return self._versions.get(version)
 
     @property
     def of_base(self) -> Mapping[str, Outcome] | None:
-        """The outcomes of that version; None if they are not here."""
         return None if self.base is None else self.of(self.base)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
@@ -285,7 +272,6 @@ class Confirmation:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the best version scores lower than the seed."""
         return self.best < self.seed
 
 
@@ -300,8 +286,7 @@ def confirmation(seed: Evaluation, best: Evaluation, metric: Metric, soft_weight
 def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metric, soft_weight: float) -> bool | None:
     """Say whether the means of two evaluations of the test split contradict a gain.
 
-    Returns:
-        None if an item has no score: the means are those of different items then, and their outcomes decide.
+    None if an item has no score: the means are those of different items then, and their outcomes decide.
     """
     if seed.scored < seed.n or best.scored < best.n or seed.item_set != best.item_set:
         return None

@@ -1,4 +1,4 @@
-"""What an event tells of a candidate: where it comes from, its changed lines, its edits, what happened to proposals."""
+"""What is said of a candidate: by its event, by other runs that tried it, and by people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillgit.domain.sequence_diff import differences
 from skillgit.domain.untrusted.model_text import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from skillgit.domain.edit import Edit, EditSource, Op
@@ -57,7 +57,6 @@ class EditRecord:
 
     @classmethod
     def of(cls, edit: Edit) -> EditRecord:
-        """Return the record of ``edit``."""
         anchor = text_digest(edit.anchor)[:8] if edit.anchor else ""
         return cls(op=edit.op, file=edit.file, support=edit.support, source=edit.source, anchor=anchor)
 
@@ -125,18 +124,11 @@ def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
     """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
     changes: list[Change] = []
     for path in sorted(before.keys() | after.keys()):
-        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
+        old, new = (texts.get(path, "").splitlines() for texts in (before, after))
+        for old_from, old_to, new_from, new_to in differences(old, new):
+            changes += [Change(sign="-", text=line) for line in old[old_from:old_to]]
+            changes += [Change(sign="+", text=line) for line in new[new_from:new_to]]
     return tuple(change for change in changes if change.text)
-
-
-def _changes(before: str, after: str) -> Iterator[Change]:
-    old, new = before.splitlines(), after.splitlines()
-    for old_from, old_to, new_from, new_to in differences(old, new):
-        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
-        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])
-
-
-_ID_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +143,7 @@ class Feedback:
     @property
     def id(self) -> str:
         content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
-        return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+        return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

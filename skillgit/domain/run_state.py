@@ -1,4 +1,4 @@
-"""The state of a run: the fold of its events, with the invariants that every history keeps."""
+"""The state of a run: the fold of its events, and the invariants that every history keeps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionState:
-    """One version of a run: where it came from and what it scored on the selection split, if that is known."""
+    """One version of a run, and what it scored on the selection split, if that is known."""
 
     version: int
     epoch: int
@@ -108,11 +108,7 @@ class RunState:
         return summary
 
     def evaluation(self, version: int) -> EvaluationSummary:
-        """Return the measured score of ``version``, following inheritance.
-
-        Raises:
-            InvariantError: Nobody has measured it.
-        """
+        """Return the measured score of ``version``, following inheritance; an InvariantError if it has none."""
         summary = self.known_evaluation(version)
         if summary is None:
             run = self.started.run
@@ -128,11 +124,7 @@ class RunState:
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """Return the state after ``events``.
-
-    Raises:
-        InvariantError: An event contradicts the events before it, or there is none.
-    """
+    """Return the state after ``events``; an InvariantError if one contradicts those before it, or there is none."""
     iterator = iter(events)
     first = next(iterator, None)
     if not isinstance(first, RunStarted):
@@ -141,17 +133,12 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def begin(event: RunStarted) -> RunState:
-    """Return the state after a run's first event."""
     seed = VersionState(version=0, epoch=0, step=0, evaluation=event.evaluation)
     return RunState(started=event, versions=(seed,), cost=event.cost)
 
 
 def advance(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event.
-
-    Raises:
-        InvariantError: The event contradicts the events before it.
-    """
+    """Return the state after one more event; an InvariantError if it contradicts the events before it."""
     check_common(state, event)
     match event:
         case RunStarted():
@@ -195,7 +182,7 @@ def _with_version_of_a_person(
 ) -> RunState:
     """Return the state after a version that no stage of the method made.
 
-    Guidance that was accepted and not merged yet was measured with another text; it is given up.
+    Guidance that was accepted and is not merged yet was measured with another text, so it is given up.
     """
     epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
     changes |= {"slow_epoch": epoch, "pending_merge": None}
@@ -257,18 +244,13 @@ def _is_new_best(verdict: Verdict | None) -> bool:
 
 def _after_revert(state: RunState, event: Reverted) -> RunState:
     check_version(state, event.version, event.base)
-    check(
-        event.target < event.version,
-        f"{version_label(event.version)} restores {version_label(event.target)}, which comes after it",
-    )
+    label, target = version_label(event.version), version_label(event.target)
+    check(event.target < event.version, f"{label} restores {target}, which comes after it")
     if event.verdict is not None:
         check_verdict(event.verdict)
-        check(
-            event.verdict.decision.accepted, f"{version_label(event.version)} restores a text though its gate refuses"
-        )
-    cost = state.cost + event.cost
-    new_best = _is_new_best(event.verdict)
-    return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)
+        check(event.verdict.decision.accepted, f"{label} restores a text though its gate refuses")
+    best, cost = _is_new_best(event.verdict), state.cost + event.cost
+    return _with_version_of_a_person(state, event, event.evaluation, new_best=best, cost=cost)
 
 
 def _after_edit(state: RunState, event: Edited) -> RunState:
@@ -287,14 +269,11 @@ def _after_edit(state: RunState, event: Edited) -> RunState:
 
 
 def _after_measurement(state: RunState, event: Measured) -> RunState:
-    version = event.version
-    check(
-        version == state.version,
-        f"{version_label(version)} is measured while the current version is {version_label(state.version)}",
-    )
-    check(state.known_evaluation(version) is None, f"{version_label(version)} is measured though it has a score")
+    version, label, current = event.version, version_label(event.version), version_label(state.version)
+    check(version == state.version, f"{label} is measured while the current version is {current}")
+    check(state.known_evaluation(version) is None, f"{label} is measured though it has a score")
     check_verdict(event.verdict)
-    check(not event.verdict.gated, f"{version_label(version)} is measured, and a gate decided on it")
+    check(not event.verdict.gated, f"{label} is measured, and a gate decided on it")
     new = replace(state.versions[version], evaluation=event.evaluation)
     best = version if _is_new_best(event.verdict) else state.best
     cost = state.cost + event.cost
@@ -305,10 +284,9 @@ def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
     check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
     check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
     check_base(state, event.base)
-    is_accepted = False
     if event.verdict is not None:
         check_verdict(event.verdict)
-        is_accepted = event.verdict.decision.accepted
+    is_accepted = event.verdict is not None and event.verdict.decision.accepted
     return _moved(
         state,
         event,
@@ -324,24 +302,20 @@ def _after_slow_merge(state: RunState, event: SlowMerged) -> RunState:
     check_verdict(event.verdict)
     check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
     check_version(state, event.version, event.base)
-    new_best = _is_new_best(event.verdict)
-    return _with_version(state, event, event.evaluation, new_best=new_best, slow_epoch=event.epoch, pending_merge=None)
+    best = _is_new_best(event.verdict)
+    return _with_version(state, event, event.evaluation, new_best=best, slow_epoch=event.epoch, pending_merge=None)
 
 
 def check_common(state: RunState, event: Event) -> None:
     """Refuse an event that cannot follow ``state``, whatever its kind."""
     name = event.kind
-    check(state.outcome is None or _may_follow_the_end(event), f"{name} after the run has finished")
+    is_of_person = isinstance(event, Reverted | Edited | Measured) or event_origin(event).intervenes
+    check(state.outcome is None or is_of_person, f"{name} after the run has finished")
     check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
     check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")
     check(event.epoch >= state.epoch, f"{name} goes back from epoch {state.epoch} to {event.epoch}")
     if not isinstance(event, RunStarted | Accepted | Rejected | Skipped):
         check(event.step == state.step, f"{name} names step {event.step} after step {state.step}")
-
-
-def _may_follow_the_end(event: Event) -> bool:
-    """Say whether a person, not a step, is behind ``event``."""
-    return isinstance(event, Reverted | Edited | Measured) or event_origin(event).intervenes
 
 
 def check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
@@ -354,10 +328,6 @@ def check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
         raise InvariantError(f"a skipped step says that it is a {event.origin}", hint="skillgit fsck")
     else:
         _check_intervention(state, event)
-    _check_number(event)
-
-
-def _check_number(event: Accepted | Rejected | Skipped) -> None:
     if isinstance(event, Accepted | Rejected) and not event.origin.intervenes:
         check(event.number == 0, f"step {event.step} bears the number of an intervention")
 
@@ -366,10 +336,8 @@ def _check_reflection(state: RunState, event: Accepted | Rejected | Skipped) -> 
     check(event.step == state.step > 0, f"the reflection on step {event.step} follows step {state.step}")
     check(event.epoch == state.epoch, f"epoch {event.epoch} is reflected on in epoch {state.epoch}")
     check(state.meta_epoch < event.epoch, f"epoch {event.epoch} is reflected on twice")
-    check(
-        state.slow_epoch < event.epoch and state.pending_merge is None,
-        f"epoch {event.epoch} is reflected on after its slow update",
-    )
+    is_before = state.slow_epoch < event.epoch and state.pending_merge is None
+    check(is_before, f"epoch {event.epoch} is reflected on after its slow update")
     is_gated = isinstance(event, Skipped) or event.verdict.gated
     check(is_gated, f"the reflection on epoch {event.epoch} passed no gate")
 
@@ -384,10 +352,8 @@ def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
 
 def check_base(state: RunState, base: int) -> None:
     """Refuse a proposal on another version than the current one."""
-    check(
-        base == state.version,
-        f"a proposal on {version_label(base)} while the current version is {version_label(state.version)}",
-    )
+    current = version_label(state.version)
+    check(base == state.version, f"a proposal on {version_label(base)} while the current version is {current}")
 
 
 def check_version(state: RunState, version: int, base: int) -> None:
@@ -397,7 +363,6 @@ def check_version(state: RunState, version: int, base: int) -> None:
 
 
 def check_verdict(verdict: Verdict) -> None:
-    """Refuse a decision that does not follow from its own numbers."""
     check(consistent(verdict), f"the decision {verdict.decision} does not follow from its numbers")
 
 

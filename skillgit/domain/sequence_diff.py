@@ -1,4 +1,4 @@
-"""Where two sequences differ: as :mod:`difflib` says, and in seconds also where that would take hours.
+"""Where two sequences differ, and how much they have in common, in seconds also where :mod:`difflib` would take hours.
 
 :mod:`difflib` compares every element with every equal one, again for each stretch that it finds. Texts of thousands of
 blank lines are compared by the lines that occur once in each instead, and between these from the top down.
@@ -119,10 +119,9 @@ def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 
 def similarity(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
-    """Return twice the common part of two sequences over the sum of their lengths.
+    """Return twice the common part of two sequences over the sum of their lengths, from either side alike.
 
-    It is 1 for equal ones, two empty ones among them, 0 for those with nothing in common, and the same from either
-    side.
+    It is 1 for equal ones, two empty ones among them, and 0 for those with nothing in common.
     """
     total = len(a) + len(b)
     return 2 * common(a, b) / total if total else 1.0

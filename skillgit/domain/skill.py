@@ -1,4 +1,9 @@
-"""A skill: a folder with a ``SKILL.md`` and companions, within limits of size, with names that are paths."""
+"""A skill: a folder with a ``SKILL.md`` and companions, within limits of size, and which of its files may be trained.
+
+Patterns of trainable files are relative to the skill folder. They are compared folder by folder, so that
+``references/*.md`` means the files that are in ``references`` and none below. ``*``, ``?`` and ``[…]`` are as in a
+shell.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ _SHORTER = "move what is data out of the skill, or into several files"
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    r"""An Agent Skills folder as a value.
+    r"""An Agent Skills folder as a value; a SkillError if it has no ``SKILL.md`` in UTF-8, or a name that is no path.
 
     Wherever it comes from, its name and the paths of its files are ``TreePath``: they can be joined to a folder.
 
@@ -33,9 +38,6 @@ class Skill:
         name: The folder's name; it equals ``name`` in the frontmatter.
         files: Path inside the folder (``/`` as separator) to content. Sorted by path. Holds ``SKILL.md``.
         executable: The paths whose executable bit is set.
-
-    Raises:
-        SkillError: It has no ``SKILL.md`` in UTF-8, or a name that is no path.
 
     >>> skill = Skill(name='search', files={'SKILL.md': b'# Search\n', 'notes/units.md': b'km\n'})
     >>> list(skill.files)
@@ -62,7 +64,6 @@ class Skill:
 
     @property
     def document(self) -> str:
-        """The text of ``SKILL.md``."""
         return self.files[DOCUMENT].decode()
 
     @property
@@ -87,17 +88,12 @@ class Skill:
         return excess(self.files)
 
     def bounded(self) -> Skill:
-        """Return the skill itself.
-
-        Raises:
-            SkillError: One of its texts is longer than a skill's texts may be.
-        """
+        """Return the skill itself; a SkillError if one of its texts is longer than a skill's texts may be."""
         if self.excess:
             raise SkillError(self.excess, hint=_SHORTER)
         return self
 
     def with_text(self, path: str, text: str) -> Skill:
-        """Return the skill with the file at ``path`` set to ``text``."""
         return replace(self, files={**self.files, path: text.encode("utf-8", "replace")})
 
 
@@ -129,15 +125,14 @@ _BINARY = frozenset(
     )
     for ending in endings.split()
 )
-_FOLDER_AND_NAME = 2
 _PROSE = frozenset({".md", ".markdown", ".txt"})
 
 
 @dataclass(frozen=True, slots=True)
 class TrainableFiles:
-    """The files that steps may edit."""
+    """The files that steps may edit, by patterns of their paths inside the skill folder."""
 
-    patterns: tuple[str, ...] = (DOCUMENT,)  # patterns of their paths inside the skill folder
+    patterns: tuple[str, ...] = (DOCUMENT,)
 
     @property
     def beyond_document(self) -> bool:
@@ -146,12 +141,8 @@ class TrainableFiles:
 
     def covers(self, path: str) -> bool:
         """Say whether the file at ``path`` may be edited, or made where there is none."""
-        return any(_matches(path, pattern) for pattern in self.patterns)
-
-
-def _matches(path: str, pattern: str) -> bool:
-    names, globs = path.split("/"), pattern.split("/")
-    return len(names) == len(globs) and all(map(fnmatchcase, names, globs))
+        names, patterns = path.split("/"), (pattern.split("/") for pattern in self.patterns)
+        return any(len(names) == len(globs) and all(map(fnmatchcase, names, globs)) for globs in patterns)
 
 
 def pattern_problem(pattern: str) -> str:
@@ -186,7 +177,7 @@ def _ending(path: str) -> str:
 def new_file_problem(skill: Skill, path: str) -> str:
     """Return why an edit cannot add a file at ``path`` to ``skill``, as a clause; empty if it can."""
     parts = path.split("/")
-    if len(parts) != _FOLDER_AND_NAME or not {"", ".", ".."}.isdisjoint(parts):
+    if path.count("/") != 1 or not {"", ".", ".."}.isdisjoint(parts):
         return "a new file belongs in a folder of the skill, one level deep"
     if pattern_problem(path) or any(sign in path for sign in "*?[") or not path.isprintable():
         return "a new file has a plain name and holds text"
@@ -205,14 +196,11 @@ class Hidden:
 
 def hidden_characters(path: str, content: bytes) -> Hidden | None:
     """Return what is hidden in the file at ``path``; None if nothing is, or it is no text."""
-    if b"\0" in content and not is_prose(path):
-        return None
     try:
-        text = content.decode()
+        text = "" if b"\0" in content and not is_prose(path) else content.decode()
     except UnicodeDecodeError:
         return None
-    characters = hidden_in(text)
-    if not characters:
+    if not (characters := hidden_in(text)):
         return None
     offset, first = characters[0]
     line = text.count("\n", 0, offset) + 1

@@ -24,9 +24,7 @@ _SHOWN = 100
 _HINT = "rename it where it comes from; skillgit fsck lists all such names of a run"
 
 # What HFS+ leaves out when it compares names: utf8.c of git, next_hfs_char.
-_IGNORED_BY_HFS = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF],
-)
+_IGNORED_BY_HFS = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 # NTFS drops dots and blanks at the end, and what follows a colon is a stream of the same file.
 _GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
@@ -40,10 +38,8 @@ _JOINERS = "\u200c\u200d"  # invisible, and needed to write Persian, several scr
 class TreePath(str):
     """A relative path with ``/`` between its parts that stays inside the folder that it is joined to.
 
-    To have one is to have passed the check: nothing else makes one.
-
-    Raises:
-        UnsafeNameError: It could mean another place, another file or no file on some system.
+    To have one is to have passed the check, for nothing else makes one: an UnsafeNameError if the text could mean
+    another place, another file or no file on some system.
 
     >>> TreePath('notes/units.md')
     'notes/units.md'
@@ -60,11 +56,7 @@ class TreePath(str):
 
 
 def file_name(text: str) -> TreePath:
-    """Return ``text`` as the name of one file or folder.
-
-    Raises:
-        UnsafeNameError: It cannot be one, or has a ``/``.
-    """
+    """Return ``text`` as the name of one file or folder; an UnsafeNameError if it cannot be one, or has a ``/``."""
     if "/" in text:
         raise UnsafeNameError(f"{shown(text)} cannot be the name of a file: it has a slash", hint=_HINT)
     return TreePath(text)
@@ -73,15 +65,11 @@ def file_name(text: str) -> TreePath:
 def tree_paths(names: Iterable[str]) -> tuple[TreePath, ...]:
     """Return ``names`` as the paths of the files of one folder, in their order.
 
-    Raises:
-        UnsafeNameError: One of them cannot be a path, or two are the same file on some system.
+    An UnsafeNameError if one of them cannot be a path, or two are the same file on some system.
     """
     paths = tuple(names)
     # An optimizer makes many skills of the same few files; a large listing comes once.
-    return _few_paths(paths) if len(paths) <= _FEW else _paths(paths)
-
-
-_FEW = 64
+    return _few_paths(paths) if len(paths) <= 64 else _paths(paths)  # noqa: PLR2004 - see above
 
 
 def _paths(names: tuple[str, ...]) -> tuple[TreePath, ...]:
@@ -171,8 +159,7 @@ def entry_name(raw: bytes) -> str:
 
     A name that is not UTF-8, or has a slash in itself, comes back with a backslash, so that it is no path.
     """
-    text = raw.decode(errors="backslashreplace")
-    return text.replace("/", _SLASH)
+    return raw.decode(errors="backslashreplace").replace("/", _SLASH)
 
 
 def name_key(path: str) -> str:

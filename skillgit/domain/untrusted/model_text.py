@@ -1,9 +1,8 @@
-"""Text of models and of other programs: what of it may be in a skill, and how it is shown.
+"""Text of models and of other programs: what of it may be in a skill or a commit, and how it is shown.
 
 Text enters a skill as ``SkillText``, which only this module makes. ``clean`` makes it of what a model or another
 program wrote: line ends become LF, and characters that nobody sees, or that act on a terminal, an editor or git, are
-removed.
-``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
+removed. ``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
 
 The patterns list code points instead of asking for categories, so that every version of Unicode cleans alike.
 """

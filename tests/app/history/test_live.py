@@ -24,7 +24,7 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.train import publisher as publishing_module
+from skillgit.app.train import run_report as publishing_module
 from skillgit.app.train.run_report import Publisher, publishing
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
