@@ -80,9 +80,9 @@ def _anchors(old: Sequence[str], positions: Mapping[str, Sequence[int]]) -> list
 
 
 ALIKE = 0.5  # from this similarity on, two texts are taken for one text that was changed
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 # a text, which is compiled when it is first used: so many characters take longer than loading all of a screen's widgets
-_WORD = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
+_WORD = rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:['’][^\W{UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
 
 
 def words(text: str) -> tuple[str, ...]:

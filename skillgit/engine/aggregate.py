@@ -10,7 +10,7 @@ from skillgit.domain.edit import EditSource
 from skillgit.engine.candidate_text import fits
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.minibatches import chunks
-from skillgit.engine.optimizer_memory import history_section
+from skillgit.engine.optimizer_memory import standing_sections
 from skillgit.engine.prompt_sections import (
     budget_section,
     conversation,
@@ -124,7 +124,11 @@ async def _merge(
     )
     messages = told_of_files(session, conversation(words.merge, None, sections))
     reply = await ask(session, "merge", messages, words.merged, draw=draw, check=fits(skill))
-    return concatenated(drafts, "merge") if reply is None else _unusable_of(drafts, reply.merged(_inputs(drafts)))
+    if reply is None:
+        return concatenated(drafts, "merge")
+    # with the calls that failed on the way here
+    unusable = tuple(dict.fromkeys(name for draft in drafts for name in draft.unusable))
+    return replace(reply.merged(_inputs(drafts)), unusable=unusable)
 
 
 async def merge_and_rank(
@@ -144,13 +148,7 @@ async def merge_and_rank(
     session.monitor.stage(Stage.AGGREGATE, 1)
     groups = [group for group in ((EditSource.FAILURE, failures), (EditSource.SUCCESS, successes)) if group[1]]
     words = dialect(session)
-    sections = (
-        skill_section(skill, session.settings.optimizer),
-        memory_section(state.optimizer_memory),
-        history_section(state.memory, session.settings.gradient.max_history_tokens),
-        budget_section(budget),
-        *_sections(groups, 1),
-    )
+    sections = (*standing_sections(session, state, skill), budget_section(budget), *_sections(groups, 1))
     messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
     reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"), check=fits(skill))
     if reply is None:
@@ -172,12 +170,6 @@ def _inputs(drafts: Sequence[Draft]) -> list[Proposed]:
     return [proposal for draft in drafts for proposal in draft.proposals]
 
 
-def _unusable_of(drafts: Sequence[Draft], merge: Draft) -> Draft:
-    """Return ``merge`` with the calls that failed on the way to its ``drafts``."""
-    names = tuple(dict.fromkeys(name for draft in drafts for name in draft.unusable))
-    return replace(merge, unusable=names)
-
-
 async def select(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
 ) -> Draft:
@@ -194,27 +186,14 @@ async def select(
     messages = conversation(
         dialect(session).rank,
         None,
-        (
-            skill_section(skill, session.settings.optimizer),
-            memory_section(state.optimizer_memory),
-            history_section(state.memory, session.settings.gradient.max_history_tokens),
-            budget_section(budget),
-            proposals_section(draft.proposals),
-        ),
+        (*standing_sections(session, state, skill), budget_section(budget), proposals_section(draft.proposals)),
     )
     reply = await ask(session, "rank", messages, RankReply, draw=(step,))
-    numbers = _usable(reply, len(draft.proposals)) if reply is not None else []
+    numbers = [
+        number for number in dict.fromkeys(reply.selected if reply else ()) if 0 <= number < len(draft.proposals)
+    ]
     if reply is None or not numbers:
         return best_supported(draft, budget, "rank")
-    result = replace(
-        draft,
-        proposals=tuple(draft.proposals[number] for number in numbers),
-        reasoning=reply.reasoning,
-        title=reply.title,
-        cut=False,
-    )
+    proposals = tuple(draft.proposals[number] for number in numbers)
+    result = replace(draft, proposals=proposals, reasoning=reply.reasoning, title=reply.title, cut=False)
     return result.limited(budget)
-
-
-def _usable(reply: RankReply, proposals: int) -> list[int]:
-    return [number for number in dict.fromkeys(reply.selected) if 0 <= number < proposals]

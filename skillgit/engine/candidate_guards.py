@@ -1,4 +1,9 @@
-"""What a candidate must not do, found out before it costs a rollout: break the frame, or quote what is held out."""
+"""What a candidate must not do, found out before it costs a rollout.
+
+It must not break the frame, quote what is held out, repeat what was refused, or change files that steps may not change.
+Scripts and data that it changes have to parse; nothing of them is executed for that. What a skill checks of itself
+(``optimizer.check``) is executed in the sandbox and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +58,14 @@ class Refusal:
 
 
 def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
-    """Return why ``candidate``, made of ``skill``, is not worth measuring; None if it is."""
+    changes = changed_lines(skill, candidate)
     return (
         _no_agent_skill(skill, candidate)
         or _excess(candidate)
-        or _quoting(session, skill, candidate)
+        or _quoting(session, skill, changes)
         or _too_long(session, skill, candidate)
         or _long_file(session, skill, candidate)
-        or _repeated(state, changed_lines(skill, candidate))
+        or _repeated(state, changes)
     )
 
 
@@ -77,24 +82,20 @@ def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
     if before == after and skill.name == candidate.name:
         return None
-    return Refusal(
-        title="invalid: the frontmatter is not that of the base",
-        why="The candidate changes the frontmatter of SKILL.md, which belongs to people.",
-    )
+    why = "The candidate changes the frontmatter of SKILL.md, which belongs to people."
+    return Refusal(title="invalid: the frontmatter is not that of the base", why=why)
 
 
 def _excess(candidate: Skill) -> Refusal | None:
     """Return the refusal of a text that nobody could read in again, whatever the settings allow."""
-    why = candidate.excess
-    return (
-        Refusal(title="too long: a text is beyond what a skill can hold", why=f"With the candidate, {why}.")
-        if why
-        else None
-    )
+    if not candidate.excess:
+        return None
+    why = f"With the candidate, {candidate.excess}."
+    return Refusal(title="too long: a text is beyond what a skill can hold", why=why)
 
 
-def _quoting(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
-    leak = leak_between(session, skill, candidate)
+def _quoting(session: Session, skill: Skill, changes: Iterable[Change]) -> Refusal | None:
+    leak = leak_in(session, skill, "\n".join(change.text for change in changes if change.sign == "+"))
     return None if leak is None else Refusal(title="the candidate quotes a secret of an item", why=f"{leak}.")
 
 
@@ -135,13 +136,11 @@ def _repetition(step: StepMemory) -> Refusal:
     name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
     if step.by_hand:
         name = f"the {step.origin} after step {step.step}"
-    return Refusal(
-        title=f"repeats what {name} tried",
-        why=(
-            f"The changed lines are those of {name}, or nearly. On the same version they scored"
-            f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
-        ),
+    why = (
+        f"The changed lines are those of {name}, or nearly. On the same version they scored"
+        f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
     )
+    return Refusal(title=f"repeats what {name} tried", why=why)
 
 
 def comparable(changes: Iterable[Change]) -> list[str]:
@@ -154,23 +153,16 @@ def alike(ours: list[str], theirs: list[str]) -> bool:
 
     Words that turn the meaning of a rule round, and numbers, have to be the same however alike the rest is.
     """
-    return all(_same(_signed(ours, sign), _signed(theirs, sign)) for sign in "+-")
-
-
-def _signed(lines: list[str], sign: str) -> str:
-    return "\n".join(line for line in lines if line.startswith(sign))
-
-
-def _same(mine: str, theirs: str) -> bool:
-    if mine == theirs:
-        return True
-    if sorted(_DECISIVE.findall(mine)) != sorted(_DECISIVE.findall(theirs)):
-        return False
-    return fuzz.ratio(mine, theirs, score_cutoff=ALIKE) >= ALIKE
+    for sign in "+-":
+        mine, other = ("\n".join(line for line in lines if line.startswith(sign)) for lines in (ours, theirs))
+        same_decisive = sorted(_DECISIVE.findall(mine)) == sorted(_DECISIVE.findall(other))
+        if mine != other and not (same_decisive and fuzz.ratio(mine, other, score_cutoff=ALIKE) >= ALIKE):
+            return False
+    return True
 
 
 class LeakLint:
-    """Keeps the index of a session's secrets, which is made when it is needed first."""
+    """Keeps the index of a session's secrets, which is made when it is first needed."""
 
     __slots__ = ("_index",)
 
@@ -178,7 +170,6 @@ class LeakLint:
         self._index: SecretIndex | None = None
 
     def index(self, session: Session) -> SecretIndex:
-        """Return the index of the secrets of all items of ``session``."""
         if self._index is None:
             environment = session.task.environment
             self._index = build_index(
@@ -200,22 +191,6 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
     return find_leak(session.leaks.index(session), text, base)
 
 
-def edit_lint(session: Session, skill: Skill) -> Callable[[Edit], str]:
-    """Return what says of an edit to ``skill`` why it is quarantined; an empty string lets it pass."""
-
-    def lint(edit: Edit) -> str:
-        leak = leak_in(session, skill, edit.content)
-        return "" if leak is None else str(leak)
-
-    return lint
-
-
-def leak_between(session: Session, skill: Skill, candidate: Skill) -> Leak | None:
-    """Return the secret that the lines which ``candidate`` adds to ``skill`` quote."""
-    text = "\n".join(change.text for change in changed_lines(skill, candidate) if change.sign == "+")
-    return leak_in(session, skill, text)
-
-
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:
     """Return ``text`` for a commit message.
 
@@ -225,24 +200,19 @@ def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: st
     if not any(report.detail.startswith(QUARANTINED) for report in reports):
         return text
 
-    def kept(paragraph: str) -> str:
-        leak = leak_in(session, skill, paragraph)
-        return paragraph if leak is None else f"(left out: {leak})"
-
-    return "\n\n".join(kept(paragraph) for paragraph in text.split("\n\n"))
+    paragraphs = [(paragraph, leak_in(session, skill, paragraph)) for paragraph in text.split("\n\n")]
+    return "\n\n".join(paragraph if leak is None else f"(left out: {leak})" for paragraph, leak in paragraphs)
 
 
 CHECK_SECONDS = 60.0  # what a self-check may take
 _BASH_SECONDS = 10.0
-_SAID = 600
 
 
 async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
     """Return why ``candidate``, made of ``skill``, is broken; None if nothing speaks against trying it.
 
-    Raises:
-        EnvironmentFaultError: The sandbox failed, which says nothing of the candidate.
-        SandboxError: There is a self-check, and this machine has no sandbox.
+    An EnvironmentFaultError if the sandbox failed, which says nothing of the candidate; a SandboxError if there is a
+    self-check, and this machine has no sandbox.
     """
     for path, content in candidate.files.items():
         if skill.files.get(path) != content and (fault := fault_in(path, content)):
@@ -252,11 +222,7 @@ async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal |
 
 
 async def check_seed(session: Session, skill: Skill) -> None:
-    """Refuse to train a skill that fails its own self-check, for no candidate could pass it.
-
-    Raises:
-        SandboxError: There is a self-check, and this machine has no sandbox.
-    """
+    """Refuse to train a skill that fails its own self-check, for no candidate could pass it."""
     if complaint := await self_check(session, skill):
         raise ConfigError(
             f"the skill that training starts from fails optimizer.check: {' '.join(complaint.split())}",
@@ -302,7 +268,7 @@ async def _checked(command: tuple[str, ...], skill: Skill) -> str:
 
 def _told(command: tuple[str, ...], result: Result) -> str:
     how = {"exit": f"ended with exit code {result.exit_code}", "timeout": f"took longer than {CHECK_SECONDS:g} seconds"}
-    output = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-_SAID:]
+    output = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-600:]
     sentence = f"{' '.join(command)} {how.get(result.ended, f'was ended by the sandbox: {result.ended}')}"
     return f"{sentence}: {output}" if output else f"{sentence}."
 
@@ -314,14 +280,10 @@ def fault_in(path: str, content: bytes) -> str:
         return ""
     try:
         return parse(content)
-    except (ValueError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
-        return _clause(error)
-
-
-def _clause(error: Exception) -> str:
-    if isinstance(error, SyntaxError):
+    except SyntaxError as error:
         return f"{error.msg} (line {error.lineno})"
-    return " ".join(str(error).split()) or type(error).__name__
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
 
 
 def _by_first_line(content: bytes) -> Callable[[bytes], str] | None:
@@ -391,14 +353,17 @@ _PARSERS: Mapping[str, Callable[[bytes], str]] = {
 }
 
 
-def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
-    """Return what says why a step may not make an edit to a file of a skill; an empty string lets it pass.
+def edit_lint(session: Session, base: Skill) -> Callable[[Skill, Edit], str]:
+    """Return what says why a step may not make an edit to a skill, ``base`` or what edits before made of it.
 
+    It is quarantined if it quotes a secret, or is to a file that steps may not change; an empty string lets it pass.
     Whether the edit applies is another question.
     """
     files = session.settings.optimizer.trainable
 
     def lint(skill: Skill, edit: Edit) -> str:
+        if leak := leak_in(session, base, edit.content):
+            return str(leak)
         if files.covers(edit.file):
             return ""
         if edit.file in skill.files:
@@ -412,7 +377,6 @@ def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
 
 
 def check_files(session: Session, skill: Skill) -> None:
-    """Refuse to train files of ``skill`` that cannot be trained."""
     files = session.settings.optimizer.trainable
     if not files.beyond_document:
         return

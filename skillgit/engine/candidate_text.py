@@ -1,4 +1,7 @@
-"""From the chosen proposals to a candidate: edits are applied, suggestions and whole documents become a rewrite."""
+"""From the chosen proposals to a candidate: edits are applied, suggestions and whole documents become a rewrite.
+
+Edits that fit nowhere in the skill are asked about once, then left out with the reason before the choice.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from skillgit.domain.document_rewrite import (
 )
 from skillgit.domain.edit import QUARANTINED, Application, EditReport, EditSource, EditStatus, apply, in_words
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.candidate_guards import edit_lint, file_lint
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, template_section
+from skillgit.engine.candidate_guards import edit_lint
+from skillgit.engine.optimizer_memory import standing_sections
+from skillgit.engine.prompt_sections import conversation, proposals_section, template_section
 from skillgit.engine.proposals import Draft, common_source, joint_total
 from skillgit.engine.questions import MisplacedEditsError, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.reply_schemas import PatchReply, RewriteReply
@@ -30,7 +33,6 @@ from skillgit.plugin.redaction import MASK, redact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillgit.domain.document_rewrite import Rewrite
     from skillgit.domain.edit import Edit, Patch
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
@@ -43,11 +45,7 @@ STAGE = "compress"
 
 
 async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...]) -> RewriteResult | None:
-    """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter.
-
-    Args:
-        draw: The place in the run that the call belongs to; another one asks anew.
-    """
+    """Return ``skill`` in fewer words; None if no reply could be used or nothing can be shorter."""
     messages = conversation(STAGE, None, (template_section(skill),))
     reply = await ask(session, STAGE, messages, RewriteReply, draw=draw, check=_shortens(skill))
     if reply is None or not reply.body.strip():
@@ -64,9 +62,8 @@ def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
     def check(reply: ReplyModel) -> None:
         whole(reply)
         if isinstance(reply, RewriteReply) and len(reply.body.strip("\n")) >= length:
-            raise UnusableReplyError(
-                f"body: it has {len(reply.body)} characters, and the text that stands has {length}"
-            )
+            problem = f"body: it has {len(reply.body)} characters, and the text that stands has {length}"
+            raise UnusableReplyError(problem)
 
     return check
 
@@ -89,28 +86,22 @@ class RewriteResult:
 async def carry_out(
     session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
 ) -> RewriteResult:
-    """Return the candidate that the ``draft`` proposals lead to."""
     session.monitor.stage(Stage.UPDATE)
     match session.settings.optimizer.skill_update_mode:
         case UpdateMode.PATCH:
-            return RewriteResult(
-                application=update(skill, draft, budget, edit_lint(session, skill), file_lint(session))
-            )
+            return RewriteResult(application=update(skill, draft, budget, edit_lint(session, skill)))
         case UpdateMode.SUGGESTIONS:
             return await _from_suggestions(session, state, skill, draft, step=step)
         case UpdateMode.FULL:
-            best = _preferred(draft)
-            return _unchanged(skill) if best is None else put_together(skill, best.body, [best], title=best.title)
+            # the best source and the most support: after a failed merge there are several
+            ranking = sorted(draft.rewrites, key=lambda text: (text.source is EditSource.SUCCESS, -text.support))
+            if not ranking:
+                return _unchanged(skill)
+            return put_together(skill, ranking[0].body, ranking[:1], title=ranking[0].title)
 
 
 def _unchanged(skill: Skill, failure: str = "") -> RewriteResult:
     return RewriteResult(application=Application(skill=skill, reports=()), failure=failure)
-
-
-def _preferred(draft: Draft) -> Rewrite | None:
-    """Return the text with the best source and the most support: after a failed merge there are several."""
-    ranking = sorted(draft.rewrites, key=lambda rewrite: (rewrite.source is EditSource.SUCCESS, -rewrite.support))
-    return ranking[0] if ranking else None
 
 
 async def _from_suggestions(
@@ -119,13 +110,8 @@ async def _from_suggestions(
     """Have the optimizer rewrite the editable text once, so that it carries out all ``draft`` suggestions."""
     if not draft.suggestions:
         return _unchanged(skill)
-    sections = (
-        template_section(skill),
-        memory_section(state.optimizer_memory),
-        history_section(state.memory, session.settings.gradient.max_history_tokens),
-        proposals_section(draft.suggestions),
-    )
-    messages = conversation("rewrite", None, sections)
+    sections = standing_sections(session, state, skill, whole=True)
+    messages = conversation("rewrite", None, (*sections, proposals_section(draft.suggestions)))
     reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
     if reply is None:
         unread = "The optimizer's new text could not be used, nor could the second one."
@@ -138,7 +124,7 @@ async def _from_suggestions(
 def put_together(
     skill: Skill,
     body: SkillText,
-    proposals: tuple[Proposed, ...] | list[Proposed],
+    proposals: Sequence[Proposed],
     *,
     title: str = "",
     reasoning: str = "",
@@ -164,28 +150,24 @@ def update(
     skill: Skill,
     patch: Patch | Draft,
     budget: int | None,
-    lint: Callable[[Edit], str] = lambda _: "",
-    files: Callable[[Skill, Edit], str] = lambda *_: "",
+    lint: Callable[[Skill, Edit], str] = lambda *_: "",
     *,
     alone: bool = False,
 ) -> Application:
-    """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
+    """Apply at most ``budget`` edits of ``patch``, or all; one that carries something shaped like a secret is refused.
 
-    Args:
-        budget: How many of them at most; None is no limit.
-        lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
-        alone: Whether each edit is applied to ``skill`` itself, and not to the result of those before it.
+    ``lint`` says of an edit to a skill why it is left out; the edits after it are applied all the same. Each edit is
+    applied to the result of those before it, or ``alone`` to ``skill`` itself.
     """
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
-        if _carries_secret(edit):
-            safe_edit = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
-            reports.append(
-                EditReport(edit=safe_edit, status=EditStatus.INVALID, detail="the edit carries something like a secret")
-            )
-            continue
-        if refused_for := lint(edit) or files(skill, edit):
-            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
+        problem = ""
+        # a secret, or the mask that took its place when the reply was recorded
+        if any(MASK in text or redact(text) != text for text in (edit.content, edit.anchor)):
+            edit = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))  # noqa: PLW2901
+            problem = "the edit carries something like a secret"
+        if problem := problem or lint(skill, edit):
+            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=problem))
             continue
         result = apply(skill, [edit])
         skill = skill if alone else result.skill
@@ -193,12 +175,6 @@ def update(
     return Application(skill=skill, reports=tuple(reports))
 
 
-def _carries_secret(edit: Edit) -> bool:
-    """Say whether the edit carries a secret, or the mask that took its place when the reply was recorded."""
-    return any(MASK in text or redact(text) != text for text in (edit.content, edit.anchor))
-
-
-_NEAREST = 2
 _SHOWN = 5
 _ASKED_ABOUT = frozenset({EditStatus.ANCHOR_MISSING, EditStatus.AMBIGUOUS, EditStatus.PROTECTED})
 
@@ -209,7 +185,9 @@ def fits(skill: Skill) -> Callable[[ReplyModel], None]:
 
     def check(reply: ReplyModel) -> None:
         whole(reply)
-        edits = tuple(edit.edit(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
+        edits = (
+            tuple(edit.proposed(EditSource.FAILURE) for edit in reply.edits) if isinstance(reply, PatchReply) else ()
+        )
         faults = (_fault(skill, *entry) for entry in enumerate(_placed(skill, Draft(proposals=edits))))
         if sentence := "; ".join(filter(None, faults)):
             raise MisplacedEditsError(sentence)
@@ -217,15 +195,10 @@ def fits(skill: Skill) -> Callable[[ReplyModel], None]:
     return check
 
 
-def _placed(
-    skill: Skill,
-    draft: Draft,
-    lint: Callable[[Edit], str] = lambda _: "",
-    files: Callable[[Skill, Edit], str] = lambda *_: "",
-) -> list[EditReport]:
+def _placed(skill: Skill, draft: Draft, lint: Callable[[Skill, Edit], str] = lambda *_: "") -> list[EditReport]:
     """Return what happens to each edit alone, or after those before it where it has its place in their text."""
-    row = update(skill, draft, None, lint, files).reports
-    alone = update(skill, draft, None, lint, files, alone=True).reports
+    row = update(skill, draft, None, lint).reports
+    alone = update(skill, draft, None, lint, alone=True).reports
     return [later if later.status is EditStatus.APPLIED else own for later, own in zip(row, alone, strict=True)]
 
 
@@ -237,7 +210,7 @@ def _fault(skill: Skill, number: int, report: EditReport) -> str:
         return ""
     text = dict(skill.text_files()).get(edit.file, "")
     lines = [line for line in text.splitlines() if line.strip()]
-    nearest = process.extract(edit.anchor, lines, scorer=fuzz.partial_ratio, limit=_NEAREST) if lines else []
+    nearest = process.extract(edit.anchor, lines, scorer=fuzz.partial_ratio, limit=2) if lines else []
     hint = "".join(f"\n  {line}" for line, _, _ in nearest)
     return f"edits[{number}]: {report.detail}" + (f"; the nearest lines of {edit.file} are:{hint}\n" if hint else "")
 
@@ -249,11 +222,11 @@ def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tup
     """
     if session.settings.optimizer.skill_update_mode is not UpdateMode.PATCH:
         return tuple(drafts), ()
-    lint, files = edit_lint(session, skill), file_lint(session)
+    lint = edit_lint(session, skill)
     rest: list[Draft] = []
     reports_by_edit: dict[tuple[str, str, str, str], EditReport] = {}
     for draft in drafts:
-        reports = _placed(skill, draft, lint, files)
+        reports = _placed(skill, draft, lint)
         fits_now = [report.status is EditStatus.APPLIED for report in reports]
         for report in reports:
             if report.status is not EditStatus.APPLIED:

@@ -22,11 +22,8 @@ async def ordered(
 ) -> list[Out]:
     """Apply ``work`` to all values, at most ``limit`` at once; results are in the order of ``values``.
 
-    The first failure cancels what is still running and is raised as it is, not in a group.
-
-    Args:
-        limit: How many may be in progress at once, or the slots that are shared with others.
-        each: Called with every result as soon as it is there, in the order in which they come.
+    The first failure cancels what is still running and is raised as it is, not in a group. ``limit`` may be slots that
+    are shared with others; ``each`` is called with every result as soon as it is there.
     """
     slots = asyncio.Semaphore(limit) if isinstance(limit, int) else limit
 
@@ -47,8 +44,7 @@ async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
     """Run two things at once; if one fails, the other is cancelled."""
     first_task, second_task = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
-        await asyncio.gather(first_task, second_task)
-        return first_task.result(), second_task.result()
+        return await asyncio.gather(first_task, second_task)
     finally:
         await ended((first_task, second_task))
 
@@ -88,11 +84,7 @@ async def ended(tasks: Sequence[asyncio.Future[Any]]) -> None:
 
 
 async def unless_failed(work: Coroutine[None, None, Out], condition: asyncio.Task[None] | None) -> Out:
-    """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised.
-
-    Args:
-        condition: What has to succeed for the work to make sense; None if there is nothing.
-    """
+    """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised."""
     if condition is None:
         return await work
     task = asyncio.create_task(work)

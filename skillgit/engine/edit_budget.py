@@ -10,8 +10,8 @@ from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import evidence_files
 from skillgit.engine.method_settings import ControlMode
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, skill_section, tagged
+from skillgit.engine.optimizer_memory import standing_sections
+from skillgit.engine.prompt_sections import conversation, proposals_section, tagged
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import BudgetReply
 from skillgit.engine.session import Stage
@@ -28,14 +28,11 @@ if TYPE_CHECKING:
 
 
 def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
-    """Return the most edits that step ``step`` of ``steps`` may make.
+    """Return the most edits that step ``step``, from 1, of ``steps`` may make.
 
-    With M and m the largest and smallest budget and t = step / steps:
-    constant M; linear M + (m - M) t; cosine m + (M - m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983,
-    without restarts), rounded half to even and never under m. A run of one step has the budget M.
-
-    Args:
-        step: 1-based.
+    With M and m the largest and smallest budget and t = step / steps: constant M; linear M + (m - M) t; cosine m + (M -
+    m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983, without restarts), rounded half to even and never
+    under m. A run of one step has the budget M.
     """
     largest, smallest = settings.learning_rate, settings.min_learning_rate
     if steps <= 1:
@@ -72,10 +69,7 @@ class EditBudget:
 
 
 def analyst_budget(session: Session, step: int) -> int | None:
-    """Return how many proposals an analyst may make: what the schedule says where the schedule holds.
-
-    Where the optimizer sets the budget afterwards, it is the largest one.
-    """
+    """Return how many proposals an analyst may make; the largest budget where the optimizer sets it."""
     optimizer = session.settings.optimizer
     match optimizer.control:
         case ControlMode.FIXED:
@@ -106,13 +100,7 @@ async def step_budget(
     messages = conversation(
         "budget",
         None,
-        (
-            skill_section(skill, session.settings.optimizer),
-            memory_section(state.optimizer_memory),
-            history_section(state.memory, session.settings.gradient.max_history_tokens),
-            _scores(rollouts),
-            proposals_section(draft.proposals),
-        ),
+        (*standing_sections(session, state, skill), _scores(rollouts), proposals_section(draft.proposals)),
     )
     reply = await ask(session, "budget", messages, BudgetReply, draw=(step,))
     available = len(draft.proposals)

@@ -1,4 +1,8 @@
-"""The judge: a candidate is measured against the version that it was proposed on, and the gate decides."""
+"""The judge: a skill is measured on a split, and the gate decides on a candidate for as long as its decision is open.
+
+A version that no stage of the method made gets a score as well, so that the run can go on from it: someone may have
+edited the skill by hand, or taken up a text that was. Then nothing is decided: the version stays whatever it scores.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
 from skillgit.domain.evaluation_early_stop import EarlyStop
-from skillgit.domain.event import Measured
+from skillgit.domain.event import Accepted, Measured, Rejected
 from skillgit.domain.gate_decision import decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import evidence_files
@@ -61,13 +65,10 @@ async def judge(
 ) -> Judgement:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
-    Args:
-        current: The version that the candidate is compared with.
-        base: The number of that version; the current one by default.
-        gated: Whether there is a gate; the settings say so by default.
-        policy: How it compares; the settings say so by default.
-        sample: Which draws are made for the candidate; other ones than the first for a placebo.
-        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    ``base`` is the number of the version ``current``, the current one by default. The settings say whether there is a
+    gate and how it compares unless ``gated`` and ``policy`` do. ``sample`` says which draws are made for the candidate;
+    other ones than the first for a placebo. ``on_refusal`` is called once it is certain that the gate refuses the
+    candidate, while its last items still run.
     """
     rule = session.rule
     rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
@@ -97,6 +98,23 @@ async def judge(
     )
 
 
+def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Accepted | Rejected:
+    """Return the event of a candidate on the current version, with ``facts`` besides what the judgement says."""
+    facts |= {
+        "run": session.run,
+        "skill": session.skill_path,
+        "base": state.version,
+        "evaluation": judgement.evaluation,
+        "verdict": judgement.verdict,
+        "fixed": judgement.fixed,
+        "broken": judgement.broken,
+        "models": session.models,
+    }
+    if judgement.verdict.decision.accepted:
+        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
+    return Rejected(**facts)  # type: ignore[arg-type]
+
+
 async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
     """Return the outcomes of ``version``, whose text is ``skill``, and as evidence what is known anew.
 
@@ -106,16 +124,12 @@ async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluatio
     if base is None:
         measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation
         return measurement, _base_file(measurement.outcomes)
-    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, base.outcomes[item.id])]
+    failures = {id_: fault for id_, fault in base.outcomes.items() if isinstance(fault, FailedToEvaluate)}
+    may_succeed = {id_ for id_, fault in failures.items() if session.calls.asks_again or not fault.kind.permanent}
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in may_succeed]
     rollouts = await roll_out(session, skill, items, "selection")
-    again = {
-        rollout.item.id: rollout.outcome for rollout in rollouts if not isinstance(rollout.outcome, FailedToEvaluate)
-    }
+    again = {trial.item.id: trial.outcome for trial in rollouts if not isinstance(trial.outcome, FailedToEvaluate)}
     return replace(base, outcomes={**base.outcomes, **again}), _base_file(again)
-
-
-def _may_succeed(session: Session, outcome: Outcome) -> bool:
-    return isinstance(outcome, FailedToEvaluate) and (session.calls.asks_again or not outcome.kind.permanent)
 
 
 def _base_file(outcomes: Mapping[str, Outcome]) -> evidence_files.Evidence:
@@ -174,8 +188,6 @@ Refused: TypeAlias = Callable[[asyncio.Semaphore], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """An evaluation with the rollouts behind it."""
-
     evaluation: Evaluation
     rollouts: tuple[Rollout, ...]
 
@@ -191,8 +203,7 @@ async def evaluate(
 ) -> EvaluationResult:
     """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing.
 
-    Args:
-        slots: The places of rollouts in progress, where they are shared with others.
+    ``slots`` are the places of rollouts in progress, where they are shared with others.
     """
     stage = "test" if split is Split.TEST else "selection"
     rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample, slots=slots, each=each)
@@ -233,10 +244,8 @@ async def evaluate_candidate(
     fewer than ``WAVE`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
     An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
-    Args:
-        base: The evaluation of the version that it was proposed on.
-        sample: Which draws; other ones than the first are made for every item.
-        on_refusal: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
+    ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
+    for every item. ``on_refusal`` is called with the places of rollouts once it is certain that the rule refuses.
     """
     if sample:
         return await evaluate(session, skill, Split.SELECTION, sample=sample)
@@ -262,16 +271,16 @@ async def evaluate_candidate(
 async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
     """Roll out items as soon as they are certain to be needed, until the decision is settled."""
     items = {item.id: item for item in session.task.items[Split.SELECTION]}
-    slots, started, told = asyncio.Semaphore(session.workers), 0, False
+    slots, started, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
     by_item: dict[str, Rollout] = {}
 
     async def one(item: str) -> None:
-        nonlocal told
+        nonlocal is_refusal_known
         [by_item[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
         look.take(item, by_item[item].outcome)
         start()
-        if on_refusal is not None and not told and look.refused:
-            told = True
+        if on_refusal is not None and not is_refusal_known and look.refused:
+            is_refusal_known = True
             on_refusal(slots)
 
     def start() -> None:
@@ -288,15 +297,13 @@ async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Re
 
 
 def lacks_score(state: RunState) -> bool:
-    """Say whether nobody has measured the current version."""
     return state.known_evaluation(state.version) is None
 
 
 async def measure_version(session: Session, state: RunState, history: SkillHistory) -> Transition:
     """Return the measurement of the current version, compared with the newest one before it that has a score.
 
-    Raises:
-        ServiceError: None of its items could be evaluated.
+    A ServiceError if none of its items could be evaluated.
     """
     began = session.clock()
     version, before = state.version, state.last_measured(state.version)

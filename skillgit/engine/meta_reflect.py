@@ -13,9 +13,9 @@ from skillgit.domain.edit import EditSource, removals, title_of
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import edit_lint, file_lint, invalid, refusal
+from skillgit.engine.candidate_guards import edit_lint, invalid, refusal
 from skillgit.engine.candidate_text import fits, sifted, update
-from skillgit.engine.gating import judge
+from skillgit.engine.gating import judge, judged_event
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.prompt_sections import budget_section, conversation, memory_section, skill_section, told_of_files
 from skillgit.engine.proposals import Draft
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """What the optimizer concludes from an epoch."""
-
     draft: Draft | None  # its edits; None if it gave no usable reply
     application: Application  # the candidate, and what happened to each edit
     counts: PatchCounts
@@ -50,14 +48,15 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
     session.monitor.stage(Stage.META, 1)
     revision = await _propose(session, state, skill)
     candidate, objection = revision.application.skill, None
+    files = evidence_files.patch_file(revision.draft or Draft(), revision.application.reports)
     if candidate.digest != skill.digest:
         objection = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
         if objection is None:
             judgement = await judge(session, state, skill, candidate, gated=True)
             event = _judged(session, state, skill, revision=revision, judgement=judgement, began=began)
-            files = evidence_files.merged([_evidence(revision), judgement.evidence])
+            files = evidence_files.merged([files, judgement.evidence])
             return Transition(event=event, skill=candidate, evidence=files)
-    return Transition(event=_skipped(session, state, revision, objection, began), evidence=_evidence(revision))
+    return Transition(event=_skipped(session, state, revision, objection, began), evidence=files)
 
 
 async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
@@ -74,7 +73,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
     draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     (fitting,), losses = sifted(session, skill, [draft or Draft()])
-    application = update(skill, fitting, budget, edit_lint(session, skill), file_lint(session))
+    application = update(skill, fitting, budget, edit_lint(session, skill))
     application = replace(application, reports=(*application.reports, *losses))
     proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
@@ -96,28 +95,20 @@ def _judged(
     # What the optimizer wrote speaks of all its edits.
     whole = revision.application.complete and not draft.cut
     title, reasoning = (draft.title, draft.reasoning) if whole else ("", "")
-    facts = {
-        "run": session.run,
-        "skill": session.skill_path,
-        "epoch": state.epoch,
-        "step": state.step,
-        "base": state.version,
-        "origin": Origin.META,
-        "title": redact(title or title_of(edits) or f"reflect on epoch {state.epoch}"),
-        "why": redact("\n\n".join(filter(None, (reasoning, removals(revision.application.reports))))),
-        "edits": tuple(EditRecord.of(edit) for edit in edits),
-        "changes": changed_lines(skill, revision.application.skill),
-        "patch": revision.counts,
-        "evaluation": judgement.evaluation,
-        "verdict": judgement.verdict,
-        "fixed": judgement.fixed,
-        "broken": judgement.broken,
-        "models": session.models,
-        "cost": session.cost_since(began),
-    }
-    if judgement.verdict.decision.accepted:
-        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts)  # type: ignore[arg-type]
+    return judged_event(
+        session,
+        state,
+        judgement,
+        epoch=state.epoch,
+        step=state.step,
+        origin=Origin.META,
+        title=redact(title or title_of(edits) or f"reflect on epoch {state.epoch}"),
+        why=redact("\n\n".join(filter(None, (reasoning, removals(revision.application.reports))))),
+        edits=tuple(map(EditRecord.of, edits)),
+        changes=changed_lines(skill, revision.application.skill),
+        patch=revision.counts,
+        cost=session.cost_since(began),
+    )
 
 
 def _skipped(
@@ -149,7 +140,3 @@ def _reason(session: Session, revision: Revision) -> tuple[str, str]:
     if revision.application.applied:
         return "edits leave the skill as it was", revision.draft.reasoning
     return "no edit applies", "\n\n".join(f"{report.edit.op} is {report.status}: {report.detail}" for report in reports)
-
-
-def _evidence(revision: Revision) -> evidence_files.Evidence:
-    return evidence_files.patch_file(revision.draft or Draft(), revision.application.reports)

@@ -66,16 +66,8 @@ def listed(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def _control_mode(value: object) -> object:
-    return CONTROL_ALIASES.get(value, value) if isinstance(value, str) else value
-
-
-def _pair_policy(value: object) -> object:
-    return PAIR_ALIASES.get(value, value) if isinstance(value, str) else value
-
-
-def _update_mode(value: object) -> object:
-    return UPDATE_ALIASES.get(value, value) if isinstance(value, str) else value
+def _called(aliases: dict[str, str]) -> BeforeValidator:
+    return BeforeValidator(lambda value: aliases.get(value, value) if isinstance(value, str) else value)
 
 
 class _Section(BaseModel):
@@ -129,10 +121,10 @@ class OptimizerSettings(_Section):
     lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = Field(
         "cosine", description="Course of the edit budget; autonomous is another way to set lr_control_mode."
     )
-    lr_control_mode: Annotated[ControlMode, BeforeValidator(_control_mode)] = Field(
+    lr_control_mode: Annotated[ControlMode, _called(CONTROL_ALIASES)] = Field(
         ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
     )
-    skill_update_mode: Annotated[UpdateMode, BeforeValidator(_update_mode)] = Field(
+    skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
     )
     aggregate: Literal["hierarchical", "one_call"] = Field(
@@ -143,7 +135,7 @@ class OptimizerSettings(_Section):
     slow_update_gate_with_selection: bool = Field(
         default=True, description="Guidance has to pass the gate; without it, guidance is measured and merged."
     )
-    longitudinal_pair_policy: Annotated[PairPolicy, BeforeValidator(_pair_policy)] = Field(
+    longitudinal_pair_policy: Annotated[PairPolicy, _called(PAIR_ALIASES)] = Field(
         PairPolicy.MIXED, strict=False, description="Which pairs the slow update sees: all, changed or unchanged ones."
     )
     use_meta_skill: bool = Field(default=True, description="Keep a memory for the optimizer from epoch to epoch.")
@@ -191,7 +183,6 @@ class OptimizerSettings(_Section):
 
     @property
     def check_command(self) -> tuple[str, ...]:
-        """The program of the self-check with its arguments; empty if there is none."""
         return tuple(shlex.split(self.check))
 
     @property

@@ -26,7 +26,6 @@ _COMPARED = 4_000  # characters of a task that are compared with another one's
 
 
 def stream(seed: int, purpose: str, *position: int) -> Random:
-    """Return a random stream of its own for each purpose and place, so that no two ever coincide."""
     return Random(int(digest([seed, purpose, *position])[:16], 16))  # noqa: S311 - reproducible, not secret
 
 
@@ -58,14 +57,12 @@ def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> l
 
 
 def shuffle(values: Sequence[T], random: Random) -> list[T]:
-    """Return the values in random order."""
     copy = list(values)
     random.shuffle(copy)
     return copy
 
 
 def chunks(values: Sequence[T], size: int) -> list[list[T]]:
-    """Cut the values into consecutive groups of ``size``; the last may be shorter."""
     return [list(values[start : start + size]) for start in range(0, len(values), size)]
 
 
@@ -73,8 +70,7 @@ def chunks(values: Sequence[T], size: int) -> list[list[T]]:
 class Minibatch:
     """Trajectories that one analyst reads.
 
-    Attributes:
-        contrast: Trajectories of the other outcome that are most like them, against which a rule can be tested.
+    ``contrast`` are trajectories of the other outcome that are most like them, against which a rule can be tested.
     """
 
     source: EditSource
@@ -101,12 +97,10 @@ class Cutter:
     """Cuts the rollouts of one batch into minibatches while they come in.
 
     In the order of the batch, the k-th run of ``minibatch_size`` failures is the k-th minibatch of failures, and the
-    same goes for successes. So a minibatch is complete once its last member and all items before it are rolled out, and
-    what it holds depends on outcomes alone, not on the order in which they come. The short ones at the end wait for
-    all. Items without a score are in none. Contrast is taken from what is rolled out before a minibatch is complete.
-
-    Args:
-        settings: How large minibatches are, and whether successes are read.
+    same goes for successes, if these are read. So a minibatch is complete once its last member and all items before it
+    are rolled out, and what it holds depends on outcomes alone, not on the order in which they come. The short ones at
+    the end wait for all. Items without a score are in none. Contrast is taken from what is rolled out before a
+    minibatch is complete.
     """
 
     def __init__(self, items: Sequence[Item], batch: int, settings: GradientSettings) -> None:

@@ -44,7 +44,6 @@ FILES = "trainable_files"  # what prompts that ask for edits go on with where ot
 
 @cache
 def prompt(name: str) -> str:
-    """Return the text of the prompt called ``name``."""
     return (files("skillgit.engine") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
@@ -56,8 +55,7 @@ def prompts_digest(*more: str) -> str:
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
     """Return the prompt called ``name`` as system message and the non-empty sections as user message.
 
-    Args:
-        environment: Whose task it is, which the prompt then tells; None where that does not matter.
+    The prompt tells the task of ``environment``; None where that does not matter.
     """
     taxonomy = environment.taxonomy().strip() if environment is not None else ""
     instructions = prompt(name).replace("{taxonomy}", taxonomy).rstrip()
@@ -146,7 +144,6 @@ def budget_section(budget: int | None) -> str:
 
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
-    """Return trajectories, each cut to about ``max_tokens``."""
     parts = _trajectories(rollouts, "trajectory", max_tokens)
     return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
 

@@ -1,4 +1,4 @@
-"""What analysts propose, in the words of the update mode: edits, suggestions or whole documents."""
+"""What analysts propose: edits, suggestions or whole documents, what of it is alike, and what supports it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class Draft:
     cut: bool = False
 
     def limited(self, budget: int | None) -> Draft:
-        """Return the first ``budget`` proposals; None is no limit."""
         if budget is None or len(self.proposals) <= budget:
             return self
         return replace(self, proposals=self.proposals[:budget], cut=True)
@@ -115,7 +114,7 @@ _ADDING = frozenset({Op.APPEND, Op.INSERT_AFTER})
 def without_duplicates(drafts: Sequence[Draft]) -> list[Draft]:
     """Return ``drafts`` with equal and nearly equal proposals joined; the result has as many drafts, in the same order.
 
-    A joined proposal stands where its first occurrence stood, in the wording that had the most support, and rests on
+    A joined proposal takes the place of its first occurrence, in the wording that had the most support, and rests on
     the distinct trajectories of all.
     """
     groups: list[list[tuple[int, Proposed]]] = []

@@ -43,13 +43,9 @@ class MisplacedEditsError(UnusableReplyError):
 
 
 def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
-    """Read the JSON object in ``text``, and clean what it says.
+    """Read the JSON object in ``text``, and clean what it says; an UnusableReplyError if none fits ``schema``.
 
-    Args:
-        mend: Whether near misses are mended; the rest of a reply that was cut is not there to be mended.
-
-    Raises:
-        UnusableReplyError: There is none, or it does not fit ``schema``.
+    Near misses are mended only if ``mend`` says so: the rest of a reply that was cut is not there to be mended.
     """
     try:
         value = clean_json(_json_object(text, mend=mend))
@@ -65,7 +61,6 @@ def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
 
 
 def _json_object(text: str, *, mend: bool) -> dict[str, object] | None:
-    """Return the JSON object of a reply, see :func:`object_in`."""
     try:
         return object_in(text) or None
     except SeveralObjectsError as error:
@@ -111,16 +106,12 @@ async def ask(
 ) -> R | None:
     """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
 
-    A reply of which only some edits have no place is better than none: it is returned if the second is no better.
+    Return None if the second reply does not fit either, or the question will never be answered: it is left out like a
+    reply that cannot be used, see :func:`skillgit.engine.session.unanswered`. A reply of which only some edits have no
+    place is better than none: it is returned if the second is no better.
 
-    A question that will never be answered is left out like a reply that cannot be used: see ``engine.unanswered``.
-
-    Args:
-        draw: The place in the run that the call belongs to.
-        check: Raises UnusableReplyError if a reply of the right shape cannot be used all the same.
-
-    Returns:
-        The reply, or None if the second one does not fit either, or the question will never be answered.
+    ``draw`` is the place in the run that the call belongs to. ``check`` raises an UnusableReplyError if a reply of the
+    right shape cannot be used all the same.
     """
     conversation, partial = list(messages), None
     form = strict_schema(schema, messages[0].text) if session.settings.optimizer.structured_output == "auto" else None

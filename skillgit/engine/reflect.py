@@ -1,4 +1,9 @@
-"""Reflect: analysts read trajectories in minibatches and propose changes."""
+"""Reflect: analysts read trajectories in minibatches and propose changes.
+
+In deep reflect a few items are rolled out again with a probe, an instruction that the optimizer writes for the
+experiment, and what they show then is analysed too. The probe is behind the skill during these rollouts only and is
+never part of a candidate; since the text differs, so do the keys of its rollouts.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +22,13 @@ from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
 from skillgit.engine.minibatches import Cutter, shuffle, stream
-from skillgit.engine.optimizer_memory import feedback_section, history_section, tried_section
+from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
     budget_section,
     contrast_section,
     conversation,
-    memory_section,
     skill_section,
     tagged,
-    template_section,
     told_of_files,
     trajectories_section,
     with_pictures,
@@ -70,11 +73,8 @@ class Reflection:
 class Reading:
     """The analysts of a step: each is sent off as soon as its minibatch is complete, while later items still run.
 
-    An analyst that fails keeps nobody from working: the failure is raised once all have ended, so that nothing which
-    was paid for is losses.
-
-    Args:
-        budget: Changes that each analyst may propose at most; None is no limit.
+    Each may propose at most ``budget`` changes. One that fails keeps nobody from working: the failure is raised once
+    all have ended, so that nothing that was paid for is lost.
     """
 
     def __init__(
@@ -106,20 +106,24 @@ class Reading:
 
     async def reflection(self) -> Reflection:
         """Return what all analysts say; every item of the step has been taken before."""
-        self._tell_total()
+        self._complete = True
+        # nobody knew before how many analysts there are
+        self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
+        for _ in range(self._read):
+            self._session.monitor.tick()
         analysts = sorted(self._analysts, key=lambda analyst: analyst[0].place)
         await asyncio.gather(*(task for _, task in analysts), return_exceptions=True)
         replies = [(group, task.result()) for group, task in analysts]
         answers = [(group, reply) for group, reply in replies if reply is not None]
         sources = [group.source for group, _ in answers]
-        drafts, losses = sifted(self._session, self._skill, [_draft(reply, group) for group, reply in answers])
-        drafts = tuple(draft.limited(self._budget) for draft in drafts)
+        proposals = [reply.draft(group.source, [trial.item.id for trial in group.rollouts]) for group, reply in answers]
+        drafts, losses = sifted(self._session, self._skill, proposals)
+        by_source = [(source, draft.limited(self._budget)) for source, draft in zip(sources, drafts, strict=True)]
+        findings = (finding for group, reply in answers for finding in reply.seen(group.rollouts))
         return Reflection(
-            failure=_of(EditSource.FAILURE, sources, drafts),
-            success=_of(EditSource.SUCCESS, sources, drafts),
-            findings=joined(
-                (finding for group, reply in answers for finding in reply.seen(group.rollouts)), len(self._cutters)
-            ),
+            failure=tuple(draft for source, draft in by_source if source is EditSource.FAILURE),
+            success=tuple(draft for source, draft in by_source if source is EditSource.SUCCESS),
+            findings=joined(findings, len(self._cutters)),
             unusable=len(replies) - len(answers),
             notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
             feedback=self._feedback,
@@ -144,13 +148,6 @@ class Reading:
         if self._complete:
             self._session.monitor.tick()
         return reply
-
-    def _tell_total(self) -> None:
-        """Say how many analysts there are, which nobody knew before, and how many have ended."""
-        self._complete = True
-        self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
-        for _ in range(self._read):
-            self._session.monitor.tick()
 
 
 def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...]:
@@ -208,9 +205,7 @@ async def _analyse(
         words.failures if group.source is EditSource.FAILURE else words.successes,
         session.task.environment,
         (
-            template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
-            memory_section(state.optimizer_memory),
-            history_section(state.memory, session.settings.gradient.max_history_tokens),
+            *standing_sections(session, state, skill, whole=whole),
             tried_section(session.tried),
             feedback,
             "" if whole else budget_section(budget),
@@ -222,14 +217,6 @@ async def _analyse(
     messages = aware(session, group.source, told_of_files(session, messages))
     messages = with_pictures(session, messages, (*group.rollouts, *group.contrast))
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
-
-
-def _draft(reply: Analysis, group: Minibatch) -> Draft:
-    return reply.draft(group.source, [rollout.item.id for rollout in group.rollouts])
-
-
-def _of(source: EditSource, sources: Sequence[EditSource], drafts: Sequence[Draft]) -> tuple[Draft, ...]:
-    return tuple(draft for own, draft in zip(sources, drafts, strict=True) if own is source)
 
 
 PROBE_LENGTH = 1200  # characters of a probe at most
@@ -272,7 +259,6 @@ class Experiment:
         return draft.limited(budget)
 
     def evidence(self) -> evidence_files.Evidence:
-        """Return ``probe.json`` with the instruction and, if it was tried, ``probed.json`` with its rollouts."""
         data = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
         files = evidence_files.rollouts_files("probed", self.after) if self.after else {}
         return evidence_files.merged([{"probe.json": evidence_files.json_file(data)}, files])
@@ -345,9 +331,7 @@ async def _analysed(
     words, settings = dialect(session), session.settings
     whole = settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
     sections = (
-        template_section(skill) if whole else skill_section(skill, settings.optimizer),
-        memory_section(state.optimizer_memory),
-        history_section(state.memory, settings.gradient.max_history_tokens),
+        *standing_sections(session, state, skill, whole=whole),
         "" if whole else budget_section(budget),
         tagged("probe", experiment.text),
         tagged("before", "\n".join(map(_before, experiment.before))),

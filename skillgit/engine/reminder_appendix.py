@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Edit, EditSource, Op
+from skillgit.domain.edit import EditSource
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import clean_line
-from skillgit.engine.candidate_guards import edit_lint
+from skillgit.engine.candidate_guards import leak_in
 from skillgit.engine.prompt_sections import conversation, prompt, skill_section, tagged
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import Notes, ReplyModel
@@ -49,7 +49,6 @@ class Appendix:
     counts: AppendixCounts  # how many are new, and how many there are
 
     def joined(self, candidate: Skill) -> Skill:
-        """Return ``candidate`` with these reminders in its appendix."""
         return candidate.with_text(DOCUMENT, with_appendix(candidate.document, self.notes))
 
 
@@ -73,7 +72,6 @@ def listens(session: Session, source: EditSource) -> bool:
 
 
 def notes_of(session: Session, replies: Iterable[tuple[EditSource, Analysis]]) -> tuple[SkillText, ...]:
-    """Return the reminders in the analysts' ``replies``, in their order."""
     return tuple(note for source, reply in replies if listens(session, source) for note in reply.notes)
 
 
@@ -120,7 +118,7 @@ def fresh(standing: Iterable[str], notes: Iterable[SkillText]) -> tuple[SkillTex
 
 
 def note_key(note: str) -> str:
-    """Return what two reminders have in common that say the same: no case, no surplus space, no punctuation behind."""
+    """Return what two reminders that say the same have in common: no case, surplus space, or punctuation at the end."""
     return " ".join(note.casefold().split()).rstrip(" .;:,_-")
 
 
@@ -135,4 +133,4 @@ def cleaned(note: SkillText) -> SkillText:
 def _is_usable(session: Session, skill: Skill, note: SkillText) -> bool:
     if not note_key(note) or has_marker(note) or MASK in note or redact(note) != note:
         return False
-    return not edit_lint(session, skill)(Edit(op=Op.APPEND, content=note))
+    return leak_in(session, skill, note) is None

@@ -1,15 +1,12 @@
-"""The JSON that optimizer prompts ask for: schemas, extraction from a reply, and one re-ask.
-
-This is the door through which text of models enters: ``parse`` cleans every text of a reply.
-"""
+"""The JSON that optimizer prompts ask for: schemas of replies, and fields that a model may write in several ways."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema  # noqa: TC002 - pydantic reads it
@@ -22,7 +19,7 @@ from skillgit.domain.document_rewrite import (
     SuggestionType,
     UpdateMode,
 )
-from skillgit.domain.edit import Edit, EditSource, Op, Patch
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
@@ -93,10 +90,8 @@ def strict_schema(model: type[ReplyModel], prompt: str) -> JsonSchemaValue:
     It has the keys that ``prompt`` names, in the order of its names, and those that cannot be left out: a provider has
     the keys written in this order, and a model has to say what it saw before it says what to do. A model that has
     nothing to say for a key writes an empty value. The schema has few words, for servers that make a grammar of it
-    refuse those that they do not know.
-
-    Raises:
-        ValueError: A field is of a kind that strict modes do not have, such as an object with any keys.
+    refuse those that they do not know. A ValueError if a field is of a kind that strict modes do not have, such as an
+    object with any keys.
     """
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - needed where a model is asked only
 
@@ -131,16 +126,27 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], order: Se
 
 
 class _ProposalReply(ReplyModel):
-    """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins."""
+    """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins.
+
+    ``makes`` is the class of the proposal, whose fields the reply has too.
+    """
 
     support: Count = 1
     source: SkipJsonSchema[EditSource | None] = None  # no prompt asks for it
     items: Names = ()
     joins: Numbers = ()
+    makes: ClassVar[type[Edit | Suggestion | Rewrite]]
+
+    def proposed(self, source: EditSource) -> Proposed:
+        """Return the proposal; ``source`` holds where the model names none."""
+        values = {field.name: getattr(self, field.name) for field in fields(self.makes)}
+        return self.makes(**values | {"source": self.source or source})
 
 
 class EditReply(_ProposalReply):
     """An edit as a model writes it."""
+
+    makes = Edit
 
     op: Op
     file: str = DOCUMENT
@@ -152,44 +158,17 @@ class EditReply(_ProposalReply):
     def _null_is_empty(cls, value: object) -> object:
         return "" if value is None else value
 
-    def edit(self, source: EditSource) -> Edit:
-        """Return the edit; ``source`` holds where the model names none."""
-        return Edit(
-            op=self.op,
-            file=self.file,
-            anchor=self.anchor,
-            content=self.content,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
-
-    def proposed(self, source: EditSource) -> Edit:
-        """Return the edit; ``source`` holds where the model names none."""
-        return self.edit(source)
-
 
 class SuggestionReply(_ProposalReply):
     """A suggestion as a model writes it."""
+
+    makes = Suggestion
 
     type: SuggestionType
     title: str = ""
     motivation: str = ""
     instruction: Annotated[str, Field(min_length=1)]
     priority: Priority = Priority.MEDIUM
-
-    def proposed(self, source: EditSource) -> Suggestion:
-        """Return the suggestion; ``source`` holds where the model names none."""
-        return Suggestion(
-            type=self.type,
-            title=self.title,
-            motivation=self.motivation,
-            instruction=self.instruction,
-            priority=self.priority,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
 
 
 class Finding(ReplyModel):
@@ -214,7 +193,7 @@ class DraftReply(ReplyModel):
     reasoning: str = ""
 
     @abstractmethod
-    def parts(self) -> Sequence[EditReply | SuggestionReply | RewriteReply]:
+    def parts(self) -> Sequence[_ProposalReply]:
         """Return the proposals."""
 
     def draft(self, source: EditSource, ids: Sequence[str]) -> Draft:
@@ -242,11 +221,6 @@ class PatchReply(DraftReply):
     def parts(self) -> Sequence[EditReply]:
         return self.edits
 
-    def patch(self, source: EditSource) -> Patch:
-        """Return the patch; ``source`` holds for edits that name none."""
-        edits = tuple(edit.edit(source) for edit in self.edits)
-        return Patch(edits=edits, reasoning=self.reasoning, title=self.title)
-
 
 class SuggestionsReply(DraftReply):
     """Proposed suggestions."""
@@ -260,23 +234,14 @@ class SuggestionsReply(DraftReply):
 class RewriteReply(_ProposalReply, DraftReply):
     """A complete new editable text; an empty one is none."""
 
+    makes = Rewrite
+
     summary: Names = ()
     body: Cleaned
 
     def parts(self) -> Sequence[RewriteReply]:
         """Return the text as the only proposal, if there is one."""
         return (self,) if self.body.strip() else ()
-
-    def proposed(self, source: EditSource) -> Rewrite:
-        """Return the rewrite; ``source`` holds where the model names none."""
-        return Rewrite(
-            title=self.title,
-            summary=self.summary,
-            body=self.body,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
 
     def merged(self, inputs: Sequence[Proposed]) -> Draft:
         """Return the text, which joins all ``inputs``."""
@@ -365,44 +330,34 @@ class MemoryReply(ReplyModel):
     memory: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dialect:
-    """The prompts and replies of an update mode."""
+    """The prompts and replies of an update mode; where nothing is chosen, it has no prompts of a choice."""
 
     failures: str
     successes: str
-    merge: str
-    rank: str = ""  # prompt of the choice within the budget; empty where nothing is chosen
-    merge_and_rank: str = ""  # prompt of a merge and choice in one call; empty where nothing is chosen
     analysis: type[Analysis]
+    merge: str
     merged: type[DraftReply]
+    rank: str = ""
+    merge_and_rank: str = ""
 
 
 DIALECTS = {
     UpdateMode.PATCH: Dialect(
-        failures="analyse_failures",
-        successes="analyse_successes",
-        merge="merge",
-        rank="rank",
-        merge_and_rank="merge_and_rank",
-        analysis=AnalysisReply,
-        merged=PatchReply,
+        "analyse_failures", "analyse_successes", AnalysisReply, "merge", PatchReply, "rank", "merge_and_rank"
     ),
     UpdateMode.SUGGESTIONS: Dialect(
-        failures="suggest_from_failures",
-        successes="suggest_from_successes",
-        merge="merge_suggestions",
-        rank="rank_suggestions",
-        merge_and_rank="merge_and_rank_suggestions",
-        analysis=SuggestionAnalysis,
-        merged=SuggestionsReply,
+        "suggest_from_failures",
+        "suggest_from_successes",
+        SuggestionAnalysis,
+        "merge_suggestions",
+        SuggestionsReply,
+        "rank_suggestions",
+        "merge_and_rank_suggestions",
     ),
     UpdateMode.FULL: Dialect(
-        failures="rewrite_from_failures",
-        successes="rewrite_from_successes",
-        merge="merge_rewrites",
-        analysis=RewriteAnalysis,
-        merged=RewriteReply,
+        "rewrite_from_failures", "rewrite_from_successes", RewriteAnalysis, "merge_rewrites", RewriteReply
     ),
 }
 

@@ -38,13 +38,8 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import Environment
 
 
-_LONGEST_WORDS = 300
-
-
 @dataclass(slots=True)
 class _Conversation:
-    """A model while one item is rolled out and scored."""
-
     calls: Calls
     role: str
     purpose: str
@@ -90,8 +85,8 @@ async def roll_out(
     each ``sample`` is a draw of its own. An item that could not be evaluated has the outcome ``FailedToEvaluate``. One
     of a permanent kind is kept like a score; what infrastructure spoilt is tried again by the next who asks.
 
-    Args:
-        slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
+    ``slots`` are the places of rollouts in progress, where they are shared with others; each call has its own
+    otherwise.
     """
     skill = delivered(skill, session.settings.target)
     prefix = _shared_key(session, skill)
@@ -99,20 +94,18 @@ async def roll_out(
     async def one(item: Item) -> Rollout:
         return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, prefix))
 
-    def told(rollout: Rollout) -> None:
+    def tell(rollout: Rollout) -> None:
         session.monitor.rolled(rollout)
         each(rollout)
 
-    return await ordered(one, items, limit=session.workers if slots is None else slots, each=told)
+    return await ordered(one, items, limit=session.workers if slots is None else slots, each=tell)
 
 
 def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
-    """Return what the keys of all items have in common."""
     return (skill.digest, session.setup)
 
 
 def _key(session: Session, item: Item, sample: int, prefix: tuple[str, ...]) -> str:
-    """Return what decides the outcome of an item."""
     return digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)])
 
 
@@ -127,7 +120,10 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
         except (KeyboardInterrupt, SandboxError, ConfigError):
             raise
         except BaseException as error:  # noqa: BLE001 - see the module
-            failure = _failure(error)
+            if isinstance(error, BackendError | EnvironmentFaultError):
+                failure = FailedToEvaluate(error.message, FailureKind.of(error))
+            else:
+                failure = FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
             row = outcome_row(failure)
             keep = failure.kind.permanent
             _go_on(target, judge)
@@ -149,7 +145,8 @@ async def _attempt(
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
         raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    row = _trajectory_row(trajectory, feedback)
+    turns = [turn.row for turn in trajectory.turns]
+    row: dict[str, object] = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
     return row | outcome_row(score)
@@ -166,8 +163,7 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
 def _go_on(*conversations: _Conversation) -> None:
     """Raise what ends more than one item, which an environment may have caught or made another error of.
 
-    Raises:
-        CancelledError: Nobody waits for this item any more.
+    A CancelledError if nobody waits for this item any more.
     """
     for conversation in conversations:
         if conversation.end is not None:
@@ -177,31 +173,16 @@ def _go_on(*conversations: _Conversation) -> None:
         raise asyncio.CancelledError
 
 
-def _failure(error: BaseException) -> FailedToEvaluate:
-    """Return what ``error`` makes of an item."""
-    if isinstance(error, BackendError | EnvironmentFaultError):
-        return FailedToEvaluate(error.message, FailureKind.of(error))
-    return FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
-
-
 def _described(error: BaseException) -> str:
     """Return the kind of ``error``, its words and the line of the plug-in that it came from."""
     try:
-        words = " ".join(str(error).split())[:_LONGEST_WORDS]
+        words = " ".join(str(error).split())[:300]
     except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
         words = ""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     inside = [frame for frame in own if frame.filename == own[0].filename]
     line = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
     return f"{type(error).__name__}{f': {words}' if words else ''}{line}"
-
-
-def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
-    return {
-        "answer": trajectory.answer,
-        "feedback": feedback,
-        "turns": [turn.row for turn in trajectory.turns],
-    }
 
 
 def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:

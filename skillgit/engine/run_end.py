@@ -35,8 +35,6 @@ SAMPLES_APART = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceboResult:
-    """What came of the placebos of a run."""
-
     counts: Placebo | None = None  # how many there were and passed; absent if there were none
     sentence: str = ""  # what that means; empty if there were none
     files: evidence_files.Evidence
@@ -86,13 +84,10 @@ def _sentence(counts: Placebo, *, quiet: bool) -> str:
 
 
 def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> RunOutcome:
-    """Return how a run that has done all its steps ended.
+    """Return how a run that has done all its steps ended, by ``tests``: version to its evaluation on the test split.
 
     A best version that scores higher than the seed on the selection split makes a run improved, unless the test split
     contradicts it (see :mod:`skillgit.domain.outcomes`). Without a test split nothing contradicts it.
-
-    Args:
-        tests: Version to its evaluation on the test split; empty if the settings ask for none.
     """
     first, best = _selection_scores(session, state)
     if state.best > 0 and best > first:
@@ -128,12 +123,10 @@ def _confirmation(session: Session, state: RunState, tests: Mapping[int, Evaluat
 
 def detectable(session: Session) -> float | None:
     """Return the smallest gain that the paired test would find on the selection split; None if it would find none."""
-    alpha = session.rule.alpha
-    return minimum_detectable_effect(len(session.task.items[Split.SELECTION]), alpha=alpha)
+    return minimum_detectable_effect(len(session.task.items[Split.SELECTION]), alpha=session.rule.alpha)
 
 
 def headroom(session: Session, state: RunState) -> float:
-    """Return what is left between the best score and a full one."""
     return 1.0 - session.score(state, state.best)
 
 

@@ -54,12 +54,9 @@ class Start:
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
-    """Refuse to begin a run on nothing.
+    """Refuse to begin a run on nothing, with a ServiceError if no item of the selection split could be evaluated.
 
     Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
-
-    Raises:
-        ServiceError: No item of the selection split could be evaluated.
     """
     outcomes = measurement.evaluation.outcomes.values()
     failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
@@ -84,10 +81,8 @@ class Ahead:
     def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
         """Begin the rollouts of ``step``, which is certain to come and to work on ``skill``; once begun they go on.
 
-        Under a cap nothing runs ahead: it would be reached at another place.
-
-        Args:
-            slots: The places of rollouts in progress, shared with the event that is being waited for.
+        Under a cap nothing runs ahead: it would be reached at another place. ``slots`` are the places of rollouts in
+        progress, shared with the event that is being waited for.
         """
         if (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
@@ -129,8 +124,7 @@ class Ahead:
 class Trainer:
     """The method, ready to compute transitions of one run.
 
-    Attributes:
-        prepare: What has to succeed before a run begins; its calls are charged to the first event.
+    ``prepare`` is what has to succeed before a run begins; its calls are charged to the first event.
     """
 
     session: Session

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 2  # parts that are measured at most
 FEWEST_EDITS = 2  # a patch of fewer edits has no parts
-_WHOLE = "salvage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +70,7 @@ async def salvage(
 
     The edits are halved by their support. Both halves are first rolled out on the items that the whole is known to have
     broken; the half that breaks fewer of them is measured first. At most two parts are measured, and each is one more
-    look at the selection split.
-
-    Args:
-        judge: Measures a part and puts it before the gate.
+    look at the selection split. ``judge`` measures a part and puts it before the gate.
     """
     rows: list[dict[str, object]] = []
     for part in (await _parts(session, skill, whole, edits))[:MOST_PARTS]:
@@ -167,16 +163,11 @@ def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Ev
     """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
     inner = b'"trajectory": "selection/'
     files = {
-        f"{_WHOLE}/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
+        f"salvage/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
         for path, content in whole.evidence.items()
         if path.startswith(("patch.json", "selection"))
     }
     event = cast("Rejected", whole.event)
-    summary = {
-        "score": event.verdict.score,
-        "current": event.verdict.current,
-        "p": event.verdict.p,
-        "fixed": list(event.fixed),
-        "broken": list(event.broken),
-    }
+    verdict, flips = event.verdict, {"fixed": list(event.fixed), "broken": list(event.broken)}
+    summary = {"score": verdict.score, "current": verdict.current, "p": verdict.p, **flips}
     return files | {"salvage.json": evidence_files.json_file({"whole": summary, "parts": rows})}

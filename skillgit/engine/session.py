@@ -1,4 +1,7 @@
-"""What all stages work with: the task, the settings, the door to the models, and whom to tell."""
+"""What all stages work with: the task, the settings, the door to the models, whom to tell; and what they hand over.
+
+Progress is for live displays; stages that overlap are reported one after the other.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An environment with the items of this run."""
-
     environment: Environment
     items: Mapping[Split, tuple[Item, ...]]  # split to its items, in order, after the limits of the settings
     source: PluginSource | None = None  # the code of the environment; None where it was not loaded as a plug-in
@@ -48,15 +49,13 @@ class Task:
         return own if self.source is None else short_digest([own, self.source.identity])
 
     def item_set(self, split: Split) -> str:
-        """Return the digest of the items of a split."""
         return item_set_digest({item.id: item.digest for item in self.items[split]})
 
 
 def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
     """Return what identifies everything that decides an outcome besides item, skill and draw.
 
-    Args:
-        fingerprint: Role to the digest of the backend, model and parameters that answer it.
+    ``fingerprint`` gives the digest of the backend, model and parameters that answer a role.
     """
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
     return short_digest([task.digest, fingerprint("target"), *judge])
@@ -100,12 +99,10 @@ class Session:
 
     @property
     def setup(self) -> str:
-        """Identify everything that decides an outcome besides item, skill and draw."""
         return setup_digest(self.task, self.calls.fingerprint)
 
     @property
     def judged(self) -> bool:
-        """Whether scores come from the judge's model."""
         return asks_judge(self.task.environment)
 
     @property
@@ -119,7 +116,6 @@ class Session:
 
     @property
     def models(self) -> Models:
-        """The names of the run's models."""
         calls = self.calls
         judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if self.judged else ""
         return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
@@ -129,7 +125,6 @@ class Session:
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
 
     def score(self, state: RunState, version: int) -> float:
-        """Return a version's selection score under the gate's metric."""
         rule = self.rule
         return state.evaluation(version).score(rule.metric, rule.soft_weight)
 
@@ -138,10 +133,9 @@ class Session:
 class Transition:
     """One step of a run's history.
 
-    Attributes:
-        skill: The skill that the event's commit holds; absent where the tree stays as it was (skipped, run-finished) or
-            is made from the event itself (slow-proposed).
-        evidence: Path to content of the artefacts behind it: ``patch.json``, ``selection.json``, ``rollout.json``, …
+    ``skill`` is the one that the event's commit holds; absent where the tree stays as it was (skipped, run-finished) or
+    is made from the event itself (slow-proposed). ``evidence`` are its artefacts, path to content: ``patch.json``,
+    ``selection.json``, ``rollout.json``, …
     """
 
     event: Event
@@ -158,9 +152,9 @@ class SkillHistory(Protocol):
 
 
 def unanswered(session: Session, *stages: str) -> str:
-    """Return a sentence that says how many calls of ``stages`` will never be answered and why; empty if there are none.
+    """Return a sentence on how many calls of ``stages`` in the event in progress will never be answered, and why.
 
-    It speaks of the event in progress.
+    It is empty if there are none.
     """
     calls = [call for call in _calls(session) if call.stage in stages]
     if not calls:
@@ -247,18 +241,15 @@ class Monitor:
     )
 
     def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
-        """Say where in the run the work is."""
         self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
 
     def stage(self, stage: Stage, total: int = 0) -> None:
         self._tell(stage=stage, done=0, total=total)
 
     def tick(self) -> None:
-        """Say that one more item or call of the stage is done."""
         self._tell(done=self.now.done + 1)
 
     def rolled(self, rollout: Rollout) -> None:
-        """Say that an item was rolled out, and tick."""
         self.saw(rollout, self.now.stage)
         self.tick()
 

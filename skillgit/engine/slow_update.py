@@ -47,17 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
-    """What the optimizer says, and what it scored."""
-
     text: SkillText = EMPTY  # the new guidance; empty if there is nothing new to merge
     title: str = "nothing to add"  # what it is about, or why there is none
     why: str = ""
     judged: Judgement | None = None  # what the skill with it scores and what the gate says; absent without guidance
-
-
-def previous_version(state: RunState, epoch: int) -> int:
-    """Return the version with which the epoch before ``epoch`` ended, its slow update included."""
-    return max(version.version for version in state.versions if version.epoch < epoch)
 
 
 async def propose_slow_update(session: Session, state: RunState, history: SkillHistory) -> Transition:
@@ -69,7 +62,8 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     began = session.clock()
     session.monitor.stage(Stage.SLOW)
     current = history.skill(state.version)
-    previous = history.skill(previous_version(state, state.epoch))
+    # the version with which the epoch before ended, its slow update included
+    previous = history.skill(max(version.version for version in state.versions if version.epoch < state.epoch))
     comparison = await compare_versions(session, previous, current, state.epoch)
     # The memory needs the comparison alone: it is written while guidance is measured.
     guidance, reply = await side_by_side(
@@ -82,8 +76,11 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     return Transition(event=event, evidence=evidence_files.merged([comparison_file(comparison), files]))
 
 
-async def _weighed(session: Session, state: RunState, current: Skill, reply: GuidanceReply | None) -> Guidance:
+async def _guidance(
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
+) -> Guidance:
     """Measure what the optimizer says, exactly as it would be merged; what no candidate may say is not measured."""
+    reply = await _asked(session, state, previous, current, pairs)
     if reply is None and (reason := unanswered(session, "slow_update")):
         return Guidance(title="no usable reply", why=reason)
     text = reply.guidance.reworded(redact(reply.guidance)) if reply is not None else EMPTY
@@ -101,26 +98,18 @@ async def _weighed(session: Session, state: RunState, current: Skill, reply: Gui
     )
 
 
-async def _guidance(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
-) -> Guidance:
-    reply = await _asked(session, state, previous, current, pairs)
-    return await _weighed(session, state, current, reply)
-
-
 async def _asked(
     session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[RolloutPair]
 ) -> GuidanceReply | None:
     if not session.settings.optimizer.use_slow_update or not pairs:
         return None
     standing = slow_guidance(current.document)
+    steps = [step for step in state.memory if step.epoch == state.epoch]
     sections = (
         *_both_skills(session, previous, current),
         tagged("guidance", standing) if standing else "",
         memory_section(state.optimizer_memory),
-        record_section(
-            [step for step in state.memory if step.epoch == state.epoch], session.settings.gradient.max_history_tokens
-        ),
+        record_section(steps, session.settings.gradient.max_history_tokens),
         _comparison_section(session, pairs),
     )
     messages = conversation("slow_update", session.task.environment, sections)
@@ -134,12 +123,11 @@ async def _memory(
     last_epoch = state.epoch >= session.settings.train.num_epochs
     if last_epoch or not session.settings.optimizer.use_meta_skill:
         return None
+    steps = [step for step in state.memory if step.epoch == state.epoch]
     sections = (
         *_both_skills(session, previous, current),
         memory_section(state.optimizer_memory),
-        history_section(
-            [step for step in state.memory if step.epoch == state.epoch], session.settings.gradient.max_history_tokens
-        ),
+        history_section(steps, session.settings.gradient.max_history_tokens),
         _comparison_section(session, pairs),
     )
     messages = conversation("meta_skill", session.task.environment, sections)
@@ -170,7 +158,6 @@ def _pair_section(pair: RolloutPair, limit: int) -> str:
 
 
 def with_guidance(skill: Skill, guidance: SkillText) -> Skill:
-    """Return ``skill`` with its slow region set."""
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 
 
@@ -196,7 +183,6 @@ def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str
 
 
 def merge_slow_update(session: Session, state: RunState, proposal: SlowProposed, history: SkillHistory) -> Transition:
-    """Return the merge of accepted guidance into the run."""
     if proposal.evaluation is None or proposal.verdict is None:
         raise AssertionError("accepted guidance was measured")
     event = SlowMerged(
@@ -227,7 +213,6 @@ class Category(StrEnum):
 
     @property
     def is_change(self) -> bool:
-        """Whether the item is solved with one version only."""
         return self in {Category.REGRESSED, Category.IMPROVED}
 
 
@@ -242,8 +227,6 @@ class RolloutPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochComparison:
-    """Two versions on the same items."""
-
     kept: tuple[RolloutPair, ...]
     dropped: tuple[RolloutPair, ...]
 
@@ -316,21 +299,24 @@ def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[Rol
     pairs: list[RolloutPair] = []
     for before, after in zip(previous, current, strict=True):
         if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
-            category = _category(passed_before=before.outcome.passed, passes_now=after.outcome.passed)
+            category = _CATEGORIES[before.outcome.passed, after.outcome.passed]
             pairs.append(RolloutPair(category=category, previous=before, current=after))
     return pairs
+
+
+_CATEGORIES = {
+    (True, False): Category.REGRESSED,
+    (False, False): Category.PERSISTENT_FAIL,
+    (False, True): Category.IMPROVED,
+    (True, True): Category.STABLE_SUCCESS,
+}
+"""How an outcome changed, by whether the item was solved before and is solved now."""
 
 
 def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
     """Return the pairs by category, regressions first; within one they keep their order."""
     order = list(Category)
     return sorted(pairs, key=lambda pair: order.index(pair.category))
-
-
-def _category(*, passed_before: bool, passes_now: bool) -> Category:
-    if passed_before:
-        return Category.STABLE_SUCCESS if passes_now else Category.REGRESSED
-    return Category.IMPROVED if passes_now else Category.PERSISTENT_FAIL
 
 
 def comparison_file(comparison: EpochComparison) -> evidence_files.Evidence:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.event import Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
@@ -17,7 +17,7 @@ from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import carry_out, loss_paragraphs, sifted
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.edit_budget import analyst_budget, step_budget
-from skillgit.engine.gating import judge
+from skillgit.engine.gating import judge, judged_event
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.proposals import concatenated
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.candidate_text import RewriteResult
     from skillgit.engine.edit_budget import EditBudget
-    from skillgit.engine.gating import Judgement, Refused
+    from skillgit.engine.gating import Refused
     from skillgit.engine.proposals import Draft
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.reminder_appendix import Appendix
@@ -51,11 +51,7 @@ SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a step has found before the candidate is measured.
-
-    Attributes:
-        losses: Edits that had no place in the skill, or may not be made, and were never chosen from.
-    """
+    """What a step has found before the candidate is measured."""
 
     rollouts: tuple[Rollout, ...]
     reflection: Reflection
@@ -77,7 +73,6 @@ class Proposal:
 
     @property
     def counts(self) -> PatchCounts:
-        """How many edits there were at each stage."""
         count = len(self.application.applied)
         return PatchCounts(
             merged=len(self.merged.proposals),
@@ -96,8 +91,7 @@ async def run_step(
 ) -> Transition:
     """Carry out one step on ``skill``, the current version, and return its event.
 
-    Args:
-        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    ``on_refusal`` is called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     began = session.clock()
     proposal = await _propose(session, state, skill, step)
@@ -113,19 +107,18 @@ async def run_step(
         return whole
 
     async def measured(part: Application) -> Transition:
-        reports = _of_part(proposal.candidate.application.reports, part.reports)
-        application = replace(part, reports=reports)
+        # of the edits of the patch, a part knows only those that had been applied
+        known_reports = iter(part.reports)
+        reports = (
+            next(known_reports) if report.status is EditStatus.APPLIED else report
+            for report in proposal.candidate.application.reports
+        )
+        application = replace(part, reports=tuple(reports))
         alone = replace(proposal, candidate=replace(proposal.candidate, application=application), salvaged=True)
         return await _measured(session, state, skill, alone, step=step, began=began)
 
     transition = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
     return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
-
-
-def _of_part(whole: Sequence[EditReport], part: Sequence[EditReport]) -> tuple[EditReport, ...]:
-    """Return what happened to every edit of a patch in a part of it, which only knows those that had been applied."""
-    reports = iter(part)
-    return tuple(next(reports) if report.status is EditStatus.APPLIED else report for report in whole)
 
 
 async def _measured(
@@ -139,13 +132,26 @@ async def _measured(
     on_refusal: Refused | None = None,
 ) -> Transition:
     """Measure the candidate of ``proposal`` and put it before the gate."""
-    judgement = await judge(session, state, skill, proposal.application.skill, on_refusal=on_refusal)
-    cost = session.cost_since(began)
-    return Transition(
-        event=_judged(session, state, skill, step, proposal=proposal, judgement=judgement, cost=cost),
-        skill=proposal.application.skill,
-        evidence=evidence_files.merged([_evidence(proposal), judgement.evidence]),
+    application, appendix = proposal.application, proposal.appendix
+    judgement = await judge(session, state, skill, application.skill, on_refusal=on_refusal)
+    title, why = _words(session, skill, proposal)
+    records = tuple(map(EditRecord.of, application.applied))
+    event = judged_event(
+        session,
+        state,
+        judgement,
+        epoch=epoch_of(step, session.per_epoch),
+        step=step,
+        title=title,
+        why=why,
+        edits=attributed(application.applied, judgement.verdict, proposal.mode) if appendix is None else records,
+        changes=changed_lines(skill, application.skill),
+        patch=proposal.counts,
+        appendix=appendix.counts if appendix is not None else None,
+        cost=session.cost_since(began),
     )
+    files = evidence_files.merged([_evidence(proposal), judgement.evidence])
+    return Transition(event=event, skill=application.skill, evidence=files)
 
 
 async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
@@ -212,46 +218,7 @@ def _items(session: Session, step: int) -> list[Item]:
     return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
 
 
-def _judged(
-    session: Session,
-    state: RunState,
-    skill: Skill,
-    step: int,
-    *,
-    proposal: Proposal,
-    judgement: Judgement,
-    cost: Cost,
-) -> Event:
-    verdict = judgement.verdict
-    title, reasons = _words(session, skill, proposal)
-    facts = {
-        "run": session.run,
-        "skill": session.skill_path,
-        "epoch": epoch_of(step, session.per_epoch),
-        "step": step,
-        "base": state.version,
-        "title": title,
-        "why": reasons,
-        "edits": attributed(proposal.application.applied, verdict, proposal.mode)
-        if proposal.appendix is None
-        else tuple(map(EditRecord.of, proposal.application.applied)),
-        "changes": changed_lines(skill, proposal.application.skill),
-        "patch": proposal.counts,
-        "appendix": proposal.appendix.counts if proposal.appendix is not None else None,
-        "evaluation": judgement.evaluation,
-        "verdict": verdict,
-        "fixed": judgement.fixed,
-        "broken": judgement.broken,
-        "models": session.models,
-        "cost": cost,
-    }
-    if verdict.decision.accepted:
-        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts)  # type: ignore[arg-type]
-
-
 def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
-    """Return the title and the reasons of a candidate."""
     edits, reports = proposal.application.applied, proposal.application.reports
     title, reasoning = _optimizer_words(proposal)
     findings = why(reasoning, proposal.reflection.findings, len(proposal.rollouts))
@@ -344,20 +311,16 @@ def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
 
 
 def _evidence(proposal: Proposal) -> evidence_files.Evidence:
+    reflection, reminders = proposal.reflection, proposal.appendix.notes if proposal.appendix is not None else None
     return evidence_files.merged(
         [
             evidence_files.rollouts_files("rollout", proposal.rollouts),
-            evidence_files.findings_file(
-                proposal.reflection.findings, proposal.reflection.unusable, proposal.selected.unusable
-            ),
+            evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.selected.unusable),
             evidence_files.patch_file(
-                proposal.selected,
-                proposal.application.reports,
-                proposal.candidate.rewrite,
-                proposal.appendix.notes if proposal.appendix is not None else None,
+                proposal.selected, proposal.application.reports, proposal.candidate.rewrite, reminders
             ),
-            proposal.reflection.probe.evidence() if proposal.reflection.probe is not None else {},
+            reflection.probe.evidence() if reflection.probe is not None else {},
             proposal.budget.evidence(),
-            feedback_file(proposal.reflection.feedback),
+            feedback_file(reflection.feedback),
         ]
     )

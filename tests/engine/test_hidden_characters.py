@@ -116,7 +116,7 @@ def test_reminders_enter_clean_and_keep_their_count():
 @given(st.text(st.characters(codec=None), max_size=60), st.text(st.characters(codec=None), max_size=60))
 def test_no_reply_makes_an_edit_that_is_not_clean(anchor, content):
     reply = json.dumps({"edits": [{"op": "replace", "anchor": anchor, "content": content, "file": content}]})
-    (edit,) = parse(reply, AnalysisReply).patch(EditSource.FAILURE).edits
+    (edit,) = parse(reply, AnalysisReply).draft(EditSource.FAILURE, ()).edits
     assert (edit.anchor, edit.content, edit.file) == (clean(anchor), clean(content), clean(content))
     apply(SEED, [edit])
 

@@ -19,8 +19,7 @@ from skillgit.app.recorded.step_evidence import (
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
-from skillgit.domain.text_diff import FileDiff, detailed
-from skillgit.domain.unified_diff import read
+from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.index import queries
 from skillgit.index.version_notes import feedback_lines
 from skillgit.store import diff as store_diff
@@ -135,7 +134,7 @@ def event_detail(context: Context, commit: str) -> EventDetail:
         RevisionNotFoundError: It holds none.
     """
     detail = show(context, commit)
-    files = tuple(detailed(read(detail.diff)))
+    files = tuple(detailed(read_patch(detail.diff)))
     if not detail.evidence_tree:
         return EventDetail(shown=detail, files=files)
     with open_workspace(context) as workspace:

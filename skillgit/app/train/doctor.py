@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Price, Probe, Reply
+    from skillgit.plugin.backend import Price
 
 REPLY_TOKENS = 2048  # tokens that the answer to the question may have: few, and enough for a model that thinks first
 _PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
@@ -45,8 +45,6 @@ _PROGRAMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program that some environments and backends use."""
-
     name: str
     path: str  # where it is; empty if it is not installed
     purpose: str
@@ -54,8 +52,6 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What this machine has."""
-
     python: str
     system: str
     git: str  # the version of git; empty if there is none
@@ -65,20 +61,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The repository around the working directory."""
-
     path: str
     runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleHealth:
-    """What is known of a role's model.
-
-    Attributes:
-        parameters: What the configuration says of how the model answers, such as its temperature.
-    """
-
     role: str
     backend: str
     model: str
@@ -101,8 +89,6 @@ class RoleHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """Everything that was found."""
-
     machine: Machine
     repository: Found | None  # the repository; absent outside of one
     config: str  # the configuration; empty if none was named
@@ -122,17 +108,11 @@ def doctor(
     caps: Caps | None = None,
     dry_run: bool = False,
 ) -> Checkup | Plan:
-    """Return what this machine has and, with a configuration, how its models are.
+    """Return what this machine has and, with a configuration, how its models are; for a dry run the plan of that.
 
-    Args:
-        config: A configuration file, or the name of a shipped one; None looks at the machine only.
-        overrides: ``section.key=value``; later ones win.
-        call: Whether each model that is not on this machine is asked one tiny question.
-        caps: What these questions may cost; None for whatever they cost.
-        dry_run: Whether to plan them and look at nothing.
-
-    Returns:
-        What was found; for a dry run the plan.
+    ``config`` is a configuration file, or the name of a shipped one; None looks at the machine only. ``overrides`` are
+    ``section.key=value``; later ones win. Each model that is not on this machine is asked one tiny question if ``call``
+    says so; ``caps`` are what these may cost.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     roles: tuple[RoleHealth, ...] = ()
@@ -156,7 +136,6 @@ def doctor(
 
 
 def _plan(setup: Setup | None, caps: Caps, *, call: bool) -> Plan:
-    """Return the plan of the questions: one for each model that is not on this machine."""
     remote = {
         role: route
         for role, route in (setup.routes if setup is not None and call else {}).items()
@@ -183,14 +162,12 @@ def _check_caps(plan: Plan, caps: Caps) -> None:
 
 def _machine(context: Context) -> Machine:
     path = context.environ.get("PATH")
-    programs = (
+    programs = [
         Program(
-            name=name,
-            path=next(filter(None, (shutil.which(program, path=path) for program in names)), ""),
-            purpose=purpose,
+            name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=purpose
         )
-        for name, names, purpose in _PROGRAMS
-    )
+        for name, words, purpose in _PROGRAMS
+    ]
     return Machine(
         python=platform.python_version(),
         system=platform.platform(terse=True),
@@ -221,7 +198,6 @@ async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHeal
 
 
 def _start(setup: Setup, role: str) -> RoleHealth:
-    """Return what is known of a role without looking."""
     route = setup.routes[role]
     source = ""
     if route.price is not None:
@@ -244,27 +220,19 @@ def _start(setup: Setup, role: str) -> RoleHealth:
 
 async def _health(health: RoleHealth, route: Route, *, call: bool) -> RoleHealth:
     try:
-        health = _seen(health, await look(route))
+        if (probe := await look(route)) is not None:
+            health = replace(health, place=probe.place, version=probe.version, credential=probe.detail)
         if not call or health.is_local:
             return health
         loop = asyncio.get_running_loop()
         began = loop.time()
         limit = min(route.max_output_tokens, REPLY_TOKENS)
         reply = await route.attempt(replace(route, max_output_tokens=limit).request(QUESTION))
-        return _answered(health, reply, loop.time() - began)
+        latency = round(1000 * (loop.time() - began))
+        is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
+        return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
     except BackendError as error:
         return replace(health, answers=False if call else None, error=error.message, hint=error.hint)
-
-
-def _seen(health: RoleHealth, probe: Probe | None) -> RoleHealth:
-    if probe is None:
-        return health
-    return replace(health, place=probe.place, version=probe.version, credential=probe.detail)
-
-
-def _answered(health: RoleHealth, reply: Reply, seconds: float) -> RoleHealth:
-    is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
-    return replace(health, answers=True, latency_ms=round(1000 * seconds), answered_by=reply.model, counted=is_counted)
 
 
 async def _with_room(health: RoleHealth, route: Route, prompts: dict[str, int], contexts: dict[str, int]) -> RoleHealth:

@@ -55,15 +55,6 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
     RunOutcome.STOPPED: ExitCode.INTERRUPTED,
 }
 """Outcomes of a process that left its run unfinished; history never records them."""
-_FINISHED: dict[RunOutcome, ExitCode] = {
-    RunOutcome.IMPROVED: ExitCode.OK,
-    RunOutcome.NOT_CONFIRMED: ExitCode.NOT_CONFIRMED,
-    RunOutcome.NULL_RESULT: ExitCode.NULL_RESULT,
-    RunOutcome.UNDERPOWERED: ExitCode.UNDERPOWERED,
-    RunOutcome.CEILING: ExitCode.CEILING,
-    RunOutcome.NO_CANDIDATES: ExitCode.NO_CANDIDATES,
-}
-"""What tells the ends of a run apart for those who ask; training to the end is a success by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +69,7 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """How training ended.
-
-    Attributes:
-        unfinished: What of that was spent on events that are not recorded yet; it is kept, and a resume does not buy it
-            again.
-    """
+    """How training ended."""
 
     run: str
     outcome: RunOutcome
@@ -95,14 +81,15 @@ class Trained:
     cost: Cost  # what the run cost in all, what is not recorded yet included
     next_commands: tuple[str, ...]
     placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
-    unfinished: tuple[Unfinished, ...] = ()
+    unfinished: tuple[Unfinished, ...] = ()  # spent on events that are not recorded yet; a resume does not buy it again
 
 
 def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
     """Return what a process exits with; ``strict`` gives every end of a run a code of its own."""
     if outcome in UNFINISHED:
         return UNFINISHED[outcome]
-    return _FINISHED[outcome] if strict else ExitCode.OK
+    # training to the end is a success by itself; for those who ask, each end but the best has a code of its name
+    return ExitCode[outcome.name] if strict and outcome is not RunOutcome.IMPROVED else ExitCode.OK
 
 
 def outcome_of(error: SkillgitError) -> RunOutcome | None:
@@ -146,9 +133,7 @@ def unfinished(
 ) -> Trained | None:
     """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process.
 
-    Args:
-        state: The run so far; None before its first event.
-        making: What was spent on events that are not recorded yet.
+    ``state`` is None before the first event; ``making`` is what was spent on events that are not recorded yet.
     """
     outcome = outcome_of(error)
     if outcome is None:
@@ -168,15 +153,13 @@ def unfinished(
 
 
 def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
-    labels = (("first", 0), ("best", state.best), ("last", state.version))
+    def score(version: int) -> float | None:
+        return None if state.known_evaluation(version) is None else session.score(state, version)
+
     return tuple(
-        ReportRow(label=label, version=version, selection=_selection(session, state, version), test=tests.get(version))
-        for label, version in labels
+        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version))
+        for label, version in (("first", 0), ("best", state.best), ("last", state.version))
     )
-
-
-def _selection(session: Session, state: RunState, version: int) -> float | None:
-    return None if state.known_evaluation(version) is None else session.score(state, version)
 
 
 def _rounded(cost: Cost) -> Cost:
@@ -184,24 +167,16 @@ def _rounded(cost: Cost) -> Cost:
 
 
 def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
-    commands = ["skillgit log --graph"]
+    commands, best = ["skillgit log --graph"], version_label(state.best)
     if state.best > 0:
-        commands += [
-            f"skillgit diff v0 {version_label(state.best)} --items",
-            f"skillgit show {version_label(state.best)}",
-        ]
-    candidates = [
-        step.step
-        for step in state.memory
-        if step.origin is Origin.STEP and step.decision is not None and not step.decision.accepted
-    ]
-    if candidates:
-        commands.append(f"skillgit show {refused_label(candidates[0])}")
-    return (*commands, f"skillgit checkout {run}/{version_label(state.best)}")
+        commands += [f"skillgit diff v0 {best} --items", f"skillgit show {best}"]
+    decisions = [(step.step, step.decision) for step in state.memory if step.origin is Origin.STEP]
+    refusals = [step for step, decision in decisions if decision is not None and not decision.accepted]
+    commands += [f"skillgit show {refused_label(step)}" for step in refusals[:1]]
+    return (*commands, f"skillgit checkout {run}/{best}")
 
 
-EVERY_S: Final = 0.4
-"""Seconds between two publications: seldom enough to cost nothing, often enough to be seen within a second."""
+EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
 FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
 _ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.TEST})
 """Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
@@ -209,10 +184,9 @@ _REMARKS: Final = 5
 
 
 class Publisher:
-    """A watcher that hands everything on to another one, and publishes it.
+    """A watcher that hands everything on to another one, and publishes it, a few times a second at most.
 
-    Attributes:
-        budget: Returns the edit budget of a step, as far as it is known before.
+    ``budget`` returns the edit budget of a step, as far as it is known before.
     """
 
     def __init__(self, repo: Repo, snapshot: Snapshot, watcher: Watcher) -> None:
@@ -231,7 +205,6 @@ class Publisher:
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether someone asked this process to stop after its step."""
         return stop_requested(self._repo, self._snapshot.run) == self._snapshot.pid
 
     def begin(self) -> None:
@@ -356,11 +329,7 @@ class Publisher:
 
 @contextmanager
 def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: str) -> Iterator[Publisher]:
-    """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it.
-
-    Args:
-        caps: What the run may cost at most.
-    """
+    """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it."""
     limits = RunLimits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
     publisher = Publisher(repo, Snapshot(run=run, pid=os.getpid(), command=command, limits=limits), watcher)
     publisher.begin()

@@ -38,7 +38,6 @@ from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
 from skillgit.index import cost_queries
-from skillgit.index.cost_queries import paces
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
 from skillgit.store.git_activity import until_kept
@@ -68,14 +67,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRequest:
-    """What the user asks for.
+    """What the user asks for."""
 
-    Attributes:
-        config: A configuration file, or the name of a shipped one; None takes what ``run`` recorded, or the run of
-            ``start``.
-    """
-
-    config: str | None
+    config: (
+        str | None
+    )  # a file, or the name of a shipped one; None takes what ``run`` recorded, or the run of ``start``
     overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
     run: str | None = None  # the run's name; a new one is made if there is none
     start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
@@ -96,11 +92,8 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             _check_budget(setup, caps)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
-            command = continuing(request, name)
-            with (
-                stop_on_interrupt(calls),
-                publishing(workspace.repo, name, watcher, caps=caps, command=command) as publisher,
-            ):
+            published = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
+            with stop_on_interrupt(calls), published as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
                     return publisher.finished(runner.run(training.to_the_end()))
@@ -132,15 +125,10 @@ def _new_name(context: Context, setup: Setup) -> str:
 def caps_of(setup: Setup, request: TrainRequest) -> Caps:
     """Return the caps of the request, and where it names none, those of the configuration."""
     budget = setup.config.values.budget
-    return Caps(
-        max_calls=request.caps.max_calls or budget.max_calls,
-        max_tokens=request.caps.max_tokens or budget.max_tokens,
-        max_usd=request.caps.max_usd or budget.max_usd,
-    )
+    return Caps(**{cap: limit or getattr(budget, cap) for cap, limit in asdict(request.caps).items()})
 
 
 def _check_budget(setup: Setup, caps: Caps) -> None:
-    """Refuse a budget that cannot pay for anything."""
     if caps.max_calls is None:
         return
     least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
@@ -169,7 +157,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     names = {role: route.name for role, route in setup.routes.items()}
     parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
-    recorded_paces = paces(workspace.index)
+    recorded_paces = cost_queries.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
@@ -192,16 +180,12 @@ def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
 
 def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     settings, task = setup.config.values.method, setup.task
-    notes = [*setup.config.notes, before_baseline(len(task.items[Split.SELECTION]), settings.rule())]
-    least = least_calls(settings, task)
-    if caps.max_calls is not None:
-        notes.append(f"baseline and first step need {least} calls")
-    return tuple(notes)
+    needed = f"baseline and first step need {least_calls(settings, task)} calls"
+    before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
+    return (*setup.config.notes, before, *((needed,) if caps.max_calls is not None else ()))
 
 
 class Training:
-    """The history so far, and the loop."""
-
     def __init__(
         self,
         context: Context,
@@ -266,7 +250,6 @@ class Training:
         return read([self._parent, *(record.commit for record in self._recorded)])
 
     def skill(self, version: int) -> Skill:
-        """Return the skill of a version, read from its commit."""
         if version not in self._skills:
             commit = self._versions[version]
             self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
@@ -324,14 +307,11 @@ class Training:
     async def _prepare(self) -> None:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
         if asked_roles(self._setup):
-            self._watcher.remark(self._planned())
-        else:
-            for note in self._setup.config.notes:
-                self._watcher.remark(note)
-
-    def _planned(self) -> str:
-        plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
-        return "; ".join((plan.sentence, *plan.notes))
+            plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
+            self._watcher.remark("; ".join((plan.sentence, *plan.notes)))
+            return
+        for note in self._setup.config.notes:
+            self._watcher.remark(note)
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
@@ -351,22 +331,16 @@ class Training:
         # What git prunes between the write and this look is written again, and looked at again.
         until_kept(self._workspace.repo, self._workspace.index.refresh)
         self._watcher.happened(record.event, record.commit)
-        self._say_what_is_wrong(after, record.event)
+        diagnose_after = self.session.settings.train.diagnose_after
+        if sentence := remark(after, record.event, after=diagnose_after, rule=self.session.rule):
+            self._watcher.remark(sentence)
         if isinstance(record.event, RunStarted):
             for sentence in after_baseline(record.event, transition.evidence, self.session.rule):
                 self._watcher.remark(sentence)
 
-    def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
-        settings = self.session.settings
-        sentence = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
-        if sentence:
-            self._watcher.remark(sentence)
-
     def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
-        """Return where ``error`` leaves the run that ``command`` continues."""
         state = fold(record.event for record in self._recorded) if self._recorded else None
-        run = self.session.run
-        making: tuple[Unfinished, ...] = ()
+        run, making = self.session.run, tuple[Unfinished, ...]()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
             making = in_the_making(self.session.calls.ledger, run, cost_queries.progress(self._workspace.index, run))
         return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
@@ -374,13 +348,11 @@ class Training:
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
         self._outcomes.take(transition.event, transition.evidence)
-        version = version_of(transition.event)
-        if version is not None and transition.skill is not None:
+        if (version := version_of(transition.event)) is not None and transition.skill is not None:
             self._skills[version] = transition.skill
 
     def _note_version(self, record: Recorded) -> None:
-        version = version_of(record.event)
-        if version is not None:
+        if (version := version_of(record.event)) is not None:
             self._versions[version] = record.commit
 
 
