@@ -23,8 +23,6 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which event of which run."""
-
     kind: AddressKind
     number: int = 0  # the version, step, epoch or intervention; 0 for the end of a run
     run: str = ""  # the run; empty where the address does not say it

@@ -10,8 +10,6 @@ from typing import Any
 
 
 class Grouping(StrEnum):
-    """What costs can be added up by."""
-
     ROLE = "role"
     STAGE = "stage"
     STEP = "step"
@@ -63,7 +61,6 @@ class Cost:
 
     @property
     def whole(self) -> Cost:
-        """The same without its parts."""
         return replace(self, parts=()) if self.parts else self
 
 

@@ -54,8 +54,6 @@ class UpdateMode(StrEnum):
 
 
 class SuggestionType(StrEnum):
-    """What a suggestion wants done."""
-
     ADD_RULE = "add_rule"
     REMOVE_RULE = "remove_rule"
     MERGE_RULES = "merge_rules"
@@ -65,8 +63,6 @@ class SuggestionType(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much an analyst expects of a suggestion."""
-
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
@@ -88,8 +84,6 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """A complete new editable text."""
-
     title: str  # a few words for what it achieves
     summary: tuple[str, ...] = ()
     body: SkillText
@@ -104,8 +98,6 @@ class RewriteError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectedRegion:
-    """A protected region: its placeholder, its owner and its text with the markers."""
-
     placeholder: str
     owner: Owner
     text: str

@@ -51,8 +51,6 @@ class EditSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One change to a skill."""
-
     op: Op
     file: str = DOCUMENT  # path inside the skill folder
     anchor: SkillText = EMPTY  # where to do it: text that occurs exactly once in the file's body; empty for ``append``
@@ -72,8 +70,6 @@ class Patch:
 
 
 class EditStatus(StrEnum):
-    """What happened to an edit."""
-
     APPLIED = "applied"
     ANCHOR_MISSING = "anchor-missing"
     AMBIGUOUS = "ambiguous"
@@ -85,8 +81,6 @@ class EditStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditReport:
-    """What happened to one edit, with the reason where it was not applied."""
-
     edit: Edit
     status: EditStatus
     detail: str = ""
@@ -291,7 +285,6 @@ class LeftOut:
 
 
 def left_out(reports: Iterable[EditReport]) -> tuple[LeftOut, ...]:
-    """Return the edits of ``reports`` that were not applied, in their order."""
     return tuple(
         LeftOut(edit=in_words(report.edit), status=report.status.value, reason=report.detail)
         for report in reports
@@ -300,7 +293,6 @@ def left_out(reports: Iterable[EditReport]) -> tuple[LeftOut, ...]:
 
 
 def in_words(edit: Edit) -> str:
-    """Return what ``edit`` does on one line."""
     return words_of(edit.op.value, edit.content or edit.anchor)
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 class Split(StrEnum):
-    """Which part of an environment's items."""
-
     TRAIN = "train"
     SELECTION = "selection"
     TEST = "test"
@@ -172,8 +170,6 @@ _KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class FailedToEvaluate:
-    """The outcome of an item that could not be evaluated."""
-
     reason: str  # why, as one sentence
     kind: FailureKind = FailureKind.UNKNOWN  # what kind of failure it is
 

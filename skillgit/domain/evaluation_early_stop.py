@@ -54,7 +54,6 @@ class _Sums(NamedTuple):
     blocked: int = 0
 
     def swapped(self, less: _Sums, more: _Sums) -> _Sums:
-        """Return the sums without ``less`` and with ``more``."""
         return _Sums(
             self.total - less.total + more.total,
             self.pairs - less.pairs + more.pairs,
@@ -97,7 +96,6 @@ class EarlyStop:
         self._next_wave()
 
     def take(self, item: str, outcome: Outcome) -> None:
-        """Take the outcome of one item; it may complete a wave."""
         index, sums = self._place[item], self._sums(item, outcome)
         self._outcomes[item] = outcome
         self._at_sure = self._at_sure.swapped(self._worst[index], sums)

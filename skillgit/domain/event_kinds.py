@@ -28,8 +28,6 @@ class Branch(Enum):
 
 
 class Rank(IntEnum):
-    """The place of an event among those of its version and step."""
-
     MADE, MEASURED, REJECTED, SKIPPED, META, SLOW, FINISHED, INTERVENED = range(8)
 
 

@@ -19,16 +19,12 @@ _NUMBER = re.compile(r"(?<![\w#])[-+]?\d+(?:[.,:]\d+)*%?(?!\w)")
 
 
 class Reason(NamedTuple):
-    """Why an item fails."""
-
     task_type: str
     text: str  # what the scorer or the environment says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Items that fail alike."""
-
     task_type: str
     reason: str  # why, in the words of the scorer or the environment, without what differs from item to item
     example: str  # the same of the item that failed last, as it was said

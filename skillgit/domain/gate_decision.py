@@ -13,8 +13,6 @@ from skillgit.domain.statistics import sign_test
 
 
 class Decision(StrEnum):
-    """What the gate decided."""
-
     ACCEPT_NEW_BEST = "accept_new_best"
     ACCEPT = "accept"
     REJECT = "reject"
@@ -40,8 +38,6 @@ _NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRule:
-    """The gate's settings."""
-
     policy: Policy = STRICT  # how it compares
     metric: Metric = Metric.HARD  # which score it compares
     soft_weight: float = 0.5  # share of the soft score in the mixed metric

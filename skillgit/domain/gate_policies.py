@@ -58,7 +58,6 @@ class Comparison:
 
     @property
     def gain(self) -> Fraction:
-        """Mean gain of an item; 0 if no item is compared."""
         return Fraction(self.total, self.scale * self.count) if self.count else Fraction(0)
 
 
@@ -208,10 +207,8 @@ POLICIES: dict[str, Policy] = {policy.name: policy for policy in (STRICT, PAIRED
 
 
 def wanted(name: str, terms: Terms) -> str:
-    """Return what the policy ``name`` of a recorded verdict asked for."""
     return POLICIES[name].wants(terms) if name in POLICIES else f"what the plug-in {name} accepts"
 
 
 def shortfall(name: str, p: float, terms: Terms) -> str:
-    """Return why the policy ``name`` refused a candidate that scored higher."""
     return POLICIES[name].shortfall(p, terms) if name in POLICIES else f"the policy {name} refuses it"

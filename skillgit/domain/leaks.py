@@ -90,8 +90,6 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
-    """The secrets of all items, ready for being looked for."""
-
     answers: tuple[_Answer, ...]
     body: str  # the secret long texts as folded words, joined by blanks, each between line ends
     starts: tuple[int, ...]  # where in ``body`` each text begins

@@ -75,7 +75,6 @@ def pooled(samples: Sequence[Outcome]) -> Outcome:
 
 
 def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
-    """Return ``evaluation`` with the mean of all scored rollouts for every item that was rolled out again."""
     again = {item: pooled([evaluation.outcomes[item], *more]) for item, more in samples.items()}
     return replace(evaluation, outcomes={**evaluation.outcomes, **again})
 
@@ -113,7 +112,6 @@ class Pairs:
 
     @property
     def score(self) -> Fraction:
-        """The candidate's mean; 0 if nothing can be compared."""
         return self._mean(self._after)
 
     @property
@@ -153,7 +151,6 @@ class Pairs:
 
     @property
     def complete(self) -> bool:
-        """Whether every item is compared."""
         return len(self.gains) == len(self._base.outcomes)
 
     @cached_property
@@ -179,7 +176,6 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 
 
 def outcome_row(outcome: Outcome) -> dict[str, object]:
-    """Return an outcome as it is in evidence, beside the id of its item."""
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
         return {"hard": outcome.hard, "soft": outcome.soft, **parts}

@@ -116,7 +116,6 @@ class PatchCounts:
 
 
 def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
-    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
     return changed_texts(dict(old.text_files()), dict(new.text_files()))
 
 
@@ -133,8 +132,6 @@ def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """A note of a person on a commit."""
-
     commit: str
     text: str
     author: str

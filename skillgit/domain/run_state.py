@@ -69,7 +69,6 @@ class StepMemory:
 
     @property
     def by_hand(self) -> bool:
-        """Whether a person asked for it, so that it is no step of the method."""
         return bool(self.author) or self.origin.intervenes
 
     @property
@@ -319,7 +318,6 @@ def check_common(state: RunState, event: Event) -> None:
 
 
 def check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
-    """Refuse a candidate or a skipped step that is out of turn."""
     if event.origin is Origin.STEP:
         check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
     elif event.origin is Origin.META:
@@ -351,13 +349,11 @@ def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
 
 
 def check_base(state: RunState, base: int) -> None:
-    """Refuse a proposal on another version than the current one."""
     current = version_label(state.version)
     check(base == state.version, f"a proposal on {version_label(base)} while the current version is {current}")
 
 
 def check_version(state: RunState, version: int, base: int) -> None:
-    """Refuse a version that is not the next one."""
     check_base(state, base)
     check(version == state.version + 1, f"{version_label(version)} follows {version_label(state.version)}")
 

@@ -15,8 +15,6 @@ Sign = Literal[">", ">=", "<", "<=", "="]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score as far as it is known."""
-
     value: float  # the score; of a bound, the highest that it could have been
     at_most: bool = False
 

@@ -107,7 +107,6 @@ def excess(files: Mapping[str, bytes]) -> str:
 
 
 def _text(content: bytes) -> str | None:
-    """Return what a file says; None if it is no text."""
     try:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
@@ -136,7 +135,6 @@ class TrainableFiles:
 
     @property
     def beyond_document(self) -> bool:
-        """Whether there may be others than ``SKILL.md``."""
         return any(pattern != DOCUMENT for pattern in self.patterns)
 
     def covers(self, path: str) -> bool:
@@ -164,7 +162,6 @@ def pattern_problem(pattern: str) -> str:
 
 
 def is_prose(path: str) -> bool:
-    """Say whether the file at ``path`` is text for reading, and no code or data."""
     return _ending(path) in _PROSE
 
 
@@ -188,8 +185,6 @@ def new_file_problem(skill: Skill, path: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """The hidden characters of a file."""
-
     line: int  # the line of the first one, counted from 1
     sentence: str  # how many there are, and which comes first; without a full stop
 

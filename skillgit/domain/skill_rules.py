@@ -31,8 +31,6 @@ _Words = tuple[str, str]
 
 
 class Region(StrEnum):
-    """Which part of a skill a rule is in."""
-
     BODY = "body"
     SLOW = "slow"
     APPENDIX = "appendix"
@@ -55,8 +53,6 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One rule in two texts."""
-
     old: Rule
     new: Rule
     similarity: float = 1.0  # how much of its words is common, from 0 to 1

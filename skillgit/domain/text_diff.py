@@ -29,8 +29,6 @@ Span = tuple[int, int]  # characters of a line, ``[start, end)``
 
 
 class Sign(StrEnum):
-    """What happened to a line."""
-
     SAME = " "
     REMOVED = "-"
     ADDED = "+"
@@ -62,14 +60,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Changed lines that stand together, with the unchanged ones around them."""
-
     heading: str  # the nearest heading above the first change, with its signs; what git says there in other files
     lines: tuple[Line, ...]
 
     @property
     def old(self) -> Span:
-        """First line and number of lines in the older text."""
         return _extent([line.old for line in self.lines if line.old is not None])
 
     @property
@@ -79,8 +74,6 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """The difference of one file."""
-
     path: str  # the file; of a removed one, what it was
     notes: tuple[str, ...] = ()  # what git says of it besides, as ``new file mode 100644`` or ``rename from a.md``
     hunks: tuple[Hunk, ...] = ()
@@ -148,7 +141,6 @@ def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _with_words(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Pair the lines of each stretch of changes and mark their words."""
     new_lines = list(lines)
     for start, middle, end in _stretches(lines):
         for i, j in _pairs([line.text for line in lines[start:middle]], [line.text for line in lines[middle:end]]):
@@ -224,7 +216,6 @@ def _with_moves(lines: Iterable[Line], index: dict[tuple[Sign, str], list[Place]
 
 
 def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
-    """Yield the parts of ``hunk`` around its changes."""
     changes = [index for index, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
     headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
     apart = [index for index, (a, b) in enumerate(pairwise(changes), start=1) if b - a - 1 > 2 * context]

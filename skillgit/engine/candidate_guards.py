@@ -178,7 +178,6 @@ class LeakLint:
         return self._index
 
     def prepare(self, session: Session) -> None:
-        """Make the index in a thread, while models are waited for."""
         if session.settings.evaluation.leak_lint and self._index is None:
             asyncio.get_running_loop().run_in_executor(None, self.index, session)
 

@@ -52,15 +52,12 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditBudget:
-    """The edit budget of a step."""
-
     limit: int | None  # proposals at most; None is no limit
     by: BudgetSource
     available: int = 0  # the proposals that there were, where the optimizer was asked
     reply: BudgetReply | None = None
 
     def evidence(self) -> evidence_files.Evidence:
-        """Return ``budget.json``, if the optimizer was asked."""
         if self.by not in {BudgetSource.OPTIMIZER, BudgetSource.FALLBACK}:
             return {}
         reply = self.reply.model_dump(mode="json") if self.reply is not None else None

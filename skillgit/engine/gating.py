@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A decision with what it rests on."""
-
     evaluation: EvaluationSummary  # the candidate's score on the selection split, as far as it was evaluated
     verdict: Verdict
     fixed: tuple[str, ...]  # items that score higher than under the base

@@ -130,7 +130,6 @@ def _skipped(
 
 
 def _reason(session: Session, revision: Revision) -> tuple[str, str]:
-    """Return the title and the reasons of a reflection without a candidate."""
     if revision.draft is None:
         unread = "The optimizer's reply was not the JSON asked for, nor was the second one."
         return "no usable reply", unanswered(session, "meta_reflect") or unread

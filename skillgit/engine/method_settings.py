@@ -62,7 +62,6 @@ class Companions(StrEnum):
 
 
 def listed(value: object) -> object:
-    """Read a list of texts, or a single one."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -286,7 +285,6 @@ class MethodSettings(_Section):
     gate: GateSettings = GateSettings()
 
     def rule(self, pins: frozenset[str] = frozenset()) -> GateRule:
-        """Return the gate's rule, with the ids of the pinned items."""
         evaluation, gate = self.evaluation, self.gate
         return GateRule(
             policy=load_policy(gate.policy),

@@ -35,7 +35,6 @@ def steps_per_epoch(items: int, step_size: int) -> int:
 
 
 def epoch_of(step: int, per_epoch: int) -> int:
-    """Return the epoch of a step; both are 1-based."""
     return (step - 1) // per_epoch + 1
 
 
@@ -52,7 +51,6 @@ def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -
 
 
 def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:
-    """Return the train items that the slow update of an epoch compares."""
     return shuffle(items, stream(seed, "slow", epoch))[:size]
 
 

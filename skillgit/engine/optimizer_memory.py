@@ -167,12 +167,10 @@ def tried_section(attempts: Sequence[Tried]) -> str:
 
 
 def tried_file(attempts: Sequence[Tried]) -> evidence_files.Evidence:
-    """Return ``tried.json``, what had been tried when the run began; no file if there is nothing."""
     return {TRIED_FILE: evidence_files.json_file([asdict(attempt) for attempt in attempts])} if attempts else {}
 
 
 def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
-    """Return what :func:`tried_file` wrote; nothing without the file."""
     content = (files or {}).get(TRIED_FILE)
     rows = loads(content) if content else []
     return tuple(Tried(**row | {"changes": tuple(Change(**change) for change in row["changes"])}) for row in rows)

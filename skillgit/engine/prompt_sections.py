@@ -48,7 +48,6 @@ def prompt(name: str) -> str:
 
 
 def prompts_digest(*more: str) -> str:
-    """Return the digest of the prompts of every run, and of those called ``more`` that a run has besides."""
     return short_digest({name: prompt(name) for name in (*NAMES, SHOWN, *more)})
 
 
@@ -231,7 +230,6 @@ def edit_fields(edit: Edit) -> dict[str, object]:
 
 
 def proposed_fields(proposal: Proposed) -> dict[str, object]:
-    """Return a proposal of any kind as JSON values."""
     if isinstance(proposal, Edit):
         return edit_fields(proposal)
     fields: dict[str, object] = {"support": proposal.support, "source": proposal.source.value}
@@ -268,7 +266,6 @@ def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int 
 
 
 def proposals_section(proposals: Sequence[Proposed]) -> str:
-    """Return numbered proposals as a JSON list."""
     rows = [{"number": number} | proposed_fields(proposal) for number, proposal in enumerate(proposals)]
     return tagged(kind_of(proposals), json.dumps(rows, indent=1, ensure_ascii=False))
 

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
-    """What the analysts say."""
-
     failure: tuple[Draft, ...]
     success: tuple[Draft, ...]
     findings: tuple[Finding, ...]
@@ -224,8 +222,6 @@ _ANSWER_SHOWN = 200
 
 
 class ProbeReply(ReplyModel):
-    """An instruction for an experiment; empty if none is needed."""
-
     reasoning: str = ""
     probe: str
 
@@ -239,8 +235,6 @@ class ProbeReply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """An experiment."""
-
     text: str = ""  # the instruction; empty if the optimizer wanted none
     reasoning: str = ""
     before: tuple[Rollout, ...] = ()
@@ -307,7 +301,6 @@ def diverse(session: Session, rollouts: Sequence[Rollout], size: int, step: int)
 
 
 def _solved(rollout: Rollout) -> bool | None:
-    """Say whether the item is solved; None if it could not be evaluated."""
     return rollout.outcome.passed if isinstance(rollout.outcome, Scored) else None
 
 

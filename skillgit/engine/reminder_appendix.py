@@ -35,16 +35,12 @@ _BULLET = re.compile(r"^(?:[-*+\u2022]|\d+[.)])\s+")
 
 
 class NotesReply(ReplyModel):
-    """A shorter list of reminders."""
-
     reasoning: str = ""
     notes: Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appendix:
-    """The appendix that a candidate gets."""
-
     notes: tuple[SkillText, ...]
     counts: AppendixCounts  # how many are new, and how many there are
 
@@ -59,13 +55,11 @@ def aware(session: Session, source: EditSource, messages: Sequence[Message]) -> 
 
 
 def extended(messages: Sequence[Message], name: str) -> list[Message]:
-    """Return a prompt whose instructions go on with the text called ``name``."""
     first, *rest = messages
     return [system(f"{first.text.rstrip()}\n\n{prompt(name)}"), *rest]
 
 
 def listens(session: Session, source: EditSource) -> bool:
-    """Say whether reminders of analysts of ``source`` count."""
     optimizer = session.settings.optimizer
     is_relevant = source is EditSource.FAILURE or optimizer.skill_aware_appendix_source == "both"
     return optimizer.use_skill_aware_reflection and is_relevant

@@ -138,14 +138,11 @@ class _ProposalReply(ReplyModel):
     makes: ClassVar[type[Edit | Suggestion | Rewrite]]
 
     def proposed(self, source: EditSource) -> Proposed:
-        """Return the proposal; ``source`` holds where the model names none."""
         values = {field.name: getattr(self, field.name) for field in fields(self.makes)}
         return self.makes(**values | {"source": self.source or source})
 
 
 class EditReply(_ProposalReply):
-    """An edit as a model writes it."""
-
     makes = Edit
 
     op: Op
@@ -160,8 +157,6 @@ class EditReply(_ProposalReply):
 
 
 class SuggestionReply(_ProposalReply):
-    """A suggestion as a model writes it."""
-
     makes = Suggestion
 
     type: SuggestionType
@@ -214,8 +209,6 @@ class DraftReply(ReplyModel):
 
 
 class PatchReply(DraftReply):
-    """A proposed patch."""
-
     edits: tuple[EditReply, ...]
 
     def parts(self) -> Sequence[EditReply]:
@@ -223,8 +216,6 @@ class PatchReply(DraftReply):
 
 
 class SuggestionsReply(DraftReply):
-    """Proposed suggestions."""
-
     suggestions: tuple[SuggestionReply, ...]
 
     def parts(self) -> Sequence[SuggestionReply]:
@@ -240,11 +231,9 @@ class RewriteReply(_ProposalReply, DraftReply):
     body: Cleaned
 
     def parts(self) -> Sequence[RewriteReply]:
-        """Return the text as the only proposal, if there is one."""
         return (self,) if self.body.strip() else ()
 
     def merged(self, inputs: Sequence[Proposed]) -> Draft:
-        """Return the text, which joins all ``inputs``."""
         draft = super().merged(inputs)
         return replace(draft, proposals=tuple(supported(proposal, inputs) for proposal in draft.proposals))
 
@@ -292,8 +281,6 @@ def _edits(value: object) -> object:
 
 
 class BudgetReply(ReplyModel):
-    """How many edits the optimizer wants to make."""
-
     edits: Annotated[int, Field(strict=True), BeforeValidator(_edits)]
     reasoning: str = ""
     confidence: str = ""
@@ -301,16 +288,12 @@ class BudgetReply(ReplyModel):
 
 
 class RankReply(ReplyModel):
-    """The choice of edits."""
-
     title: str = ""
     reasoning: str = ""
     selected: tuple[Annotated[int, Field(strict=True)], ...]
 
 
 class GuidanceReply(ReplyModel):
-    """The slow update's answer."""
-
     title: str = ""
     reasoning: str = ""
     guidance: Cleaned
@@ -324,8 +307,6 @@ class GuidanceReply(ReplyModel):
 
 
 class MemoryReply(ReplyModel):
-    """The optimizer's note to itself."""
-
     reasoning: str = ""
     memory: str
 
@@ -363,5 +344,4 @@ DIALECTS = {
 
 
 def dialect(session: Session) -> Dialect:
-    """Return the dialect of the session's update mode."""
     return DIALECTS[session.settings.optimizer.skill_update_mode]

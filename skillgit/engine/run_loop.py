@@ -44,8 +44,6 @@ _SOLVED = 1.0 - 1e-6  # below it, one item keeps a mean from being rounded to a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a run starts from."""
-
     skill: Skill
     config: str  # digest of the resolved configuration
     splits: str  # digest of all items
@@ -99,7 +97,6 @@ class Ahead:
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Cancel what still runs, and wait until it has ended."""
         if self._task is not None:
             task, self._task = self._task, None
             await ended((task,))
@@ -333,7 +330,6 @@ def stop_sentence(session: Session, state: RunState) -> str:
 
 
 def is_due(session: Session, state: RunState) -> bool:
-    """Say whether the epoch that has just ended is to be reflected on now."""
     at_the_end = state.step > 0 and state.step % session.per_epoch == 0
     open_ = max(state.meta_epoch, state.slow_epoch) < state.epoch
     return session.settings.optimizer.use_meta_reflect and at_the_end and open_

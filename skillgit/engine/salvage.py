@@ -35,8 +35,6 @@ FEWEST_EDITS = 2  # a patch of fewer edits has no parts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchPart:
-    """Some edits of a patch on their own."""
-
     application: Application  # the skill with these edits, and what happened to every edit of the patch
     breaks: int  # of the items that the whole patch broke, those that the part breaks too
 

@@ -146,9 +146,7 @@ class Transition:
 class SkillHistory(Protocol):
     """Where the engine reads the skill of an earlier version."""
 
-    def skill(self, version: int) -> Skill:
-        """Return the skill of ``version`` of the run in training."""
-        ...
+    def skill(self, version: int) -> Skill: ...
 
 
 def unanswered(session: Session, *stages: str) -> str:
@@ -174,8 +172,6 @@ def _calls(session: Session) -> list[Unanswered]:
 
 
 class Stage(StrEnum):
-    """The stages of a run, in the order of a step."""
-
     BASELINE = "baseline"
     ROLLOUT = "rollout"
     REFLECT = "reflect"
@@ -192,8 +188,6 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One look at a run in progress."""
-
     epoch: int
     epochs: int
     step: int
@@ -207,8 +201,6 @@ class Progress:
 
 
 class Watcher(Protocol):
-    """Something that looks on."""
-
     def progress(self, progress: Progress) -> None: ...
 
     def happened(self, event: Event, commit: str) -> None: ...

@@ -204,8 +204,6 @@ ROUND = 8  # items that are rolled out at a time to top up changed pairs
 
 
 class Category(StrEnum):
-    """How an item's outcome changed over an epoch."""
-
     REGRESSED = "regressed"
     PERSISTENT_FAIL = "persistent_fail"
     IMPROVED = "improved"
@@ -218,8 +216,6 @@ class Category(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutPair:
-    """One item rolled out with the skill of the previous epoch's end and with the current one."""
-
     category: Category
     previous: Rollout
     current: Rollout

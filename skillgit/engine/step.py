@@ -51,8 +51,6 @@ SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a step has found before the candidate is measured."""
-
     rollouts: tuple[Rollout, ...]
     reflection: Reflection
     merged: Draft
@@ -131,7 +129,6 @@ async def _measured(
     began: datetime,
     on_refusal: Refused | None = None,
 ) -> Transition:
-    """Measure the candidate of ``proposal`` and put it before the gate."""
     application, appendix = proposal.application, proposal.appendix
     judgement = await judge(session, state, skill, application.skill, on_refusal=on_refusal)
     title, why = _words(session, skill, proposal)
@@ -266,7 +263,6 @@ def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, object
 
 
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
-    """Return the title and the reasons of a step without a candidate."""
     if not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
     if not proposal.merged.proposals and proposal.reflection.unusable:

@@ -59,8 +59,6 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRow:
-    """One version in a run's report."""
-
     label: str  # ``first``, ``best`` or ``last``
     version: int
     selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
@@ -69,8 +67,6 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """How training ended."""
-
     run: str
     outcome: RunOutcome
     sentence: str
@@ -251,13 +247,11 @@ class Publisher:
         self._soon()
 
     def finished(self, result: Trained) -> Trained:
-        """Publish that the run is finished, and return ``result``."""
         following = result.next_commands[0] if result.next_commands else ""
         self.end(End(outcome=result.outcome.value, message=result.sentence, hint=following))
         return result
 
     def failed(self, error: BaseException) -> None:
-        """Publish what ended the process before the run was finished."""
         if isinstance(error, SkillgitError):
             outcome = outcome_of(error)
             word = outcome.value if outcome is not None else FAILED

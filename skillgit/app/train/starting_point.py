@@ -113,8 +113,6 @@ def _root(repo: Repo) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a run's first commit is made of."""
-
     commit: str
     skill_path: str
     skill: Skill  # version 0

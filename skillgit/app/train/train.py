@@ -67,8 +67,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRequest:
-    """What the user asks for."""
-
     config: (
         str | None
     )  # a file, or the name of a shipped one; None takes what ``run`` recorded, or the run of ``start``
@@ -256,7 +254,6 @@ class Training:
         return self._skills[version]
 
     async def to_the_end(self) -> Trained:
-        """Compute and write transitions until there is none."""
         is_begun = self._begun
         if sentence := self._lacking():
             self._watcher.remark(sentence)

@@ -120,7 +120,6 @@ class RecordedSettings:
 
 
 def of_own_run(settings: Mapping[str, object]) -> RecordedSettings:
-    """Return all ``settings`` of a run that was begun on this machine."""
     return RecordedSettings(dict(settings))
 
 

@@ -48,7 +48,6 @@ class TreePath(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
-        """Check ``text`` and return it as a path."""
         fault = path_fault(text)
         if fault:
             raise UnsafeNameError(f"{shown(text)} cannot be the path of a file: {fault}", hint=_HINT)

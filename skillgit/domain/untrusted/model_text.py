@@ -56,7 +56,6 @@ class SkillText(str):
     removed: int  # how many characters were removed when it was cleaned, line ends not counted
 
     def __new__(cls, text: str) -> SkillText:  # noqa: PYI034 - it has no subclasses
-        """Clean ``text``."""
         return clean(text)
 
     def __reduce__(self) -> tuple[Callable[[str, int], SkillText], tuple[str, int]]:
@@ -115,7 +114,6 @@ def removed_from(value: object) -> int:
 
 
 def clean_json(value: object) -> object:
-    """Return a copy of a JSON value in which every text is clean."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
