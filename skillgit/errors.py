@@ -1,43 +1,7 @@
 """Every error that a user can meet, and the exit code that it ends the program with.
 
-Each error says what happened in one sentence and carries a hint: the command or the change that helps.
-
-SkillgitError                        1
-├── UsageError                       2   the command line or its arguments
-│   ├── ConfigError                      a configuration file or override
-│   ├── SandboxError                     this machine cannot isolate model-written code as it was asked to
-│   ├── SkillError                       a skill folder that is not a valid Agent Skill
-│   ├── UnsafeNameError                  a name that is no path inside its folder on every system
-│   └── DataError                        items, splits
-├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
-│   ├── RepositoryNotFoundError
-│   └── RevisionNotFoundError
-├── ConflictError                    4   someone else writes this run, or a ref moved
-│   ├── RunLockedError
-│   └── ConcurrentWriteError
-├── ServiceError                     5   an environment or a backend failed
-│   ├── BackendError                     one call to a model failed (see its subclasses)
-│   │   ├── RetryableBackendError            429, 5xx, broken connections
-│   │   │   ├── BackendTimeoutError              no answer in time
-│   │   │   └── UnusableAnswerError              an answer was billed and is none
-│   │   └── FatalBackendError                the key, the model, its parameters, the quota: no call would pass
-│   │       └── UnanswerableError            this question will never be answered, whatever becomes of others
-│   │           ├── RefusalError                 the model declines
-│   │           ├── ContentFilterError           the provider's filter withholds the question or the answer
-│   │           ├── PromptTooLongError           it does not fit into the model's context
-│   │           ├── BadRequestError              the provider cannot take it (400, 413, 422)
-│   │           └── NoAnswerError                the model is billed for and says nothing
-│   ├── RemoteError                      another repository could not be reached, or refused
-│   ├── EnvironmentFaultError            an environment could not do its work
-│   │   └── ItemTimeoutError                 an item took longer than it may
-│   └── ProviderFailureError             a provider failed systematically; the run stopped
-├── HistoryError                     6   history cannot be read
-│   ├── FormatVersionError               written by a newer skillgit
-│   ├── TrailerError                     a commit's trailer block is missing or broken
-│   └── InvariantError                   an event contradicts the events before it
-├── BudgetError                      7   a cap on calls, tokens or money was reached
-├── HandoffError                     8   questions wait for answers from outside; the run goes on when they are there
-└── StoppedError                     130 the user stopped a run; what was in flight is recorded
+Each error says what happened in one sentence and carries a hint: the command or the change that helps. What a subclass
+does not say of its exit code, the class above it does.
 """
 
 from __future__ import annotations
@@ -196,10 +160,7 @@ class RetryableBackendError(BackendError):
 
 
 class UnusableAnswerError(RetryableBackendError):
-    """The provider bills for an answer that cannot be used, such as an empty one; another one might.
-
-    Where the last attempt ends like this, the question counts as one that the model has no answer to.
-    """
+    """The provider bills for an answer that cannot be used; after the last attempt the question has no answer."""
 
 
 class BackendTimeoutError(RetryableBackendError):
@@ -238,10 +199,7 @@ class NoAnswerError(UnanswerableError):
 
 
 class RemoteError(ServiceError):
-    """Another repository could not be reached, or refused.
-
-    ``missing`` is whether there is no repository at that address, as far as its host says.
-    """
+    """Another repository could not be reached, or refused; ``missing`` is whether its host says that there is none."""
 
     def __init__(self, message: str, *, hint: str = "", missing: bool = False) -> None:
         super().__init__(message, hint=hint)

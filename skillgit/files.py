@@ -38,10 +38,7 @@ _SPEAKERS = ("sqlite3", "pygit2", "_pygit2")
 
 
 def shortage(error: BaseException) -> ConflictError | None:
-    """Return what the machine lacked when ``error`` was raised; None if it lacked nothing.
-
-    It says nothing about the files that were read or written: none of them is damaged.
-    """
+    """Return what the machine lacked when ``error`` was raised, which damaged no file; None if it lacked nothing."""
     for cause in behind(error):
         lack = None
         if isinstance(cause, MemoryError):
@@ -62,10 +59,7 @@ def shortage(error: BaseException) -> ConflictError | None:
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
-    """Open a regular file and return its descriptor; a pipe is not waited for, and nothing behind a link is touched.
-
-    An OSError if there is none and none is to be made, or it is no regular file.
-    """
+    """Open a regular file, waiting for no pipe and following no link; an OSError if it is none, or missing."""
     try:
         # not to wait for who writes a pipe
         handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)

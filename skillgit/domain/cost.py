@@ -46,18 +46,8 @@ class Cost:
     parts: tuple[CostPart, ...] = ()
 
     def __add__(self, addend: Cost) -> Cost:
-        return Cost(
-            calls=self.calls + addend.calls,
-            tokens_in=self.tokens_in + addend.tokens_in,
-            tokens_out=self.tokens_out + addend.tokens_out,
-            usd=self.usd + addend.usd,
-            seconds=self.seconds + addend.seconds,
-            cached=self.cached + addend.cached,
-            cache_written=self.cache_written + addend.cache_written,
-            reasoning=self.reasoning + addend.reasoning,
-            unpriced=self.unpriced + addend.unpriced,
-            parts=_merged(self.parts, addend.parts),
-        )
+        amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*_COUNTS, "usd", "seconds")}
+        return Cost(**amounts, parts=_merged(self.parts, addend.parts))
 
     @property
     def whole(self) -> Cost:
@@ -66,13 +56,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPart:
-    """What one role cost in one stage.
-
-    Attributes:
-        role: The role that asked.
-        stage: The stage that it asked in.
-        cost: What it cost; it has no parts.
-    """
+    """What one role cost in one stage; its cost has no parts."""
 
     role: str
     stage: str

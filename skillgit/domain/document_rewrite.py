@@ -167,10 +167,7 @@ def _protected(text: str) -> Iterator[tuple[Owner, str]]:
 
 
 def rewritten(skill: Skill, body: SkillText) -> Skill:
-    """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
-
-    A RewriteError if ``body`` does not keep what is protected, or is too long.
-    """
+    """Return ``skill`` with another editable text; a RewriteError if it loses what is protected, or is too long."""
     new = skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
     if excess := new.excess:
         raise RewriteError(f"with the new text {excess}")
@@ -178,10 +175,7 @@ def rewritten(skill: Skill, body: SkillText) -> Skill:
 
 
 def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
-    """Return what a rewrite of the document changed, as edits that each tell one stretch of lines.
-
-    They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.
-    """
+    """Return what a rewrite changed, an edit for each stretch of lines; they may be ambiguous, and tell only."""
     before, after = old.document.splitlines(), new.document.splitlines()
     edits: list[Edit] = []
     for a_from, a_to, b_from, b_to in differences(before, after):

@@ -13,22 +13,10 @@ from math import fsum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit import errors
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.file_names import shown
-from skillgit.errors import (
-    BackendError,
-    BackendTimeoutError,
-    BadRequestError,
-    ContentFilterError,
-    DataError,
-    EnvironmentFaultError,
-    ItemTimeoutError,
-    NoAnswerError,
-    PromptTooLongError,
-    RefusalError,
-    ServiceError,
-    UnanswerableError,
-)
+from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,7 +124,7 @@ class FailureKind(StrEnum):
         return self in UNANSWERABLE
 
     @classmethod
-    def of(cls, error: ServiceError) -> FailureKind:
+    def of(cls, error: errors.ServiceError) -> FailureKind:
         return next((kind for cause, kind in _KINDS.items() if isinstance(error, cause)), cls.UNKNOWN)
 
     @classmethod
@@ -145,24 +133,24 @@ class FailureKind(StrEnum):
         return next((kind for kind in cls if kind.value == name), cls.UNKNOWN)
 
 
-UNANSWERABLE: Mapping[FailureKind, type[UnanswerableError]] = MappingProxyType(
+UNANSWERABLE: Mapping[FailureKind, type[errors.UnanswerableError]] = MappingProxyType(
     {
-        FailureKind.REFUSAL: RefusalError,
-        FailureKind.CONTENT_FILTER: ContentFilterError,
-        FailureKind.PROMPT_TOO_LONG: PromptTooLongError,
-        FailureKind.BAD_REQUEST: BadRequestError,
-        FailureKind.NO_ANSWER: NoAnswerError,
+        FailureKind.REFUSAL: errors.RefusalError,
+        FailureKind.CONTENT_FILTER: errors.ContentFilterError,
+        FailureKind.PROMPT_TOO_LONG: errors.PromptTooLongError,
+        FailureKind.BAD_REQUEST: errors.BadRequestError,
+        FailureKind.NO_ANSWER: errors.NoAnswerError,
     }
 )
 """The permanent kinds, each with the error that stands for it."""
-_KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
+_KINDS: Mapping[type[errors.ServiceError], FailureKind] = MappingProxyType(
     {
         **{error: kind for kind, error in UNANSWERABLE.items()},
-        UnanswerableError: FailureKind.BAD_REQUEST,
-        BackendTimeoutError: FailureKind.TIMEOUT,
-        BackendError: FailureKind.PROVIDER,
-        ItemTimeoutError: FailureKind.ITEM_TIMEOUT,
-        EnvironmentFaultError: FailureKind.ENVIRONMENT,
+        errors.UnanswerableError: FailureKind.BAD_REQUEST,
+        errors.BackendTimeoutError: FailureKind.TIMEOUT,
+        errors.BackendError: FailureKind.PROVIDER,
+        errors.ItemTimeoutError: FailureKind.ITEM_TIMEOUT,
+        errors.EnvironmentFaultError: FailureKind.ENVIRONMENT,
     }
 )
 """The kind of every error; of two that fit, the first one counts."""

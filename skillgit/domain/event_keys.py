@@ -37,10 +37,7 @@ OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank o
 
 
 def event_at(event: Event) -> int | None:
-    """Return the version that a run is at with ``event``: the one that it made, or that it was proposed on.
-
-    It is None for events that do not say it; the place of their commit on the run's line does.
-    """
+    """Return the version that the event made or was proposed on; None if only its commit's place says it."""
     if isinstance(event, MakesVersion | Measured):
         return event.version
     return event.base if isinstance(event, Rejected | SlowProposed) else None

@@ -160,20 +160,17 @@ def decide(
     *,
     repeats: int = 0,
 ) -> Verdict:
-    """Decide on a candidate.
+    """Decide on a candidate, evaluated over the same items as ``current``, the version that it was proposed on.
 
     All means are over the items that are scored on every side. The gate is indecisive if too few items have a score on
     a side, if a pinned item has lost it, or if the candidate loses more items than it regains beyond what chance
     explains (a sign test at ``LOSS_LEVEL``).
 
     A candidate whose evaluation was stopped is judged by the highest score that it could still have had; whoever stops
-    an evaluation makes sure that it is refused all the same (see ``early_stop``).
+    an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.evaluate`).
 
-    Args:
-        current: The evaluation of the version that it was proposed on, over the same items.
-        best: The outcomes of the best version so far, or its score where they are not here; None if that is the current
-            version.
-        repeats: How many extra rollouts the outcomes of items that differ are means of.
+    ``best`` are the outcomes of the best version so far, or its score where they are not here; None if that is the
+    current version. The outcomes of items that differ are means of ``repeats`` extra rollouts.
     """
     return decide_items(rule, candidate, current, best, repeats=repeats)[0]
 
@@ -253,10 +250,7 @@ def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # n
 
 
 def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> GateRule | None:
-    """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
-
-    ``min_coverage`` and ``pins``, the ids of pinned items, are what the configuration of the run says.
-    """
+    """Return the rule by which ``verdict`` was passed, of a run with these settings; None for a plug-in policy."""
     if verdict.policy not in POLICIES:
         return None
     return GateRule(
@@ -299,10 +293,7 @@ def _told(verdict: Verdict, gain: Fraction) -> Comparison:
 
 
 def decision(verdict: Verdict) -> Decision:
-    """Return the decision that follows from the numbers of ``verdict`` as they are there.
-
-    A KeyError if its policy does not come with skillgit.
-    """
+    """Return the decision that follows from the numbers of ``verdict``; a KeyError if its policy is a plug-in."""
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
 

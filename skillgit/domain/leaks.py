@@ -130,10 +130,7 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
 
 
 def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
-    """Return the index of the secrets of items, given as id, split and secrets.
-
-    ``task_words`` is the vocabulary of the task; that of ``rows`` by default, which may be a part of its items.
-    """
+    """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``."""
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
     common = _common_words([secrets for _, _, secrets in rows]) | task_words.answer_words

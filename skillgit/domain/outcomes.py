@@ -204,10 +204,7 @@ def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:
 
 
 def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
-    """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``.
-
-    A ValueError, TypeError, KeyError or DataError if ``content`` is not a file of repeats.
-    """
+    """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``."""
     return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in loads(content)}
 
 
@@ -280,10 +277,7 @@ def confirmation(seed: Evaluation, best: Evaluation, metric: Metric, soft_weight
 
 
 def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metric, soft_weight: float) -> bool | None:
-    """Say whether the means of two evaluations of the test split contradict a gain.
-
-    None if an item has no score: the means are those of different items then, and their outcomes decide.
-    """
+    """Say whether means of the test split contradict a gain; None if an item has no score: outcomes decide."""
     if seed.scored < seed.n or best.scored < best.n or seed.item_set != best.item_set:
         return None
     return best.score(metric, soft_weight) < seed.score(metric, soft_weight)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, apply
@@ -84,11 +84,9 @@ def no_op(skill: Skill, number: int) -> NoOp:
 def _independent_pairs(text: str) -> list[tuple[int, int, int]]:
     """Return neighbouring bullets of one line each as offsets: start of the first, its end, end of the second."""
     body = [part for part in blocks(text) if part.owner is Owner.BODY]
-    lines: list[tuple[int, int, str]] = []
-    position = 0
-    for line in text.split("\n"):
-        lines.append((position, position + len(line), line))
-        position += len(line) + 1
+    texts = text.split("\n")
+    starts = accumulate((len(line) + 1 for line in texts), initial=0)
+    lines = [(start, start + len(line), line) for start, line in zip(starts, texts, strict=False)]
     return [
         (start, end, next_end)
         for number, ((start, end, line), (_, next_end, following)) in enumerate(pairwise(lines))

@@ -76,10 +76,7 @@ def frontmatter(text: str) -> str:
 
 
 def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
-    """Divide ``text`` into blocks that cover it without gaps, in order; empty blocks are left out.
-
-    Files of a skill other than its ``SKILL.md``, the document, have no frontmatter.
-    """
+    """Divide ``text`` into blocks without gaps, in order, none of them empty; only the document has frontmatter."""
     start = len(frontmatter(text)) if is_document else 0
     parts = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
     position = start

@@ -119,9 +119,6 @@ def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 
 def similarity(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
-    """Return twice the common part of two sequences over the sum of their lengths, from either side alike.
-
-    It is 1 for equal ones, two empty ones among them, and 0 for those with nothing in common.
-    """
+    """Return twice the common part of two sequences over the sum of their lengths; 1 for two empty ones."""
     total = len(a) + len(b)
     return 2 * common(a, b) / total if total else 1.0

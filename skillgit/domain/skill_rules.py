@@ -336,10 +336,7 @@ def worth(delta: float, breaks: int) -> Worth:
 
 
 def without(text: str, rules: Iterable[Rule]) -> str:
-    """Return ``text`` without the lines of ``rules``; where two blank lines would meet, one remains.
-
-    Headings and every other line are left as they are.
-    """
+    """Return ``text`` without the lines of ``rules``; where two blank lines would meet, one remains."""
     lines = text.split("\n")
     numbers = {number for rule in rules for number in range(rule.first - 1, rule.last)}
     rest: list[str] = []

@@ -40,10 +40,7 @@ Group = tuple[EditSource, list[Draft]]
 
 
 def pooled(reflection: Reflection) -> tuple[list[Draft], list[Draft]]:
-    """Return the drafts from failures and from successes with duplicates joined and those without proposals left out.
-
-    A proposal that both made is among the failures.
-    """
+    """Return the drafts from failures and from successes with duplicates joined, and without the empty ones."""
     drafts = without_duplicates([*reflection.failure, *reflection.success])
     failure, success = drafts[: len(reflection.failure)], drafts[len(reflection.failure) :]
     return [draft for draft in failure if draft.proposals], [draft for draft in success if draft.proposals]
@@ -100,13 +97,7 @@ async def _merge_level(
 
 
 async def _merge(
-    session: Session,
-    state: RunState,
-    skill: Skill,
-    groups: Sequence[Group],
-    *,
-    level: int,
-    draw: tuple[str | int, ...],
+    session: Session, state: RunState, skill: Skill, groups: Sequence[Group], *, level: int, draw: tuple[str | int, ...]
 ) -> Draft:
     """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used.
 

@@ -75,10 +75,7 @@ def skill_tokens(skill: Skill) -> int:
 
 
 def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
-    """Return the refusal of a candidate whose frontmatter is not, byte for byte, the one that its base has.
-
-    The base's keeps the rules of Agent Skills, for a seed is checked before a run starts; so the candidate's does too.
-    """
+    """Return the refusal of another frontmatter than the base's, which was checked when the run began."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
     if before == after and skill.name == candidate.name:
         return None
@@ -230,10 +227,7 @@ async def check_seed(session: Session, skill: Skill) -> None:
 
 
 async def self_check(session: Session, skill: Skill) -> str:
-    """Return what is wrong with ``skill`` by its self-check; empty if there is none, or it passes.
-
-    The result is kept in the ledger as outcomes are: the same text is checked once.
-    """
+    """Return what its self-check, of which the ledger keeps the result, says against ``skill``; empty if nothing."""
     command = session.settings.optimizer.check_command
     if not command:
         return ""

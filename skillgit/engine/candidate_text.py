@@ -122,12 +122,7 @@ async def _from_suggestions(
 
 
 def put_together(
-    skill: Skill,
-    body: SkillText,
-    proposals: Sequence[Proposed],
-    *,
-    title: str = "",
-    reasoning: str = "",
+    skill: Skill, body: SkillText, proposals: Sequence[Proposed], *, title: str = "", reasoning: str = ""
 ) -> RewriteResult:
     """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
 
@@ -216,10 +211,7 @@ def _fault(skill: Skill, number: int, report: EditReport) -> str:
 
 
 def sifted(session: Session, skill: Skill, drafts: Iterable[Draft]) -> tuple[tuple[Draft, ...], tuple[EditReport, ...]]:
-    """Return ``drafts`` without the edits that cannot be applied to ``skill``, and a report of each of these.
-
-    What is left out here takes part in no merge, no ranking and no budget.
-    """
+    """Return ``drafts`` without edits that cannot be applied, which nobody merges or ranks, and reports on those."""
     if session.settings.optimizer.skill_update_mode is not UpdateMode.PATCH:
         return tuple(drafts), ()
     lint = edit_lint(session, skill)

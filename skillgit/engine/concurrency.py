@@ -64,10 +64,7 @@ async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In
 
 @asynccontextmanager
 async def growing() -> AsyncIterator[asyncio.TaskGroup]:
-    """Give a group in which tasks may start further ones; leaving it waits for all.
-
-    The first failure cancels what is still running and is raised as it is, not in a group.
-    """
+    """Give a group in which tasks may start others; the first failure cancels the rest and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group

@@ -50,10 +50,7 @@ def _compact(value: object) -> str:
 
 
 def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
-    """Return ``<name>.json`` with one row per item, and a file per trajectory beside it.
-
-    Trajectories have files of their own, so that git stores one that did not change only once.
-    """
+    """Return ``<name>.json`` with a row per item, and a file per trajectory, so that git stores each one once."""
     rows: list[dict[str, object]] = []
     files: Evidence = {}
     for rollout in rollouts:

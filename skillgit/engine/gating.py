@@ -1,4 +1,4 @@
-"""The judge: a skill is measured on a split, and the gate decides on a candidate for as long as its decision is open.
+"""The judge: a candidate is measured against the version that it was proposed on, and the gate decides.
 
 A version that no stage of the method made gets a score as well, so that the run can go on from it: someone may have
 edited the skill by hand, or taken up a text that was. Then nothing is decided: the version stays whatever it scores.
@@ -7,21 +7,20 @@ edited the skill by hand, or taken up a text that was. Then nothing is decided: 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
-from skillgit.domain.evaluation_early_stop import EarlyStop
 from skillgit.domain.event import Accepted, Measured, Rejected
 from skillgit.domain.gate_decision import decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import evidence_files
-from skillgit.engine.concurrency import both, growing, ordered
+from skillgit.engine.concurrency import both, ordered
+from skillgit.engine.evaluate import evaluate, evaluate_candidate
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Stage, Transition
+from skillgit.engine.session import Transition
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.evaluate import Refused
     from skillgit.engine.session import Session
 
     Samples = Mapping[str, Sequence[Outcome]]
-    from skillgit.domain.gate_decision import GateRule
     from skillgit.engine.session import SkillHistory
 
 
@@ -114,10 +113,7 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
 
 
 async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
-    """Return the outcomes of ``version``, whose text is ``skill``, and as evidence what is known anew.
-
-    What the run has recorded is not measured again, but for items that may succeed this time.
-    """
+    """Return the outcomes of ``version``, measured anew only where that may help, and evidence of what is new."""
     base = recorded(session, version)
     if base is None:
         measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation
@@ -149,13 +145,7 @@ def recorded(session: Session, version: int) -> Evaluation | None:
 
 
 async def _samples(
-    session: Session,
-    skill: Skill,
-    *,
-    items: Sequence[str],
-    repeats: int,
-    slots: asyncio.Semaphore,
-    after: int = 0,
+    session: Session, skill: Skill, *, items: Sequence[str], repeats: int, slots: asyncio.Semaphore, after: int = 0
 ) -> dict[str, list[Outcome]]:
     """Roll out ``items``, in the order of the split, so many times more, all at once and each time with other draws."""
     subset = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
@@ -175,134 +165,12 @@ def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> evidence_
     return {REPEATS: evidence_files.json_file(entries)}
 
 
-WAVE = 8
-"""Items that are rolled out before the decision is looked at again, if no fewer than that can settle it.
-
-It is a constant, not the number of workers: which calls a run makes must not depend on its pace.
-"""
-Refused: TypeAlias = Callable[[asyncio.Semaphore], None]
-"""What to do once a candidate is certain to be refused, while items of its evaluation still hold some of the slots."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationResult:
-    evaluation: Evaluation
-    rollouts: tuple[Rollout, ...]
-
-
-async def evaluate(
-    session: Session,
-    skill: Skill,
-    split: Split,
-    *,
-    sample: int = 0,
-    slots: asyncio.Semaphore | None = None,
-    each: Callable[[Rollout], None] = lambda _: None,
-) -> EvaluationResult:
-    """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing.
-
-    ``slots`` are the places of rollouts in progress, where they are shared with others.
-    """
-    stage = "test" if split is Split.TEST else "selection"
-    rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample, slots=slots, each=each)
-    evaluation = Evaluation(
-        split=split,
-        item_set=session.task.item_set(split),
-        outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
-        seed=session.seed,
-    )
-    return EvaluationResult(evaluation=evaluation, rollouts=tuple(rollouts))
-
-
-async def evaluate_selection(
-    session: Session,
-    skill: Skill,
-    stage: Stage = Stage.EVALUATE,
-    *,
-    slots: asyncio.Semaphore | None = None,
-    each: Callable[[Rollout], None] = lambda _: None,
-) -> EvaluationResult:
-    """Measure ``skill`` on the selection split and say so; ``slots`` and ``each`` are those of ``evaluate``."""
-    session.monitor.stage(stage, len(session.task.items[Split.SELECTION]))
-    return await evaluate(session, skill, Split.SELECTION, slots=slots, each=each)
-
-
-async def evaluate_candidate(
-    session: Session,
-    skill: Skill,
-    base: Evaluation,
-    *,
-    rule: GateRule,
-    sample: int = 0,
-    on_refusal: Refused | None = None,
-) -> EvaluationResult:
-    """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
-
-    Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
-    fewer than ``WAVE`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
-    An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
-
-    ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
-    for every item. ``on_refusal`` is called with the places of rollouts once it is certain that the rule refuses.
-    """
-    if sample:
-        return await evaluate(session, skill, Split.SELECTION, sample=sample)
-    if not session.settings.gate.early_stop:
-        return await evaluate_selection(session, skill)
-    items = session.task.items[Split.SELECTION]
-    session.monitor.stage(Stage.EVALUATE, len(items))
-    look = EarlyStop(rule, base, WAVE)
-    by_item = await _chase(session, skill, look, on_refusal)
-    item_ids = frozenset(look.items[: look.needed])
-    rollouts = tuple(by_item[item.id] for item in items if item.id in item_ids)
-    evaluation = Evaluation(
-        split=Split.SELECTION,
-        item_set=session.task.item_set(Split.SELECTION),
-        outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
-        seed=session.seed,
-        unneeded=tuple(item.id for item in items if item.id not in item_ids),
-        spare=len(by_item) - len(rollouts),
-    )
-    return EvaluationResult(evaluation=evaluation, rollouts=rollouts)
-
-
-async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
-    """Roll out items as soon as they are certain to be needed, until the decision is settled."""
-    items = {item.id: item for item in session.task.items[Split.SELECTION]}
-    slots, started, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
-    by_item: dict[str, Rollout] = {}
-
-    async def one(item: str) -> None:
-        nonlocal is_refusal_known
-        [by_item[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
-        look.take(item, by_item[item].outcome)
-        start()
-        if on_refusal is not None and not is_refusal_known and look.refused:
-            is_refusal_known = True
-            on_refusal(slots)
-
-    def start() -> None:
-        nonlocal started
-        if look.sure - len(by_item) < session.workers:
-            look.look()
-        for item in look.items[started : look.sure]:
-            group.create_task(one(item))
-        started = look.sure
-
-    async with growing() as group:
-        start()
-    return by_item
-
-
 def lacks_score(state: RunState) -> bool:
     return state.known_evaluation(state.version) is None
 
 
 async def measure_version(session: Session, state: RunState, history: SkillHistory) -> Transition:
-    """Return the measurement of the current version, compared with the newest one before it that has a score.
-
-    A ServiceError if none of its items could be evaluated.
-    """
+    """Return the measurement of the current version, against the newest one before it that has a score."""
     began = session.clock()
     version, before = state.version, state.last_measured(state.version)
     judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)

@@ -39,10 +39,7 @@ def epoch_of(step: int, per_epoch: int) -> int:
 
 
 def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
-    """Return the items of a step: the epoch's shuffle of all items, cut into consecutive stretches.
-
-    No item is in an epoch twice, however many batches a step has.
-    """
+    """Return the items of a step: a stretch of the epoch's shuffle, so that no item is in an epoch twice."""
     per_epoch = steps_per_epoch(len(items), step_size)
     epoch = epoch_of(step, per_epoch)
     order = shuffle(items, stream(seed, "epoch", epoch))
@@ -66,10 +63,7 @@ def chunks(values: Sequence[T], size: int) -> list[list[T]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minibatch:
-    """Trajectories that one analyst reads.
-
-    ``contrast`` are trajectories of the other outcome that are most like them, against which a rule can be tested.
-    """
+    """Trajectories that one analyst reads, and in contrast those of the other outcome that are most like them."""
 
     source: EditSource
     batch: int  # the batch of the step that they belong to
@@ -84,10 +78,7 @@ class Minibatch:
 
 
 def shuffled_batches(items: Sequence[Item], *, seed: int, step: int, size: int) -> list[list[Item]]:
-    """Return the batches of a step, the items of each in the random order in which they are rolled out and read.
-
-    The order depends on seed, step and batch only.
-    """
+    """Return the batches of a step, each in the random order in which its items are rolled out and read."""
     return [shuffle(batch, stream(seed, "reflect", step, number)) for number, batch in enumerate(chunks(items, size))]
 
 
@@ -142,10 +133,7 @@ class Cutter:
 
 
 def most_alike(candidates: Sequence[Rollout], rollouts: Sequence[Rollout], count: int) -> tuple[Rollout, ...]:
-    """Return the ``count`` of ``candidates`` whose tasks are most like one of ``rollouts``, in their order.
-
-    Tasks of the same type go before others, and of these the ones with the most words in common.
-    """
+    """Return the candidates most like one of ``rollouts``: of a same type first, then with the most common words."""
     types, texts = {rollout.item.task_type for rollout in rollouts}, [_task_text(rollout) for rollout in rollouts]
 
     def rank(index: int) -> tuple[bool, float, int]:

@@ -42,10 +42,7 @@ def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKEN
 
 
 def standing_sections(session: Session, state: RunState, skill: Skill, *, whole: bool = False) -> tuple[str, str, str]:
-    """Return what prompts on a skill begin with: itself, the optimizer's memory and the steps so far.
-
-    The writer of a ``whole`` document sees the skill as such.
-    """
+    """Return the skill (as the writer of a ``whole`` document sees it), the optimizer's memory and the steps so far."""
     return (
         template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),

@@ -52,10 +52,7 @@ def prompts_digest(*more: str) -> str:
 
 
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
-    """Return the prompt called ``name`` as system message and the non-empty sections as user message.
-
-    The prompt tells the task of ``environment``; None where that does not matter.
-    """
+    """Return a prompt, told the task of ``environment`` if there is one, and as user message its sections."""
     taxonomy = environment.taxonomy().strip() if environment is not None else ""
     instructions = prompt(name).replace("{taxonomy}", taxonomy).rstrip()
     material = "\n\n".join(filter(None, (environment_section(environment), *sections)))
@@ -78,10 +75,7 @@ def _attribute(value: str | float) -> str:
 
 
 def marked(text: str) -> str:
-    """Return ``text`` with tags that nothing between them looks like.
-
-    Where a text holds what looks like one of the tags, all tags get a number that the text does not have.
-    """
+    """Return ``text`` with tags that nothing between them looks like: they get a number where something does."""
     tags = set(re.findall(rf"<([a-z_]+){_MARK}", text))
     numbers = [int(number or 0) for name, number in _LIKE_A_TAG.findall(text) if name in tags]
     return text.replace(_MARK, f"-{max(numbers) + 1}" if numbers else "")

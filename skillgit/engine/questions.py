@@ -43,10 +43,7 @@ class MisplacedEditsError(UnusableReplyError):
 
 
 def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
-    """Read the JSON object in ``text``, and clean what it says; an UnusableReplyError if none fits ``schema``.
-
-    Near misses are mended only if ``mend`` says so: the rest of a reply that was cut is not there to be mended.
-    """
+    """Read the JSON in ``text`` and clean it, mending near misses; an UnusableReplyError if none fits ``schema``."""
     try:
         value = clean_json(_json_object(text, mend=mend))
     except RecursionError as error:  # what was mended may be nested as deep as it likes

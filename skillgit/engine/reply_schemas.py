@@ -12,13 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticS
 from pydantic.json_schema import SkipJsonSchema  # noqa: TC002 - pydantic reads it
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.document_rewrite import (
-    Priority,
-    Rewrite,
-    Suggestion,
-    SuggestionType,
-    UpdateMode,
-)
+from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
@@ -126,10 +120,7 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], order: Se
 
 
 class _ProposalReply(ReplyModel):
-    """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins.
-
-    ``makes`` is the class of the proposal, whose fields the reply has too.
-    """
+    """What every kind of proposal says of itself; ``makes`` is the class of the proposal, which has the same fields."""
 
     support: Count = 1
     source: SkipJsonSchema[EditSource | None] = None  # no prompt asks for it

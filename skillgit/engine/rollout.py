@@ -161,10 +161,7 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
 
 
 def _go_on(*conversations: _Conversation) -> None:
-    """Raise what ends more than one item, which an environment may have caught or made another error of.
-
-    A CancelledError if nobody waits for this item any more.
-    """
+    """Raise what ends more than one item, which an environment may have caught, or that nobody waits any more."""
     for conversation in conversations:
         if conversation.end is not None:
             raise conversation.end
@@ -191,10 +188,7 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
         return Rollout(item=item, trajectory=None, outcome=outcome)
     turns = cast("list[dict[str, object]]", row["turns"])
     trajectory = Trajectory(
-        item_id=item.id,
-        turns=tuple(map(Turn.read, turns)),
-        answer=str(row["answer"]),
-        feedback=str(row["feedback"]),
+        item_id=item.id, turns=tuple(map(Turn.read, turns)), answer=str(row["answer"]), feedback=str(row["feedback"])
     )
     return Rollout(item=item, trajectory=trajectory, outcome=outcome)
 

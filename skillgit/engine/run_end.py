@@ -54,20 +54,10 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
     for number in range(1, count + 1):
         candidate = no_op(skill, number)
         judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number)
-        verdict = judgement.verdict
-        rows.append(
-            {
-                "number": number,
-                "change": candidate.change,
-                "decision": verdict.decision.value,
-                "accepted": verdict.decision.accepted,
-                "score": verdict.score,
-                "current": verdict.current,
-                "p": verdict.p,
-                "fixed": list(judgement.fixed),
-                "broken": list(judgement.broken),
-            }
-        )
+        verdict, decision = judgement.verdict, judgement.verdict.decision
+        row = {"number": number, "change": candidate.change, "decision": decision.value, "accepted": decision.accepted}
+        numbers = {"score": verdict.score, "current": verdict.current, "p": verdict.p}
+        rows.append(row | numbers | {"fixed": list(judgement.fixed), "broken": list(judgement.broken)})
     counts = Placebo(n=count, accepted=sum(bool(row["accepted"]) for row in rows))
     quiet = not any(row["fixed"] or row["broken"] for row in rows)
     return PlaceboResult(

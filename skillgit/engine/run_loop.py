@@ -18,7 +18,8 @@ from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, 
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import check_files, check_seed
 from skillgit.engine.concurrency import ended, ordered, side_by_side
-from skillgit.engine.gating import evaluate, evaluate_selection, lacks_score, measure_version
+from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.meta_reflect import reflect_on_epoch
 from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.gating import EvaluationResult
+    from skillgit.engine.evaluate import EvaluationResult
     from skillgit.engine.session import Session, SkillHistory
 
 
@@ -119,10 +120,7 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trainer:
-    """The method, ready to compute transitions of one run.
-
-    ``prepare`` is what has to succeed before a run begins; its calls are charged to the first event.
-    """
+    """The method; ``prepare`` has to succeed before a run begins, and its calls are charged to the first event."""
 
     session: Session
     start: Start

@@ -40,10 +40,7 @@ class PatchPart:
 
 
 def worth_salvaging(session: Session, event: Event) -> bool:
-    """Say whether ``event`` is a rejection of which a part may pass, and the settings ask for it.
-
-    A whole that is known to have broken nothing has nothing in it that keeps a part of it from gaining.
-    """
+    """Say whether ``event`` rejects a patch of which a part may pass: one that is not known to have broken nothing."""
     return (
         session.settings.optimizer.salvage
         and isinstance(event, Rejected)
@@ -84,10 +81,7 @@ async def salvage(
 
 
 def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tuple[EditRecord, ...]:
-    """Return the records of applied edits; an accepted edit that was measured alone bears what it fixed and broke.
-
-    Of several edits that were measured together, nobody knows which did what, and nothing is guessed.
-    """
+    """Return the records of edits; only an accepted one that was measured alone bears what it fixed and broke."""
     records = tuple(EditRecord.of(edit) for edit in edits)
     if len(records) != 1 or mode.proposals is not ProposalKind.EDITS or not verdict.decision.accepted:
         return records

@@ -53,10 +53,7 @@ class Task:
 
 
 def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
-    """Return what identifies everything that decides an outcome besides item, skill and draw.
-
-    ``fingerprint`` gives the digest of the backend, model and parameters that answer a role.
-    """
+    """Identify all that decides an outcome besides item, skill and draw; ``fingerprint`` is that of a role."""
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
     return short_digest([task.digest, fingerprint("target"), *judge])
 
@@ -150,10 +147,7 @@ class SkillHistory(Protocol):
 
 
 def unanswered(session: Session, *stages: str) -> str:
-    """Return a sentence on how many calls of ``stages`` in the event in progress will never be answered, and why.
-
-    It is empty if there are none.
-    """
+    """Return a sentence on calls of ``stages`` in the event in progress that will never be answered; empty if none."""
     calls = [call for call in _calls(session) if call.stage in stages]
     if not calls:
         return ""
@@ -188,16 +182,16 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    epoch: int
-    epochs: int
-    step: int
-    steps: int
-    stage: Stage
-    done: int  # items or calls of the stage that are done
-    total: int  # items or calls of the stage in all; 0 if that is not known
-    score: float | None  # the current version's score on the selection split; None before the baseline
-    best: float | None
-    spent: Cost  # what the run has cost so far, this event included
+    epoch: int = 0
+    epochs: int = 0
+    step: int = 0
+    steps: int = 0
+    stage: Stage = Stage.BASELINE
+    done: int = 0  # items or calls of the stage that are done
+    total: int = 0  # items or calls of the stage in all; 0 if that is not known
+    score: float | None = None  # the current version's score on the selection split; None before the baseline
+    best: float | None = None
+    spent: Cost = Cost()  # what the run has cost so far, this event included
 
 
 class Watcher(Protocol):
@@ -217,20 +211,7 @@ class Monitor:
     report: Callable[[Progress], None] = lambda _: None
     saw: Callable[[Rollout, Stage], None] = lambda *_: None
     spent: Callable[[], Cost] = Cost
-    now: Progress = field(
-        default_factory=lambda: Progress(
-            epoch=0,
-            epochs=0,
-            step=0,
-            steps=0,
-            stage=Stage.BASELINE,
-            done=0,
-            total=0,
-            score=None,
-            best=None,
-            spent=Cost(),
-        )
-    )
+    now: Progress = field(default_factory=Progress)
 
     def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
         self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)

@@ -255,10 +255,7 @@ def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
 async def _roll_out_both(
     session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
 ) -> list[RolloutPair]:
-    """Roll out ``sample``, and rounds of ``reserve`` until enough pairs are kept; return them in this order.
-
-    A round starts as soon as it is certain to be needed: when too few would be kept even if all open ones were.
-    """
+    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
     settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
     items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
     started, possible = 0, 0

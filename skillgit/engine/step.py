@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.candidate_text import RewriteResult
     from skillgit.engine.edit_budget import EditBudget
-    from skillgit.engine.gating import Refused
+    from skillgit.engine.evaluate import Refused
     from skillgit.engine.proposals import Draft
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.reminder_appendix import Appendix
@@ -131,7 +131,7 @@ async def _measured(
 ) -> Transition:
     application, appendix = proposal.application, proposal.appendix
     judgement = await judge(session, state, skill, application.skill, on_refusal=on_refusal)
-    title, why = _words(session, skill, proposal)
+    title, reasons = _words(session, skill, proposal)
     records = tuple(map(EditRecord.of, application.applied))
     event = judged_event(
         session,
@@ -140,7 +140,7 @@ async def _measured(
         epoch=epoch_of(step, session.per_epoch),
         step=step,
         title=title,
-        why=why,
+        why=reasons,
         edits=attributed(application.applied, judgement.verdict, proposal.mode) if appendix is None else records,
         changes=changed_lines(skill, application.skill),
         patch=proposal.counts,

@@ -11,7 +11,7 @@ from skillgit.app.setup.measuring import EvalWatcher, carry_out, open_session, p
 from skillgit.app.setup.setup import measuring_setup
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.engine.gating import evaluate
+from skillgit.engine.evaluate import evaluate
 from skillgit.engine.session import Stage
 from skillgit.errors import SkillgitError
 

@@ -127,10 +127,7 @@ def unfinished(
     command: str,
     making: tuple[Unfinished, ...],
 ) -> Trained | None:
-    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process.
-
-    ``state`` is None before the first event; ``making`` is what was spent on events that are not recorded yet.
-    """
+    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
     outcome = outcome_of(error)
     if outcome is None:
         return None
@@ -180,10 +177,7 @@ _REMARKS: Final = 5
 
 
 class Publisher:
-    """A watcher that hands everything on to another one, and publishes it, a few times a second at most.
-
-    ``budget`` returns the edit budget of a step, as far as it is known before.
-    """
+    """A watcher that hands everything on and publishes it; ``budget`` returns the edit budget of a step."""
 
     def __init__(self, repo: Repo, snapshot: Snapshot, watcher: Watcher) -> None:
         self.budget: Callable[[int], int | None] = lambda _: None

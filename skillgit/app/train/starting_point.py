@@ -14,13 +14,7 @@ from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed, starter
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.run_state import fold
-from skillgit.errors import (
-    ConfigError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-    SkillError,
-    UsageError,
-)
+from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
 from skillgit.store import main_branch, refs
 from skillgit.store.history_reader import skill_at
@@ -91,10 +85,7 @@ def _seed(context: Context, skill: Path | None, environment: str | None) -> Skil
 
 
 def _open(folder: Path) -> tuple[Repo, bool]:
-    """Return the repository at ``folder``, which is made if it is missing, and whether it was made.
-
-    As for ``git init``, a repository that ``folder`` merely lies in does not count.
-    """
+    """Return the repository at ``folder`` itself, as for ``git init``, and whether it was made now."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
     folder.mkdir(parents=True, exist_ok=True)

@@ -124,10 +124,7 @@ def of_own_run(settings: Mapping[str, object]) -> RecordedSettings:
 
 
 def of_stranger(settings: Mapping[str, object]) -> RecordedSettings:
-    """Return ``settings`` of a run that was begun elsewhere, each counting only if ``TAKEN`` says so.
-
-    An empty value sets nothing, and is in neither part.
-    """
+    """Return ``settings`` of a run that was begun elsewhere, by what ``TAKEN`` says; an empty value sets nothing."""
     entries = {key: value for key, value in settings.items() if value is not None and value != ""}
     values = {key: value for key, value in entries.items() if key in TAKEN and TAKEN[key](value)}
     return RecordedSettings(values, {key: value for key, value in entries.items() if key not in values})

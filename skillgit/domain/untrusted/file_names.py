@@ -62,10 +62,7 @@ def file_name(text: str) -> TreePath:
 
 
 def tree_paths(names: Iterable[str]) -> tuple[TreePath, ...]:
-    """Return ``names`` as the paths of the files of one folder, in their order.
-
-    An UnsafeNameError if one of them cannot be a path, or two are the same file on some system.
-    """
+    """Return ``names`` as paths of one folder; an UnsafeNameError if one is none, or two are one file somewhere."""
     paths = tuple(names)
     # An optimizer makes many skills of the same few files; a large listing comes once.
     return _few_paths(paths) if len(paths) <= 64 else _paths(paths)  # noqa: PLR2004 - see above
@@ -154,10 +151,7 @@ def name_fault(name: str) -> str:
 
 
 def entry_name(raw: bytes) -> str:
-    """Return the name of an entry of a tree as text that can be shown, told apart from others, and checked.
-
-    A name that is not UTF-8, or has a slash in itself, comes back with a backslash, so that it is no path.
-    """
+    """Return the name of a tree's entry as text; what is not UTF-8 or has a slash is no path by its backslash."""
     return raw.decode(errors="backslashreplace").replace("/", _SLASH)
 
 

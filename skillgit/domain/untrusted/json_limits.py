@@ -99,10 +99,7 @@ def read_document(content: str | bytes) -> object:
 
 
 def loads(content: str | bytes) -> Any:  # noqa: ANN401 - as json has it
-    """Return the value of a JSON document that is here already, of any size: evidence and notes of whoever wrote them.
-
-    A DocumentError if it is not JSON, or nested so deep that whatever goes through it would fail.
-    """
+    """Return the value of a JSON document that is here, of any size; a DocumentError if it is none, or too deep."""
     return _parsed(lambda: json.loads(content))
 
 

@@ -1,8 +1,9 @@
-"""Exact early stop: which items of a candidate have to be evaluated before the gate can only refuse it.
+"""Evaluation: one skill on the items of one split, or a candidate for as long as the gate's decision is open.
 
 An open item is at best solved, so that the most a candidate can still reach is known at any time. Once the policy
-refuses even that, it refuses whatever comes, and nothing more need be paid for. A candidate that is accepted is always
-evaluated in full. Items that fail to evaluate never end an evaluation: that they do is no fact about the candidate.
+refuses even that, it refuses whatever comes, and nothing more need be paid for: an exact early stop. A candidate that
+is accepted is always evaluated in full. Items that fail to evaluate never end an evaluation: that they do is no fact
+about the candidate.
 
 Items are evaluated in a fixed order and in waves. A wave has as many items as are needed at least to settle the
 decision, and never fewer than a fixed number if there are so many left; the last one is that in which it is settled.
@@ -11,18 +12,138 @@ So the outcomes alone say which items are rolled out, in whatever order they com
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillgit.domain.evaluation import PERFECT, FailedToEvaluate, Metric, Scored
+from skillgit.domain.evaluation import PERFECT, Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate_policies import Comparison
 from skillgit.domain.outcomes import Pairs, exact_value
+from skillgit.engine.concurrency import growing
+from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Stage
 
 if TYPE_CHECKING:
-    from skillgit.domain.evaluation import Evaluation, Outcome
+    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.session import Session
+
+WAVE = 8  # items at least; not the number of workers: which calls a run makes must not depend on its pace
+Refused: TypeAlias = Callable[[asyncio.Semaphore], None]
+"""What to do once a candidate is certain to be refused, while items of its evaluation still hold some of the slots."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationResult:
+    evaluation: Evaluation
+    rollouts: tuple[Rollout, ...]
+
+
+async def evaluate(
+    session: Session,
+    skill: Skill,
+    split: Split,
+    *,
+    sample: int = 0,
+    slots: asyncio.Semaphore | None = None,
+    each: Callable[[Rollout], None] = lambda _: None,
+) -> EvaluationResult:
+    """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing."""
+    stage = "test" if split is Split.TEST else "selection"
+    rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample, slots=slots, each=each)
+    evaluation = Evaluation(
+        split=split,
+        item_set=session.task.item_set(split),
+        outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
+        seed=session.seed,
+    )
+    return EvaluationResult(evaluation=evaluation, rollouts=tuple(rollouts))
+
+
+async def evaluate_selection(
+    session: Session,
+    skill: Skill,
+    stage: Stage = Stage.EVALUATE,
+    *,
+    slots: asyncio.Semaphore | None = None,
+    each: Callable[[Rollout], None] = lambda _: None,
+) -> EvaluationResult:
+    """Measure ``skill`` on the selection split and say so; ``slots`` and ``each`` are those of ``evaluate``."""
+    session.monitor.stage(stage, len(session.task.items[Split.SELECTION]))
+    return await evaluate(session, skill, Split.SELECTION, slots=slots, each=each)
+
+
+async def evaluate_candidate(
+    session: Session,
+    skill: Skill,
+    base: Evaluation,
+    *,
+    rule: GateRule,
+    sample: int = 0,
+    on_refusal: Refused | None = None,
+) -> EvaluationResult:
+    """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
+
+    Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
+    fewer than ``WAVE`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
+    An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
+
+    ``base`` is the evaluation of the version that it was proposed on; other draws than the first ``sample`` are made
+    for every item. ``on_refusal`` is called with the places of rollouts once it is certain that the rule refuses.
+    """
+    if sample:
+        return await evaluate(session, skill, Split.SELECTION, sample=sample)
+    if not session.settings.gate.early_stop:
+        return await evaluate_selection(session, skill)
+    items = session.task.items[Split.SELECTION]
+    session.monitor.stage(Stage.EVALUATE, len(items))
+    look = EarlyStop(rule, base, WAVE)
+    by_item = await _chase(session, skill, look, on_refusal)
+    item_ids = frozenset(look.items[: look.needed])
+    rollouts = tuple(by_item[item.id] for item in items if item.id in item_ids)
+    evaluation = Evaluation(
+        split=Split.SELECTION,
+        item_set=session.task.item_set(Split.SELECTION),
+        outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
+        seed=session.seed,
+        unneeded=tuple(item.id for item in items if item.id not in item_ids),
+        spare=len(by_item) - len(rollouts),
+    )
+    return EvaluationResult(evaluation=evaluation, rollouts=rollouts)
+
+
+async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
+    """Roll out items as soon as they are certain to be needed, until the decision is settled."""
+    items = {item.id: item for item in session.task.items[Split.SELECTION]}
+    slots, started, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
+    by_item: dict[str, Rollout] = {}
+
+    async def one(item: str) -> None:
+        nonlocal is_refusal_known
+        [by_item[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
+        look.take(item, by_item[item].outcome)
+        start()
+        if on_refusal is not None and not is_refusal_known and look.refused:
+            is_refusal_known = True
+            on_refusal(slots)
+
+    def start() -> None:
+        nonlocal started
+        if look.sure - len(by_item) < session.workers:
+            look.look()
+        for item in look.items[started : look.sure]:
+            group.create_task(one(item))
+        started = look.sure
+
+    async with growing() as group:
+        start()
+    return by_item
+
 
 _WORST = Scored(0.0, 0.0)
 
