@@ -56,7 +56,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPart:
-    """What one role cost in one stage; its cost has no parts."""
+    """What one role cost in one stage.
+
+    Attributes:
+        role: The role that asked.
+        stage: The stage that it asked in.
+        cost: What it cost; it has no parts.
+    """
 
     role: str
     stage: str

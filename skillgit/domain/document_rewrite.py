@@ -19,8 +19,6 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.domain.skill import Skill
     from skillgit.domain.untrusted.model_text import SkillText
 
@@ -153,17 +151,11 @@ class Template:
         for region in self.regions:
             content = content.replace(region.placeholder, region.text, 1)
         text = f"{self.frontmatter}{self.lead}{content}{self.trail}"
-        if list(_protected(text)) != [(Owner.FRONTMATTER, self.frontmatter)] * bool(self.frontmatter) + [
-            (region.owner, region.text) for region in self.regions
-        ]:
+        protected = [(part.owner, text[part.start : part.end]) for part in blocks(text) if part.owner is not Owner.BODY]
+        head = [(Owner.FRONTMATTER, self.frontmatter)] if self.frontmatter else []
+        if protected != head + [(region.owner, region.text) for region in self.regions]:
             raise RewriteError("the new text would change a protected part of the document")
         return text
-
-
-def _protected(text: str) -> Iterator[tuple[Owner, str]]:
-    for block in blocks(text):
-        if block.owner is not Owner.BODY:
-            yield block.owner, text[block.start : block.end]
 
 
 def rewritten(skill: Skill, body: SkillText) -> Skill:

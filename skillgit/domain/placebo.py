@@ -92,11 +92,7 @@ def _independent_pairs(text: str) -> list[tuple[int, int, int]]:
         for number, ((start, end, line), (_, next_end, following)) in enumerate(pairwise(lines))
         if line != following
         and all(_BULLET.fullmatch(bullet) and not _POINTS_BACK.search(bullet) for bullet in (line, following))
-        and not _continues(lines, number + 2)
+        # a line that goes on with the second bullet
+        and not any(line[:1] in {" ", "\t"} and line.strip() for line in texts[number + 2 : number + 3])
         and any(part.start <= start and next_end <= part.end for part in body)
     ]
-
-
-def _continues(lines: list[tuple[int, int, str]], number: int) -> bool:
-    """Say whether the line goes on with the bullet before it."""
-    return number < len(lines) and lines[number][2].startswith((" ", "\t")) and bool(lines[number][2].strip())

@@ -55,7 +55,12 @@ def sign_flip_test(differences: Sequence[float]) -> float:
     # Flipping signs is choosing which differences count as gains: the sums compare as the sums of the gains do.
     gain = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
     if len(differences) <= EXACT_ITEMS:
-        return _exact_share([size for size in sizes if size], gain)
+        # halves of the subsets are listed, and pairs of them counted that reach the gain
+        nonzero = [size for size in sizes if size]
+        half = len(nonzero) // 2
+        first, second = sorted(_subset_sums(nonzero[:half])), sorted(_subset_sums(nonzero[half:]))
+        count = sum(len(second) - bisect_left(second, gain - total) for total in first)
+        return float(count / 2 ** len(nonzero))
     hits = sum(total >= gain for total in _sampled_sums(sizes))
     return (1 + hits) / (1 + FLIPS)
 
@@ -65,14 +70,6 @@ def _as_integers(values: Sequence[float]) -> list[int]:
     ratios = [value.as_integer_ratio() for value in values]
     common = max((denominator for _, denominator in ratios), default=1)
     return [numerator * (common // denominator) for numerator, denominator in ratios]
-
-
-def _exact_share(sizes: Sequence[int], least: int) -> float:
-    """Return the share of subsets of ``sizes`` with at least the sum ``least``: halves are listed, pairs counted."""
-    half = len(sizes) // 2
-    first, second = sorted(_subset_sums(sizes[:half])), sorted(_subset_sums(sizes[half:]))
-    count = sum(len(second) - bisect_left(second, least - total) for total in first)
-    return float(count / 2 ** len(sizes))
 
 
 def _subset_sums(sizes: Sequence[int]) -> list[int]:

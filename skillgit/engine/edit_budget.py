@@ -68,15 +68,10 @@ class EditBudget:
 def analyst_budget(session: Session, step: int) -> int | None:
     """Return how many proposals an analyst may make; the largest budget where the optimizer sets it."""
     optimizer = session.settings.optimizer
-    match optimizer.control:
-        case ControlMode.FIXED:
-            return edit_budget(optimizer, step, session.steps)
-        case ControlMode.AUTONOMOUS:
-            return optimizer.learning_rate
-        case ControlMode.NONE:
-            return None
-        case other:
-            assert_never(other)
+    if optimizer.control is ControlMode.NONE:
+        return None
+    is_fixed = optimizer.control is ControlMode.FIXED
+    return edit_budget(optimizer, step, session.steps) if is_fixed else optimizer.learning_rate
 
 
 async def step_budget(

@@ -216,10 +216,8 @@ def _words(text: str) -> frozenset[str]:
 
 def _same_words(first: frozenset[str], second: frozenset[str]) -> bool:
     """Say whether each word of one side stands on the other, perhaps in another form."""
-    only_first, only_second = first - second, second - first
-    return all(any(_twins(word, twin) for twin in only_second) for word in only_first) and all(
-        any(_twins(word, twin) for twin in only_first) for word in only_second
-    )
+    sides = ((first - second, second - first), (second - first, first - second))
+    return all(any(_twins(word, twin) for twin in theirs) for ours, theirs in sides for word in ours)
 
 
 def _twins(word: str, twin: str) -> bool:

@@ -183,13 +183,15 @@ def with_probe(
     if probe is None:
         return reflection
     draft = probe.draft(budget)
-    findings = probe.analysis.seen(probe.after) if probe.analysis is not None else ()
+    findings, notes = (
+        (probe.analysis.seen(probe.after), probe.analysis.notes) if probe.analysis is not None else ((), ())
+    )
     return replace(
         reflection,
         failure=reflection.failure if draft is None else (*reflection.failure, draft),
         findings=joined((*reflection.findings, *findings), trajectories),
         unusable=reflection.unusable + (draft is None and probe.text != ""),
-        notes=(*reflection.notes, *probe.notes),
+        notes=(*reflection.notes, *notes),
         probe=probe,
     )
 
@@ -240,10 +242,6 @@ class Experiment:
     before: tuple[Rollout, ...] = ()
     after: tuple[Rollout, ...] = ()
     analysis: Analysis | None = None  # what an analyst says of it; None without a usable reply
-
-    @property
-    def notes(self) -> tuple[SkillText, ...]:
-        return self.analysis.notes if self.analysis is not None else ()
 
     def draft(self, budget: int | None) -> Draft | None:
         """Return what the analyst proposes, cut to ``budget``; None without a usable reply."""
