@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
-from skillgit.domain.edit import Edit
+from skillgit.domain.edit import Edit, EditSource
 from skillgit.domain.ids import short_digest
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.method_settings import OptimizerSettings
@@ -269,6 +269,23 @@ def told_of_files(session: Session, messages: Sequence[Message]) -> list[Message
     files = session.settings.optimizer.trainable
     if not files.beyond_document:
         return list(messages)
-    first, *rest = messages
     patterns = "\n".join(f"- `{pattern}`" for pattern in files.patterns)
-    return [system(f"{first.text.rstrip()}\n\n{prompt(FILES).replace('{patterns}', patterns)}"), *rest]
+    return extended(messages, FILES, patterns)
+
+
+def aware(session: Session, source: EditSource, messages: Sequence[Message]) -> list[Message]:
+    """Return an analyst's prompt that asks for reminders too, where skill-aware reflection is on for its ``source``."""
+    name = "lapses_in_failures" if source is EditSource.FAILURE else "lapses_in_successes"
+    return extended(messages, name) if listens(session, source) else list(messages)
+
+
+def extended(messages: Sequence[Message], name: str, patterns: str = "") -> list[Message]:
+    """Return a prompt whose instructions go on with the text called ``name``."""
+    first, *rest = messages
+    return [system(f"{first.text.rstrip()}\n\n{prompt(name).replace('{patterns}', patterns)}"), *rest]
+
+
+def listens(session: Session, source: EditSource) -> bool:
+    optimizer = session.settings.optimizer
+    is_relevant = source is EditSource.FAILURE or optimizer.skill_aware_appendix_source == "both"
+    return optimizer.use_skill_aware_reflection and is_relevant

@@ -24,9 +24,12 @@ from skillgit.engine.concurrency import ended
 from skillgit.engine.minibatches import Cutter, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
+    aware,
     budget_section,
     contrast_section,
     conversation,
+    extended,
+    listens,
     skill_section,
     tagged,
     told_of_files,
@@ -34,7 +37,6 @@ from skillgit.engine.prompt_sections import (
     with_pictures,
 )
 from skillgit.engine.questions import ask
-from skillgit.engine.reminder_appendix import aware, extended, listens, notes_of
 from skillgit.engine.reply_schemas import Finding, ReplyModel, dialect
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Stage
@@ -123,7 +125,9 @@ class Reading:
             success=tuple(draft for source, draft in by_source if source is EditSource.SUCCESS),
             findings=joined(findings, len(self._cutters)),
             unusable=len(replies) - len(answers),
-            notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
+            notes=tuple(
+                note for group, reply in answers if listens(self._session, group.source) for note in reply.notes
+            ),
             feedback=self._feedback,
             losses=losses,
         )

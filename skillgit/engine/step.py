@@ -14,7 +14,7 @@ from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
-from skillgit.engine.candidate_text import carry_out, loss_paragraphs, sifted
+from skillgit.engine.candidate_text import carry_out, loss_paragraphs, remember, sifted
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.edit_budget import analyst_budget, step_budget
 from skillgit.engine.gating import judge, judged_event
@@ -22,7 +22,6 @@ from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
 from skillgit.engine.proposals import concatenated
 from skillgit.engine.reflect import Reading, probe, with_probe
-from skillgit.engine.reminder_appendix import remember
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.session import Overlap, Stage, Transition, unanswered
@@ -37,12 +36,11 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.candidate_text import RewriteResult
+    from skillgit.engine.candidate_text import Appendix, RewriteResult
     from skillgit.engine.edit_budget import EditBudget
     from skillgit.engine.evaluate import Refused
     from skillgit.engine.proposals import Draft
     from skillgit.engine.reflect import Reflection
-    from skillgit.engine.reminder_appendix import Appendix
     from skillgit.engine.reply_schemas import Finding
     from skillgit.engine.session import Session
 

@@ -14,8 +14,8 @@ from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
 from skillgit.domain.skill import hidden_characters
 from skillgit.domain.untrusted.model_text import clean, hidden_in
+from skillgit.engine.candidate_text import cleaned
 from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reminder_appendix import cleaned
 from skillgit.engine.reply_schemas import AnalysisReply, RewriteReply
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}

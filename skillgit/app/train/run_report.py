@@ -18,7 +18,7 @@ from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.event import RunOutcome
-from skillgit.domain.failure_patterns import Reason, grouped
+from skillgit.domain.outcomes import Reason, grouped
 from skillgit.domain.proposal import Origin
 from skillgit.engine.session import Stage
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
