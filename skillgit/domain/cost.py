@@ -120,9 +120,9 @@ class Caps:
 
     def exceeded_by(self, cost: Cost) -> str:
         """Return the name of the first cap that ``cost`` is over; empty if there is none."""
-        spent = {"max_calls": cost.calls, "max_tokens": cost.tokens_in + cost.tokens_out, "max_usd": cost.usd}
-        caps = {name: getattr(self, name) for name in spent}
-        return next((name for name, cap in caps.items() if cap is not None and spent[name] > cap), "")
+        amounts = {"max_calls": cost.calls, "max_tokens": cost.tokens_in + cost.tokens_out, "max_usd": cost.usd}
+        caps = {name: getattr(self, name) for name in amounts}
+        return next((name for name, cap in caps.items() if cap is not None and amounts[name] > cap), "")
 
     def without(self, cost: Cost) -> Caps:
         """Return what is left of them after ``cost``, never less than nothing."""

@@ -151,9 +151,9 @@ class Template:
         for region in self.regions:
             content = content.replace(region.placeholder, region.text, 1)
         text = f"{self.frontmatter}{self.lead}{content}{self.trail}"
-        protected = [(part.owner, text[part.start : part.end]) for part in blocks(text) if part.owner is not Owner.BODY]
+        parts = [(part.owner, text[part.start : part.end]) for part in blocks(text) if part.owner is not Owner.BODY]
         head = [(Owner.FRONTMATTER, self.frontmatter)] if self.frontmatter else []
-        if protected != head + [(region.owner, region.text) for region in self.regions]:
+        if parts != head + [(region.owner, region.text) for region in self.regions]:
             raise RewriteError("the new text would change a protected part of the document")
         return text
 

@@ -151,9 +151,9 @@ def alike(ours: list[str], theirs: list[str]) -> bool:
     Words that turn the meaning of a rule round, and numbers, have to be the same however alike the rest is.
     """
     for sign in "+-":
-        mine, other = ("\n".join(line for line in lines if line.startswith(sign)) for lines in (ours, theirs))
-        same_decisive = sorted(_DECISIVE.findall(mine)) == sorted(_DECISIVE.findall(other))
-        if mine != other and not (same_decisive and fuzz.ratio(mine, other, score_cutoff=ALIKE) >= ALIKE):
+        first, second = ("\n".join(line for line in lines if line.startswith(sign)) for lines in (ours, theirs))
+        same_decisive = sorted(_DECISIVE.findall(first)) == sorted(_DECISIVE.findall(second))
+        if first != second and not (same_decisive and fuzz.ratio(first, second, score_cutoff=ALIKE) >= ALIKE):
             return False
     return True
 

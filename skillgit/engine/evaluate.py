@@ -120,7 +120,7 @@ async def evaluate_candidate(
 async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
     """Roll out items as soon as they are certain to be needed, until the decision is settled."""
     items = {item.id: item for item in session.task.items[Split.SELECTION]}
-    slots, started, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
+    slots, start_count, is_refusal_known = asyncio.Semaphore(session.workers), 0, False
     by_item: dict[str, Rollout] = {}
 
     async def one(item: str) -> None:
@@ -133,12 +133,12 @@ async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Re
             on_refusal(slots)
 
     def start() -> None:
-        nonlocal started
+        nonlocal start_count
         if look.sure - len(by_item) < session.workers:
             look.look()
-        for item in look.items[started : look.sure]:
+        for item in look.items[start_count : look.sure]:
             group.create_task(one(item))
-        started = look.sure
+        start_count = look.sure
 
     async with growing() as group:
         start()

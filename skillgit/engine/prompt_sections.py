@@ -185,11 +185,11 @@ def with_pictures(session: Session, messages: Sequence[Message], rollouts: Seque
     There are ``gradient.max_pictures`` at most, the first one of each trajectory before the second one of any.
     """
     environment, most = session.task.environment, session.settings.gradient.max_pictures
-    shown = [rollout for rollout in rollouts if rollout.trajectory is not None]
+    trials = [rollout for rollout in rollouts if rollout.trajectory is not None]
     if not most or not isinstance(environment, ShowsPictures):
         return list(messages)
     images: dict[str, Image] = {}
-    for row in zip_longest(*(_images(environment, rollout) for rollout in shown)):
+    for row in zip_longest(*(_images(environment, rollout) for rollout in trials)):
         images |= {image.picture.digest: image for image in row if image is not None}
     if not images:
         return list(messages)

@@ -102,8 +102,8 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], order: Se
         case {"$ref": str(reference)}:
             return _strict(definitions[reference.rpartition("/")[2]], definitions, order)
         case {"type": "object", "properties": dict(properties)}:
-            needed = [name for name in schema.get("required", ()) if name not in order]
-            names = [*(name for name in order if name in properties), *needed]
+            required = [name for name in schema.get("required", ()) if name not in order]
+            names = [*(name for name in order if name in properties), *required]
             return {
                 "type": "object",
                 "properties": {name: _strict(properties[name], definitions, order) for name in names},

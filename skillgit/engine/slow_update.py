@@ -50,7 +50,7 @@ class Guidance:
     text: SkillText = EMPTY  # the new guidance; empty if there is nothing new to merge
     title: str = "nothing to add"  # what it is about, or why there is none
     why: str = ""
-    judged: Judgement | None = None  # what the skill with it scores and what the gate says; absent without guidance
+    judgement: Judgement | None = None  # what the skill with it scores and what the gate says; absent without guidance
 
 
 async def propose_slow_update(session: Session, state: RunState, history: SkillHistory) -> Transition:
@@ -72,7 +72,7 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     )
     memory = redact(reply.memory.strip()) if reply is not None else ""
     event = _event(session, state, guidance, memory=memory or state.optimizer_memory, cost=session.cost_since(began))
-    files = guidance.judged.evidence if guidance.judged is not None else {}
+    files = guidance.judgement.evidence if guidance.judgement is not None else {}
     return Transition(event=event, evidence=evidence_files.merged([comparison_file(comparison), files]))
 
 
@@ -94,7 +94,7 @@ async def _guidance(
         text=text,
         title=reply.title or f"guidance of epoch {state.epoch}",
         why="\n\n".join(filter(None, (reply.reasoning, removal("the guidance", text)))),
-        judged=await judge(session, state, current, candidate, gated=is_gated),
+        judgement=await judge(session, state, current, candidate, gated=is_gated),
     )
 
 
@@ -162,7 +162,7 @@ def with_guidance(skill: Skill, guidance: SkillText) -> Skill:
 
 
 def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str, cost: Cost) -> SlowProposed:
-    judgement = guidance.judged
+    judgement = guidance.judgement
     return SlowProposed(
         run=session.run,
         skill=session.skill_path,
@@ -258,7 +258,7 @@ async def _roll_out_both(
     """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
     settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
     items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
-    started, possible = 0, 0
+    start_count, possible = 0, 0
 
     async def one(index: int) -> None:
         nonlocal possible
@@ -271,14 +271,14 @@ async def _roll_out_both(
         top_up()
 
     def start(count: int) -> None:
-        nonlocal started, possible
-        indexes = range(started, min(started + count, len(items)))
-        started, possible = indexes.stop, possible + len(indexes)
+        nonlocal start_count, possible
+        indexes = range(start_count, min(start_count + count, len(items)))
+        start_count, possible = indexes.stop, possible + len(indexes)
         for index in indexes:
             group.create_task(one(index))
 
     def top_up() -> None:
-        while possible < settings.slow_update_samples and started < len(items):
+        while possible < settings.slow_update_samples and start_count < len(items):
             start(ROUND)
 
     async with growing() as group:

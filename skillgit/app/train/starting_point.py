@@ -219,8 +219,8 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
         return {}
     new, changes = config.document, dict[str, str]()
     for section in sorted({*old, *new}):
-        recorded = old.get(section)
-        before: dict[str, object] = recorded if isinstance(recorded, dict) else {}
+        old_values = old.get(section)
+        before: dict[str, object] = old_values if isinstance(old_values, dict) else {}
         after = new.get(section, {})
         for key in sorted({*before, *after}):
             full_name = f"{section}.{key}"

@@ -90,8 +90,8 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             _check_budget(setup, caps)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
-            published = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
-            with stop_on_interrupt(calls), published as publisher:
+            publication = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
+            with stop_on_interrupt(calls), publication as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
                     return publisher.finished(runner.run(training.to_the_end()))
@@ -178,9 +178,9 @@ def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
 
 def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     settings, task = setup.config.values.method, setup.task
-    needed = f"baseline and first step need {least_calls(settings, task)} calls"
+    sentence = f"baseline and first step need {least_calls(settings, task)} calls"
     before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
-    return (*setup.config.notes, before, *((needed,) if caps.max_calls is not None else ()))
+    return (*setup.config.notes, before, *((sentence,) if caps.max_calls is not None else ()))
 
 
 class Training:
