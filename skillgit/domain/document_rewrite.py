@@ -10,17 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import Owner, blocks, has_marker
 from skillgit.domain.sequence_diff import differences
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.model_text import verbatim
-
-if TYPE_CHECKING:
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.model_text import SkillText, verbatim
 
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 

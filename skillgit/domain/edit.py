@@ -16,15 +16,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.anchors import spans_of
-from skillgit.domain.protected_regions import KEEP_END, Owner, blocks, has_marker
+from skillgit.domain.protected_regions import KEEP_END, Block, Owner, blocks, has_marker
 from skillgit.domain.skill import DOCUMENT, Skill, is_prose, new_file_problem
-from skillgit.domain.untrusted.model_text import EMPTY, clean_line
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from skillgit.domain.protected_regions import Block
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 class Op(StrEnum):

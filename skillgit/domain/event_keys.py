@@ -9,10 +9,9 @@ it would have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillgit.domain.event import (
     Accepted,
+    Event,
     MakesVersion,
     Measured,
     Rejected,
@@ -29,9 +28,6 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.event_kinds import TRAITS, Rank
 from skillgit.domain.proposal import Origin
-
-if TYPE_CHECKING:
-    from skillgit.domain.event import Event
 
 OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank of the kind, number of an intervention
 

@@ -17,17 +17,22 @@ from functools import cached_property, lru_cache
 from math import lcm
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
-from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.domain.evaluation import (
+    Evaluation,
+    EvaluationSummary,
+    FailedToEvaluate,
+    FailureKind,
+    Metric,
+    Outcome,
+    Scored,
+)
+from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome
-    from skillgit.domain.event import Event
 
 
 _SIMPLE = 10**6  # largest denominator of what counts as a simple fraction

@@ -8,15 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.protected_regions import Owner, blocks
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import verbatim
-
-if TYPE_CHECKING:
-    from skillgit.domain.skill import Skill
 
 _BULLET = re.compile(r"[-*+] \S.*")
 _POINTS_BACK = re.compile(

@@ -27,7 +27,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
-from skillgit.domain.gate_decision import Decision, consistent
+from skillgit.domain.gate_decision import Decision, Verdict, consistent
 from skillgit.domain.proposal import Change, Origin
 from skillgit.errors import InvariantError
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.gate_decision import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

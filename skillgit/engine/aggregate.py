@@ -21,19 +21,17 @@ from skillgit.engine.prompt_sections import (
     template_section,
     told_of_files,
 )
-from skillgit.engine.proposals import Draft, best_supported, concatenated, disjoint, without_duplicates
+from skillgit.engine.proposals import Draft, Proposed, best_supported, concatenated, disjoint, without_duplicates
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import RankReply, dialect
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.engine.proposals import Proposed
     from skillgit.engine.reflect import Reflection
-    from skillgit.engine.session import Session
 
 
 Group = tuple[EditSource, list[Draft]]

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, cast
 
 from rapidfuzz import fuzz
 
-from skillgit.domain.edit import QUARANTINED, Op, normalised
+from skillgit.domain.edit import QUARANTINED, Edit, EditReport, Op, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.ids import digest
-from skillgit.domain.leaks import build_index, find_leak
-from skillgit.domain.proposal import Origin, changed_lines
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak
+from skillgit.domain.proposal import Change, Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
@@ -36,11 +36,7 @@ from skillgit.plugin.environment import secrets_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from skillgit.domain.edit import Edit, EditReport
-    from skillgit.domain.leaks import Leak, SecretIndex
-    from skillgit.domain.proposal import Change
     from skillgit.domain.run_state import RunState, StepMemory
-    from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
     from skillgit.sandbox import Result
 

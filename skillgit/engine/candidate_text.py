@@ -22,28 +22,33 @@ from skillgit.domain.document_rewrite import (
     changed_hunks,
     rewritten,
 )
-from skillgit.domain.edit import QUARANTINED, Application, EditReport, EditSource, EditStatus, apply, in_words
+from skillgit.domain.edit import (
+    QUARANTINED,
+    Application,
+    Edit,
+    EditReport,
+    EditSource,
+    EditStatus,
+    Patch,
+    apply,
+    in_words,
+)
 from skillgit.domain.protected_regions import AppendixCounts, appendix_notes, has_marker, with_appendix
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.model_text import clean, clean_line
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.model_text import SkillText, clean, clean_line
 from skillgit.engine.candidate_guards import edit_lint, leak_in
 from skillgit.engine.optimizer_memory import standing_sections
 from skillgit.engine.prompt_sections import conversation, proposals_section, skill_section, tagged, template_section
-from skillgit.engine.proposals import Draft, common_source, joint_total
+from skillgit.engine.proposals import Draft, Proposed, common_source, joint_total
 from skillgit.engine.questions import MisplacedEditsError, UnusableReplyError, ask, keeps_protected
 from skillgit.engine.reply_schemas import Notes, PatchReply, ReplyModel, RewriteReply
-from skillgit.engine.session import Stage, unanswered
+from skillgit.engine.session import Session, Stage, unanswered
 from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillgit.domain.edit import Edit, Patch
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
-    from skillgit.engine.proposals import Proposed
-    from skillgit.engine.session import Session
 
 STAGE = "compress"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import evidence_files
-from skillgit.engine.method_settings import ControlMode
+from skillgit.engine.method_settings import ControlMode, OptimizerSettings
 from skillgit.engine.optimizer_memory import standing_sections
 from skillgit.engine.prompt_sections import conversation, proposals_section, tagged
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import BudgetReply
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.method_settings import OptimizerSettings
     from skillgit.engine.proposals import Draft
-    from skillgit.engine.session import Session
 
 
 def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:

@@ -12,31 +12,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Split
 from skillgit.domain.event import Accepted, Measured, Rejected
-from skillgit.domain.gate_decision import decide, decide_items, flips
+from skillgit.domain.gate_decision import Verdict, decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import evidence_files
 from skillgit.engine.concurrency import both, ordered
-from skillgit.engine.evaluate import evaluate, evaluate_candidate
+from skillgit.engine.evaluate import Refused, evaluate, evaluate_candidate
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Transition
+from skillgit.engine.session import Session, SkillHistory, Transition
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.evaluation import EvaluationSummary, Outcome
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.gate_policies import Policy
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Refused
-    from skillgit.engine.session import Session
 
     Samples = Mapping[str, Sequence[Outcome]]
-    from skillgit.engine.session import SkillHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,30 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import EditSource, removals, title_of
+from skillgit.domain.edit import Application, EditSource, removals, title_of
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import edit_lint, invalid, refusal
+from skillgit.engine.candidate_guards import Refusal, edit_lint, invalid, refusal
 from skillgit.engine.candidate_text import fits, sifted, update
-from skillgit.engine.gating import judge, judged_event
+from skillgit.engine.gating import Judgement, judge, judged_event
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.prompt_sections import budget_section, conversation, memory_section, skill_section, told_of_files
 from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import PatchReply
-from skillgit.engine.session import Stage, Transition, unanswered
+from skillgit.engine.session import Session, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.domain.edit import Application
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.engine.candidate_guards import Refusal
-    from skillgit.engine.gating import Judgement
-    from skillgit.engine.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from skillgit.domain.proposal import Change, Origin, Tried
+from skillgit.domain.proposal import Change, Feedback, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine import evidence_files
 from skillgit.engine.prompt_sections import (
@@ -21,7 +21,6 @@ from skillgit.plugin.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.proposal import Feedback
     from skillgit.domain.run_state import RunState, StepMemory
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session

@@ -13,22 +13,19 @@ from typing import TYPE_CHECKING
 from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.edit import Edit, EditSource
 from skillgit.domain.ids import short_digest
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Text, system, user
-from skillgit.plugin.environment import ShowsPictures, ShowsPrompt
+from skillgit.plugin.backend import Image, Message, Part, Text, system, user
+from skillgit.plugin.environment import Environment, ShowsPictures, ShowsPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout, Trajectory
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Image, Message, Part
-    from skillgit.plugin.environment import Environment
 
 CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
 NAMES = (

@@ -14,14 +14,13 @@ from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsE
 from skillgit.domain.untrusted.model_text import clean_json
 from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, strict_schema
 from skillgit.errors import UnanswerableError
-from skillgit.plugin.backend import assistant, user
+from skillgit.plugin.backend import Message, assistant, user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Message
 
 _MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 

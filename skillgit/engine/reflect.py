@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from pydantic import field_validator
 
 from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.edit import EditSource, normalised
+from skillgit.domain.edit import EditReport, EditSource, normalised
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.protected_regions import has_marker
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
-from skillgit.engine.minibatches import Cutter, shuffle, stream
+from skillgit.engine.minibatches import Cutter, Minibatch, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
     aware,
@@ -37,25 +37,20 @@ from skillgit.engine.prompt_sections import (
     with_pictures,
 )
 from skillgit.engine.questions import ask
-from skillgit.engine.reply_schemas import Finding, ReplyModel, dialect
+from skillgit.engine.reply_schemas import Analysis, Finding, ReplyModel, dialect
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.edit import EditReport
     from skillgit.domain.proposal import Feedback
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.domain.untrusted.model_text import SkillText
-    from skillgit.engine.minibatches import Minibatch
     from skillgit.engine.proposals import Draft
-    from skillgit.engine.reply_schemas import Analysis
-    from skillgit.engine.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
-from skillgit.engine.proposals import Draft, common_source, grounded, joint_total, supported
+from skillgit.engine.proposals import Draft, Proposed, common_source, grounded, joint_total, supported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.proposals import Proposed
     from skillgit.engine.session import Session
 
 

@@ -17,24 +17,20 @@ from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.trajectory import Rollout, Trajectory, Turn
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.method_settings import Companions
+from skillgit.engine.method_settings import Companions, TargetSettings
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.backend import Message
+from skillgit.plugin.backend import Message, Reply, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.calls.client import Calls
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.engine.method_settings import TargetSettings
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Reply, Tool
     from skillgit.plugin.environment import Environment
 
 

@@ -10,24 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.outcomes import Pairs, confirmation
+from skillgit.domain.outcomes import Confirmation, Pairs, confirmation
 from skillgit.domain.placebo import Placebo, no_op
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.outcomes import Confirmation
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Session
 
 SAMPLES_APART = 1_000_000
 """So far apart are the draws of one placebo from those of another, and from those of real candidates."""

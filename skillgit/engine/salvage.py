@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
-from skillgit.domain.edit import Application, EditReport, EditStatus, apply
+from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Rejected
-from skillgit.domain.gate_decision import Decision
+from skillgit.domain.event import Event, Rejected
+from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import EditRecord
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import invalid, refusal
@@ -21,9 +21,6 @@ from skillgit.engine.rollout import roll_out
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from skillgit.domain.edit import Edit
-    from skillgit.domain.event import Event
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout

@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Gauge, Split, item_set_digest
-from skillgit.domain.event import Models
+from skillgit.domain.evaluation import Gauge, Outcome, Split, item_set_digest
+from skillgit.domain.event import Event, Models
 from skillgit.domain.ids import short_digest
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.minibatches import steps_per_epoch
-from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.environment import Environment, asks_judge
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -24,15 +24,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.calls.client import Calls, Unanswered
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.proposal import Feedback, Tried
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import MethodSettings
-    from skillgit.plugin.environment import Environment
     from skillgit.plugin.plugin_identity import PluginSource
 
 

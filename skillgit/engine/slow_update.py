@@ -11,12 +11,12 @@ from skillgit.domain.edit import removal
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import SlowMerged, SlowProposed
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import refusal
 from skillgit.engine.concurrency import both, growing, side_by_side
-from skillgit.engine.gating import judge
+from skillgit.engine.gating import Judgement, judge
 from skillgit.engine.method_settings import PairPolicy
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.optimizer_memory import history_section, record_section
@@ -31,7 +31,7 @@ from skillgit.engine.prompt_sections import (
 from skillgit.engine.questions import ask
 from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Stage, Transition, unanswered
+from skillgit.engine.session import Session, SkillHistory, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.cost import Cost
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.gating import Judgement
-    from skillgit.engine.session import Session, SkillHistory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

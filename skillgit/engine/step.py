@@ -7,24 +7,24 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import EditStatus, removal, removals, title_of
+from skillgit.domain.edit import Application, EditReport, EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
-from skillgit.engine.candidate_text import carry_out, loss_paragraphs, remember, sifted
+from skillgit.engine.candidate_text import Appendix, RewriteResult, carry_out, loss_paragraphs, remember, sifted
 from skillgit.engine.concurrency import side_by_side
-from skillgit.engine.edit_budget import analyst_budget, step_budget
+from skillgit.engine.edit_budget import EditBudget, analyst_budget, step_budget
 from skillgit.engine.gating import judge, judged_event
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
-from skillgit.engine.proposals import concatenated
-from skillgit.engine.reflect import Reading, probe, with_probe
+from skillgit.engine.proposals import Draft, concatenated
+from skillgit.engine.reflect import Reading, Reflection, probe, with_probe
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.session import Overlap, Stage, Transition, unanswered
+from skillgit.engine.session import Overlap, Session, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -32,17 +32,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit import Application, EditReport
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.candidate_text import Appendix, RewriteResult
-    from skillgit.engine.edit_budget import EditBudget
     from skillgit.engine.evaluate import Refused
-    from skillgit.engine.proposals import Draft
-    from skillgit.engine.reflect import Reflection
     from skillgit.engine.reply_schemas import Finding
-    from skillgit.engine.session import Session
 
 SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import context_of, look, room
+from skillgit.app.setup.models import PromptRoom, context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
-from skillgit.app.setup.setup import set_up
+from skillgit.app.setup.setup import Setup, set_up
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.fingerprints import QUESTION
@@ -28,8 +28,6 @@ from skillgit.store.history_reader import runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.setup.models import PromptRoom
-    from skillgit.app.setup.setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill

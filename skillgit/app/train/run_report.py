@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history.live import End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
 from skillgit.domain.address import refused_label, version_label
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate
-from skillgit.domain.event import RunOutcome
+from skillgit.domain.event import Event, RunFinished, RunOutcome
 from skillgit.domain.outcomes import Reason, grouped
 from skillgit.domain.proposal import Origin
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Progress, Session, Stage, Watcher
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 from skillgit.plugin.redaction import redact
 from skillgit.store.live_files import publish, stop_requested, withdraw_stop
@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillgit.app.history.status import Unfinished
-    from skillgit.domain.cost import Caps
-    from skillgit.domain.event import Event, RunFinished
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.run_state import RunState
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.session import Progress, Session, Watcher
     from skillgit.store.repo import Repo
 
 MEANINGS: dict[RunOutcome, str] = {

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.run_record import start_document
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.error_sentences import shown
-from skillgit.app.setup.config.resolved import is_neutral
+from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.skill_format.frontmatter import skill_name
 from skillgit.app.skill_format.seed import normalise, read_seed, starter
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
@@ -23,10 +23,8 @@ from skillgit.store.repo import Repo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.event import RunStarted
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment

@@ -20,22 +20,22 @@ from skillgit.app.setup.measuring import open_session, planner
 from skillgit.app.setup.model_session import open_door, stop_on_interrupt
 from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.setup import recorded_config, set_up
-from skillgit.app.train.run_report import Trained, finished, publishing, unfinished
+from skillgit.app.setup.setup import Setup, recorded_config, set_up
+from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import RunFinished, RunStarted, version_of
+from skillgit.domain.event import Event, RunFinished, RunStarted, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.domain.run_state import advance, fold
+from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.edit_budget import analyst_budget
 from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.session import Monitor, Session, Transition, Watcher
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
 from skillgit.index import cost_queries
 from skillgit.store.event_writer import RunWriter
@@ -52,16 +52,10 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.plan import Plan
-    from skillgit.app.setup.setup import Setup
-    from skillgit.app.train.run_report import Publisher
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.calls.client import Calls
-    from skillgit.domain.event import Event
     from skillgit.domain.proposal import Feedback, Tried
-    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Transition, Watcher
     from skillgit.store.commit_message import Recorded
 
 
