@@ -136,13 +136,11 @@ class Flips:
 
 
 def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
-    """Compare two evaluations item by item, as far as the candidate was evaluated."""
     evaluation = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
     return flips_of(Pairs(evaluation, current, metric, soft_weight), candidate)
 
 
 def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
-    """Return what happened to the items of ``pairs`` that ``candidate`` was evaluated on."""
     outcomes = candidate.scored
     return Flips(
         fixed=tuple(item for item in pairs.fixed if item in outcomes),

@@ -92,11 +92,8 @@ class Policy(ABC):
         """Say whether a candidate that is still being evaluated can be accepted; a run stops paying once it cannot.
 
         It must not say no to a candidate that ``accepts`` would take in the end, whatever the open items bring.
-
-        Args:
-            best: The comparison if every open item is solved.
-            count: How many of its items are not open.
-            thorough: Whether there is time for a p-value; it is seldom asked so.
+        ``best`` is the comparison if every open item is solved, ``count`` how many of its items are not open, and
+        ``thorough`` whether there is time for a p-value; it is seldom asked so.
         """
         del best, count, thorough
         return True

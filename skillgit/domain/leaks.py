@@ -116,7 +116,6 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
-    """Return what many of the items share whose ``secrets`` these are, all splits together."""
     texts, answer_words = Counter[str](), Counter[str]()
     for secret in secrets:
         texts.update({" ".join(words(text)) for text in (*secret.answers, *secret.inputs, *secret.checks)})
@@ -151,7 +150,6 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
 
 
 def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:
-    """Return the joined texts, where each begins, and what each is."""
     starts, position = [], 1
     for text, _ in texts:
         starts.append(position)

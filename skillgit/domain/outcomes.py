@@ -176,7 +176,6 @@ def mean(values: Sequence[Fraction]) -> Fraction:
 
 
 def whole(values: Sequence[Fraction]) -> list[int]:
-    """Return ``values`` times one number that makes all of them whole."""
     scale = lcm(*(value.denominator for value in values))
     return [value.numerator * (scale // value.denominator) for value in values]
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionState:
-    """One version of a run, and what it scored on the selection split, if that is known."""
-
     version: int
     epoch: int
     step: int

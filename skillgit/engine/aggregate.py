@@ -147,7 +147,6 @@ async def merge_and_rank(
 
 
 def _sections(groups: Sequence[Group], level: int) -> list[str]:
-    """Return the sections of ``groups``, their proposals numbered through."""
     first, sections = 0, list[str]()
     for source, drafts in groups:
         sections.append(drafts_section(drafts, source.value, level, first))

@@ -54,11 +54,11 @@ class Refusal:
 
 
 def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
+    if unfit := _no_agent_skill(skill, candidate) or _excess(candidate):
+        return unfit
     changes = changed_lines(skill, candidate)
     return (
-        _no_agent_skill(skill, candidate)
-        or _excess(candidate)
-        or _quoting(session, skill, changes)
+        _quoting(session, skill, changes)
         or _too_long(session, skill, candidate)
         or _long_file(session, skill, candidate)
         or _repeated(state, changes)

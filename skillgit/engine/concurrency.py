@@ -44,7 +44,8 @@ async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
     """Run two things at once; if one fails, the other is cancelled."""
     first_task, second_task = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
-        return await asyncio.gather(first_task, second_task)
+        await asyncio.gather(first_task, second_task)
+        return first_task.result(), second_task.result()
     finally:
         await ended((first_task, second_task))
 

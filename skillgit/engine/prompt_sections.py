@@ -79,7 +79,6 @@ def marked(text: str) -> str:
 
 
 def environment_section(environment: Environment | None) -> str:
-    """Return what the task is, how it is scored, and the target's own prompt where the environment shows it."""
     if environment is None:
         return ""
     info = environment.info
@@ -240,7 +239,6 @@ _KINDS = {Edit: "edits", Suggestion: "suggestions", Rewrite: "rewrites"}
 
 
 def kind_of(proposals: Sequence[Proposed]) -> str:
-    """Return what proposals are called in prompts: edits, suggestions or rewrites."""
     return _KINDS[type(proposals[0])] if proposals else "edits"
 
 

@@ -148,7 +148,6 @@ def _joined(group: Sequence[tuple[int, Proposed]]) -> Proposed:
 
 
 def alike(first: Proposed, second: Proposed) -> bool:
-    """Say whether two proposals ask for the same."""
     if isinstance(first, Edit) and isinstance(second, Edit):
         return _alike_edits(first, second)
     if isinstance(first, Suggestion) and isinstance(second, Suggestion):

@@ -282,7 +282,6 @@ async def probe(
 
 
 def probed(skill: Skill, text: str) -> Skill:
-    """Return ``skill`` as the target sees it in the experiment: with the probe behind it."""
     return skill.with_text(DOCUMENT, f"{skill.document.rstrip()}\n\n## For this task only\n\n{text}\n")
 
 

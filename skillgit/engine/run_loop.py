@@ -70,17 +70,11 @@ def _check_measured(session: Session, measurement: EvaluationResult) -> None:
 
 @dataclass(slots=True)
 class Ahead:
-    """The rollouts that run ahead of their step, if there are any."""
-
     _task: asyncio.Task[None] | None = None
     _over: bool = False
 
     def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
-        """Begin the rollouts of ``step``, which is certain to come and to work on ``skill``; once begun they go on.
-
-        Under a cap nothing runs ahead: it would be reached at another place. ``slots`` are the places of rollouts in
-        progress, shared with the event that is being waited for.
-        """
+        """Begin the rollouts of ``step``, which is certain to work on ``skill``; under a cap, nothing runs ahead."""
         if (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
             self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))

@@ -115,7 +115,6 @@ class Session:
         return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
 
     def cost_since(self, began: datetime) -> Cost:
-        """Return what the event in progress has cost, with the wall time since ``began``."""
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
 
     def score(self, state: RunState, version: int) -> float:

@@ -218,7 +218,6 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
 
 
 def _removed(proposal: Proposal) -> str:
-    """Return what was removed from what models wrote before it entered the candidate."""
     candidate, appendix = proposal.candidate, proposal.appendix
     rewrite = removal("the new text", candidate.rewrite) if candidate.rewrite is not None else ""
     notes = [removal(f"the reminder '{note}'", note) for note in (appendix.notes if appendix is not None else ())]
@@ -279,7 +278,6 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
 
 
 def _unusable(session: Session, count: int) -> tuple[str, str]:
-    """Return the title and the reasons of a step whose analysts, ``count`` of them, proposed nothing usable."""
     reason = unanswered(session, "analyst")
     unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
     problem = f"{unread} analyst replies were not the JSON asked for, or were cut twice." if unread else ""

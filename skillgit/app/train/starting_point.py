@@ -228,7 +228,6 @@ def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
 
 
 def _differences(changes: Mapping[str, str], *, unknown: bool) -> str:
-    """Return the end of a sentence that names the keys of ``changes``; a few of many."""
     if not changes:
         return ", or by a skillgit with other prompts" if unknown else ""
     rest = f" and {len(changes) - _KEYS_SHOWN} more" if len(changes) > _KEYS_SHOWN else ""
