@@ -10,17 +10,19 @@ import asyncio
 import re
 import traceback
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
-from skillgit.engine.concurrency import ordered
-from skillgit.engine.method_settings import Companions, TargetSettings
+from skillgit.engine.concurrency import both, growing, ordered
+from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
+from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
@@ -238,3 +240,115 @@ def named_texts(skill: Skill) -> list[tuple[str, str]]:
 def _mention(path: str) -> re.Pattern[str]:
     """Return what finds ``path`` where it is no part of another path; a folder's placeholder may be before it."""
     return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")
+
+
+ROUND = 8  # items that are rolled out at a time to top up changed pairs
+
+
+class Category(StrEnum):
+    REGRESSED = "regressed"
+    PERSISTENT_FAIL = "persistent_fail"
+    IMPROVED = "improved"
+    STABLE_SUCCESS = "stable_success"
+
+    @property
+    def is_change(self) -> bool:
+        return self in {Category.REGRESSED, Category.IMPROVED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPair:
+    category: Category
+    previous: Rollout
+    current: Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochComparison:
+    kept: tuple[RolloutPair, ...]
+    dropped: tuple[RolloutPair, ...]
+
+
+async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
+    """Roll out a sample of train items with both versions, and keep the pairs that the settings ask for.
+
+    ``changed`` goes on with other train items, in an order of its own and in rounds of fixed size, until it has as many
+    pairs as the sample has items or there are no more; what it keeps does not depend on how many run at once.
+    """
+    settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
+    policy = settings.longitudinal_pair_policy
+    sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
+    reserve: list[Item] = []
+    if policy is PairPolicy.CHANGED:
+        ids = {item.id for item in sample}
+        reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
+    pairs = await _roll_out_both(session, previous, current, sample, reserve)
+    selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
+    return EpochComparison(
+        kept=tuple(worst_first(selection)),
+        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
+    )
+
+
+def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
+    return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
+
+
+async def _roll_out_both(
+    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
+) -> list[RolloutPair]:
+    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
+    settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
+    items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
+    start_count, possible = 0, 0
+
+    async def one(index: int) -> None:
+        nonlocal possible
+        before, after = await both(
+            roll_out(session, previous, [items[index]], "slow", slots=slots),
+            roll_out(session, current, [items[index]], "slow", slots=slots),
+        )
+        by_index[index] = compare(before, after)
+        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
+        top_up()
+
+    def start(count: int) -> None:
+        nonlocal start_count, possible
+        indexes = range(start_count, min(start_count + count, len(items)))
+        start_count, possible = indexes.stop, possible + len(indexes)
+        for index in indexes:
+            group.create_task(one(index))
+
+    def top_up() -> None:
+        while possible < settings.slow_update_samples and start_count < len(items):
+            start(ROUND)
+
+    async with growing() as group:
+        start(len(sample))
+        top_up()
+    return [pair for index in sorted(by_index) for pair in by_index[index]]
+
+
+def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[RolloutPair]:
+    """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
+    pairs: list[RolloutPair] = []
+    for before, after in zip(previous, current, strict=True):
+        if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
+            category = _CATEGORIES[before.outcome.passed, after.outcome.passed]
+            pairs.append(RolloutPair(category=category, previous=before, current=after))
+    return pairs
+
+
+_CATEGORIES = {
+    (True, False): Category.REGRESSED,
+    (False, False): Category.PERSISTENT_FAIL,
+    (False, True): Category.IMPROVED,
+    (True, True): Category.STABLE_SUCCESS,
+}
+"""How an outcome changed, by whether the item was solved before and is solved now."""
+
+
+def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
+    """Return the pairs by category, regressions first; within one they keep their order."""
+    order = list(Category)
+    return sorted(pairs, key=lambda pair: order.index(pair.category))

@@ -18,14 +18,13 @@ from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, 
 from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import check_files, check_seed
 from skillgit.engine.concurrency import ended, ordered, side_by_side
+from skillgit.engine.epoch_end import merge_slow_update, propose_slow_update, reflect_on_epoch
 from skillgit.engine.evaluate import EvaluationResult, evaluate, evaluate_selection
 from skillgit.engine.gating import lacks_score, measure_version
-from skillgit.engine.meta_reflect import reflect_on_epoch
 from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.run_end import finish_sentence, measure_placebo, run_outcome
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
-from skillgit.engine.slow_update import merge_slow_update, propose_slow_update
 from skillgit.engine.step import run_step, step_batches
 from skillgit.errors import ServiceError
 

@@ -1,45 +1,158 @@
-"""The slow update: at the end of an epoch, compare it with the one before and write guidance and memory."""
+"""What follows from an epoch at its end: edits of a reflection on its steps, then the guidance of the slow update.
+
+The reflection, meta reflect, is the only stage that sees which accepted edits were worth what. Its candidate passes the
+gate in every mode, with a gate of its own event: a version on the run branch, or a rejected candidate beside it. The
+slow update compares the epoch with the one before and writes guidance for the skill and memory for the optimizer.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import removal
-from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import SlowMerged, SlowProposed
+from skillgit.domain.edit import Application, EditSource, removal, removals, title_of
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import refusal
-from skillgit.engine.concurrency import both, growing, side_by_side
-from skillgit.engine.gating import Judgement, judge
-from skillgit.engine.method_settings import PairPolicy
-from skillgit.engine.minibatches import shuffle, slow_sample, stream
+from skillgit.engine.candidate_guards import Refusal, edit_lint, invalid, refusal
+from skillgit.engine.candidate_text import fits, sifted, update
+from skillgit.engine.concurrency import side_by_side
+from skillgit.engine.gating import Judgement, judge, judged_event
 from skillgit.engine.optimizer_memory import history_section, record_section
 from skillgit.engine.prompt_sections import (
+    budget_section,
     conversation,
     memory_section,
     skill_section,
     tagged,
+    told_of_files,
     trajectory_text,
     with_pictures,
 )
+from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import ask
-from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply
-from skillgit.engine.rollout import roll_out
+from skillgit.engine.reply_schemas import GuidanceReply, MemoryReply, PatchReply
+from skillgit.engine.rollout import Category, EpochComparison, RolloutPair, compare_versions
 from skillgit.engine.session import Session, SkillHistory, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from skillgit.domain.cost import Cost
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.trajectory import Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    draft: Draft | None  # its edits; None if it gave no usable reply
+    application: Application  # the candidate, and what happened to each edit
+    counts: PatchCounts
+
+
+async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> Transition:
+    """Return what comes of the record of the epoch that has just ended: a version, a rejected candidate or nothing."""
+    began = session.clock()
+    session.monitor.stage(Stage.META, 1)
+    revision = await _propose(session, state, skill)
+    candidate, objection = revision.application.skill, None
+    files = evidence_files.patch_file(revision.draft or Draft(), revision.application.reports)
+    if candidate.digest != skill.digest:
+        objection = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
+        if objection is None:
+            judgement = await judge(session, state, skill, candidate, gated=True)
+            event = _judged(session, state, skill, revision=revision, judgement=judgement, began=began)
+            files = evidence_files.merged([files, judgement.evidence])
+            return Transition(event=event, skill=candidate, evidence=files)
+    return Transition(event=_skipped(session, state, revision, objection, began), evidence=files)
+
+
+async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
+    budget, room = session.settings.optimizer.meta_learning_rate, session.settings.gradient.max_history_tokens
+    epoch = [step for step in state.memory if step.epoch == state.epoch]
+    sections = (
+        skill_section(skill, session.settings.optimizer),
+        memory_section(state.optimizer_memory),
+        history_section([step for step in state.memory if step.epoch < state.epoch], room),
+        record_section(epoch, room),
+        budget_section(budget),
+    )
+    messages = told_of_files(session, conversation("meta_reflect", session.task.environment, sections))
+    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,), check=fits(skill))
+    draft = reply.draft(EditSource.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
+    (fitting,), losses = sifted(session, skill, [draft or Draft()])
+    application = update(skill, fitting, budget, edit_lint(session, skill))
+    application = replace(application, reports=(*application.reports, *losses))
+    proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
+    counts = PatchCounts(
+        merged=proposal_count,
+        ranked=min(proposal_count, budget),
+        applied=edit_count,
+        skipped=len(application.reports) - edit_count,
+        budget=budget,
+        by=BudgetSource.META,
+    )
+    return Revision(draft=draft, application=application, counts=counts)
+
+
+def _judged(
+    session: Session, state: RunState, skill: Skill, *, revision: Revision, judgement: Judgement, began: datetime
+) -> Accepted | Rejected:
+    edits = revision.application.applied
+    draft = (revision.draft or Draft()).limited(revision.counts.budget)
+    # What the optimizer wrote speaks of all its edits.
+    whole = revision.application.complete and not draft.cut
+    title, reasoning = (draft.title, draft.reasoning) if whole else ("", "")
+    return judged_event(
+        session,
+        state,
+        judgement,
+        epoch=state.epoch,
+        step=state.step,
+        origin=Origin.META,
+        title=redact(title or title_of(edits) or f"reflect on epoch {state.epoch}"),
+        why=redact("\n\n".join(filter(None, (reasoning, removals(revision.application.reports))))),
+        edits=tuple(map(EditRecord.of, edits)),
+        changes=changed_lines(skill, revision.application.skill),
+        patch=revision.counts,
+        cost=session.cost_since(began),
+    )
+
+
+def _skipped(
+    session: Session, state: RunState, revision: Revision, objection: Refusal | None, began: datetime
+) -> Skipped:
+    title, why = (objection.title, objection.why) if objection is not None else _reason(session, revision)
+    return Skipped(
+        run=session.run,
+        skill=session.skill_path,
+        epoch=state.epoch,
+        step=state.step,
+        origin=Origin.META,
+        title=title,
+        why=redact(why),
+        patch=revision.counts,
+        models=session.models,
+        cost=session.cost_since(began),
+    )
+
+
+def _reason(session: Session, revision: Revision) -> tuple[str, str]:
+    if revision.draft is None:
+        unread = "The optimizer's reply was not the JSON asked for, nor was the second one."
+        return "no usable reply", unanswered(session, "meta_reflect") or unread
+    if not revision.draft.proposals:
+        return "the epoch asks for no edit", revision.draft.reasoning
+    reports = revision.application.reports
+    if revision.application.applied:
+        return "edits leave the skill as it was", revision.draft.reasoning
+    return "no edit applies", "\n\n".join(f"{report.edit.op} is {report.status}: {report.detail}" for report in reports)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,118 +308,6 @@ def merge_slow_update(session: Session, state: RunState, proposal: SlowProposed,
         verdict=proposal.verdict,
     )
     return Transition(event=event, skill=with_guidance(history.skill(state.version), proposal.guidance))
-
-
-ROUND = 8  # items that are rolled out at a time to top up changed pairs
-
-
-class Category(StrEnum):
-    REGRESSED = "regressed"
-    PERSISTENT_FAIL = "persistent_fail"
-    IMPROVED = "improved"
-    STABLE_SUCCESS = "stable_success"
-
-    @property
-    def is_change(self) -> bool:
-        return self in {Category.REGRESSED, Category.IMPROVED}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutPair:
-    category: Category
-    previous: Rollout
-    current: Rollout
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochComparison:
-    kept: tuple[RolloutPair, ...]
-    dropped: tuple[RolloutPair, ...]
-
-
-async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
-    """Roll out a sample of train items with both versions, and keep the pairs that the settings ask for.
-
-    ``changed`` goes on with other train items, in an order of its own and in rounds of fixed size, until it has as many
-    pairs as the sample has items or there are no more; what it keeps does not depend on how many run at once.
-    """
-    settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
-    policy = settings.longitudinal_pair_policy
-    sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
-    reserve: list[Item] = []
-    if policy is PairPolicy.CHANGED:
-        ids = {item.id for item in sample}
-        reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
-    pairs = await _roll_out_both(session, previous, current, sample, reserve)
-    selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
-    return EpochComparison(
-        kept=tuple(worst_first(selection)),
-        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
-    )
-
-
-def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
-    return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
-
-
-async def _roll_out_both(
-    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
-) -> list[RolloutPair]:
-    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
-    settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
-    items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
-    start_count, possible = 0, 0
-
-    async def one(index: int) -> None:
-        nonlocal possible
-        before, after = await both(
-            roll_out(session, previous, [items[index]], "slow", slots=slots),
-            roll_out(session, current, [items[index]], "slow", slots=slots),
-        )
-        by_index[index] = compare(before, after)
-        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
-        top_up()
-
-    def start(count: int) -> None:
-        nonlocal start_count, possible
-        indexes = range(start_count, min(start_count + count, len(items)))
-        start_count, possible = indexes.stop, possible + len(indexes)
-        for index in indexes:
-            group.create_task(one(index))
-
-    def top_up() -> None:
-        while possible < settings.slow_update_samples and start_count < len(items):
-            start(ROUND)
-
-    async with growing() as group:
-        start(len(sample))
-        top_up()
-    return [pair for index in sorted(by_index) for pair in by_index[index]]
-
-
-def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[RolloutPair]:
-    """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
-    pairs: list[RolloutPair] = []
-    for before, after in zip(previous, current, strict=True):
-        if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
-            category = _CATEGORIES[before.outcome.passed, after.outcome.passed]
-            pairs.append(RolloutPair(category=category, previous=before, current=after))
-    return pairs
-
-
-_CATEGORIES = {
-    (True, False): Category.REGRESSED,
-    (False, False): Category.PERSISTENT_FAIL,
-    (False, True): Category.IMPROVED,
-    (True, True): Category.STABLE_SUCCESS,
-}
-"""How an outcome changed, by whether the item was solved before and is solved now."""
-
-
-def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
-    """Return the pairs by category, regressions first; within one they keep their order."""
-    order = list(Category)
-    return sorted(pairs, key=lambda pair: order.index(pair.category))
 
 
 def comparison_file(comparison: EpochComparison) -> evidence_files.Evidence:
