@@ -1,43 +1,7 @@
 """Every error that a user can meet, and the exit code that it ends the program with.
 
-Each error says what happened in one sentence and carries a hint: the command or the change that helps.
-
-SkillgitError                        1
-├── UsageError                       2   the command line or its arguments
-│   ├── ConfigError                      a configuration file or override
-│   ├── SandboxError                     this machine cannot isolate model-written code as it was asked to
-│   ├── SkillError                       a skill folder that is not a valid Agent Skill
-│   ├── UnsafeNameError                  a name that is no path inside its folder on every system
-│   └── DataError                        items, splits
-├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
-│   ├── RepositoryNotFoundError
-│   └── RevisionNotFoundError
-├── ConflictError                    4   someone else writes this run, or a ref moved
-│   ├── RunLockedError
-│   └── ConcurrentWriteError
-├── ServiceError                     5   an environment or a backend failed
-│   ├── BackendError                     one call to a model failed (see its subclasses)
-│   │   ├── RetryableBackendError            429, 5xx, broken connections
-│   │   │   ├── BackendTimeoutError              no answer in time
-│   │   │   └── UnusableAnswerError              an answer was billed and is none
-│   │   └── FatalBackendError                the key, the model, its parameters, the quota: no call would pass
-│   │       └── UnanswerableError            this question will never be answered, whatever becomes of others
-│   │           ├── RefusalError                 the model declines
-│   │           ├── ContentFilterError           the provider's filter withholds the question or the answer
-│   │           ├── PromptTooLongError           it does not fit into the model's context
-│   │           ├── BadRequestError              the provider cannot take it (400, 413, 422)
-│   │           └── NoAnswerError                the model is billed for and says nothing
-│   ├── RemoteError                      another repository could not be reached, or refused
-│   ├── EnvironmentFaultError            an environment could not do its work
-│   │   └── ItemTimeoutError                 an item took longer than it may
-│   └── ProviderFailureError             a provider failed systematically; the run stopped
-├── HistoryError                     6   history cannot be read
-│   ├── FormatVersionError               written by a newer skillgit
-│   ├── TrailerError                     a commit's trailer block is missing or broken
-│   └── InvariantError                   an event contradicts the events before it
-├── BudgetError                      7   a cap on calls, tokens or money was reached
-├── HandoffError                     8   questions wait for answers from outside; the run goes on when they are there
-└── StoppedError                     130 the user stopped a run; what was in flight is recorded
+Each error says what happened in one sentence and carries a hint: the command or the change that helps. What a subclass
+does not say of its exit code, the class above it does.
 """
 
 from __future__ import annotations
@@ -52,39 +16,26 @@ if TYPE_CHECKING:
 class ExitCode(IntEnum):
     """What the exit status of ``skillgit`` means."""
 
-    OK = 0
-    """Done; for ``diff --exit-code``: no difference."""
+    OK = 0  # done; for ``diff --exit-code``: no difference
     NO = 1
     """The answer is no: differences with ``--exit-code``, faults that ``fsck``, ``data check``, ``lint`` or ``scan``
     found, no best version, no candidate that passed the gate, a changed skill that does not pass."""
-    USAGE = 2
-    """The command line, a configuration file, a skill or a data set is not usable as given."""
-    NOT_FOUND = 3
-    """Not a skillgit repository, or no such run, version, item or plug-in."""
-    CONFLICT = 4
-    """Someone else writes this run, or a ref moved."""
-    SERVICE = 5
-    """An environment, a model backend or another repository failed (network, authentication, quota)."""
-    HISTORY = 6
-    """History cannot be read (newer format, broken trailer block, contradicting events)."""
-    BUDGET = 7
-    """A cap on calls, tokens or money was reached; the run can be continued with a larger one."""
-    HANDOFF = 8
-    """Questions were written to files and wait for answers; the run can be continued when they are there."""
-    NULL_RESULT = 20
-    """``train --exit-code``: candidates were measured, and none is better than the seed."""
+    USAGE = 2  # the command line, a configuration file, a skill or a data set is not usable as given
+    NOT_FOUND = 3  # not a skillgit repository, or no such run, version, item or plug-in
+    CONFLICT = 4  # someone else writes this run, or a ref moved
+    SERVICE = 5  # an environment, a model backend or another repository failed (network, authentication, quota)
+    HISTORY = 6  # history cannot be read (newer format, broken trailer block, contradicting events)
+    BUDGET = 7  # a cap on calls, tokens or money was reached; the run can be continued with a larger one
+    HANDOFF = 8  # questions were written to files and wait for answers; the run can be continued when they are there
+    NULL_RESULT = 20  # ``train --exit-code``: candidates were measured, and none is better than the seed
     UNDERPOWERED = 21
     """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``: it cannot tell."""
-    CEILING = 22
-    """``train --exit-code``: the seed solves every selection item."""
-    NO_CANDIDATES = 23
-    """``train --exit-code``: no step produced a candidate to measure."""
+    CEILING = 22  # ``train --exit-code``: the seed solves every selection item
+    NO_CANDIDATES = 23  # ``train --exit-code``: no step produced a candidate to measure
     NOT_CONFIRMED = 24
     """``train --exit-code``: the best version scores higher on the selection split and lower on the test split."""
-    INTERNAL = 70
-    """A bug in skillgit."""
-    INTERRUPTED = 130
-    """Stopped by Ctrl-C."""
+    INTERNAL = 70  # a bug in skillgit
+    INTERRUPTED = 130  # stopped by Ctrl-C
     BROKEN_PIPE = 141
     """Whoever read the output left before all of it was written, so that the answer did not get through."""
 
@@ -92,11 +43,9 @@ class ExitCode(IntEnum):
 class SkillgitError(Exception):
     """Something that the user should read.
 
-    Args:
+    Attributes:
         message: One sentence without a full stop that says what happened.
         hint: What helps: a command to type or a change to make.
-
-    Attributes:
         result: What the work had come to when the error ended it, where a use case can tell; for machine formats.
     """
 
@@ -132,13 +81,7 @@ class UnsafeNameError(UsageError):
 
 
 class DataError(UsageError):
-    """Items or splits are unusable.
-
-    Args:
-        message: What is wrong.
-        hint: What helps.
-        faults: The single faults, where it stands for several.
-    """
+    """Items or splits are unusable; ``faults`` are the single faults, where it is one error for several."""
 
     def __init__(self, message: str, *, hint: str = "", faults: tuple[DataError, ...] = ()) -> None:
         super().__init__(message, hint=hint)
@@ -182,11 +125,8 @@ class ServiceError(SkillgitError):
 class BackendError(ServiceError):
     """One call to a model failed.
 
-    Args:
-        message: What happened.
-        hint: What helps.
-        usage: What the provider bills for the attempt all the same, as a ``skillgit.plugin.backend.Usage``.
-        status_code: The HTTP status that the provider gave, if it gave one.
+    ``usage`` is what the provider bills for the attempt all the same, as a ``skillgit.plugin.backend.Usage``, and
+    ``status_code`` the HTTP status, if the provider gave one.
     """
 
     def __init__(
@@ -200,13 +140,8 @@ class BackendError(ServiceError):
 class RetryableBackendError(BackendError):
     """A call failed in a way that may pass: rate limit, server error, broken connection.
 
-    Args:
-        message: What happened.
-        hint: What helps.
-        retry_after: Seconds to wait that the server asked for, if it did.
-        sent: Whether the question may have reached the provider, so that the attempt counts as a call.
-        usage: What the provider bills for the attempt all the same.
-        status_code: The HTTP status that the provider gave, if it gave one.
+    ``retry_after`` are the seconds to wait that the server asked for, if it did; ``sent`` is whether the question may
+    have reached the provider, so that the attempt counts as a call.
     """
 
     def __init__(
@@ -225,10 +160,7 @@ class RetryableBackendError(BackendError):
 
 
 class UnusableAnswerError(RetryableBackendError):
-    """The provider bills for an answer that cannot be used, such as an empty one; another one might.
-
-    Where the last attempt ends like this, the question counts as one that the model has no answer to.
-    """
+    """The provider bills for an answer that cannot be used; after the last attempt the question has no answer."""
 
 
 class BackendTimeoutError(RetryableBackendError):
@@ -267,13 +199,7 @@ class NoAnswerError(UnanswerableError):
 
 
 class RemoteError(ServiceError):
-    """Another repository could not be reached, or refused.
-
-    Args:
-        message: What happened.
-        hint: What helps.
-        missing: Whether there is no repository at that address, as far as its host says.
-    """
+    """Another repository could not be reached, or refused; ``missing`` is whether its host says that there is none."""
 
     def __init__(self, message: str, *, hint: str = "", missing: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -311,11 +237,7 @@ class InvariantError(HistoryError):
 
 
 class BudgetError(SkillgitError):
-    """A cap on calls, tokens or money was reached.
-
-    Args:
-        cap: Which one, as a field of ``Caps``; empty where it is not one of those.
-    """
+    """A cap on calls, tokens or money was reached; ``cap`` is its field in ``Caps``, empty for others."""
 
     exit_code = ExitCode.BUDGET
 

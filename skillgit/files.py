@@ -38,10 +38,7 @@ _SPEAKERS = ("sqlite3", "pygit2", "_pygit2")
 
 
 def shortage(error: BaseException) -> ConflictError | None:
-    """Return what the machine lacked when ``error`` was raised; None if it lacked nothing.
-
-    It says nothing about the files that were read or written: none of them is damaged.
-    """
+    """Return what the machine lacked when ``error`` was raised, which damaged no file; None if it lacked nothing."""
     for cause in behind(error):
         lack = None
         if isinstance(cause, MemoryError):
@@ -62,11 +59,7 @@ def shortage(error: BaseException) -> ConflictError | None:
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
-    """Open a regular file and return its descriptor; a pipe is not waited for, and nothing behind a link is touched.
-
-    Raises:
-        OSError: There is none and none is to be made, or it is no regular file.
-    """
+    """Open a regular file, waiting for no pipe and following no link; an OSError if it is none, or missing."""
     try:
         # not to wait for who writes a pipe
         handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)
@@ -83,15 +76,10 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) ->
 
 
 def read_plain(path: Path, *, most: int | None = MOST_BYTES, follow: bool = False) -> bytes:
-    """Return the content of the file at ``path``.
+    """Return the content of the file at ``path``, which may be a link only if ``follow`` says so.
 
-    Args:
-        most: The longest content in bytes; None for any.
-        follow: Whether ``path`` may be a link. A link that a program left may lead to what only this user can read.
-
-    Raises:
-        FileNotFoundError: There is none.
-        OSError: It is a link, a pipe, a device or a folder, or is too long; ``strerror`` says which.
+    A link that a program left may lead to what only this user can read. An OSError if the file is missing, a link, a
+    pipe, a device or a folder, or longer than ``most`` bytes; its ``strerror`` says which.
     """
     with os.fdopen(open_plain(path, follow=follow), "rb") as file:
         data = file.read() if most is None else file.read(most + 1)
@@ -101,11 +89,7 @@ def read_plain(path: Path, *, most: int | None = MOST_BYTES, follow: bool = Fals
 
 
 def sync(path: Path) -> None:
-    """Have the disk confirm a file, or the names in a folder.
-
-    Raises:
-        OSError: It cannot be opened, or the disk does not take it.
-    """
+    """Have the disk confirm a file, or the names in a folder."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -114,11 +98,7 @@ def sync(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Give ``path`` another content; whatever happens meanwhile, it has all of the old or all of the new.
-
-    Raises:
-        OSError: The folder cannot be written.
-    """
+    """Give ``path`` another content; whatever happens meanwhile, it has all of the old or all of the new."""
     young = path.with_name(f"{path.name}.young")
     with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
         stream.write(content)

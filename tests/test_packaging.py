@@ -115,7 +115,7 @@ def test_an_installed_skillgit_has_its_prompts_and_data(installed: Path, tmp_pat
     code = (
         "from pathlib import Path\n"
         "from skillgit.domain.evaluation import Split\n"
-        "from skillgit.engine.prompts import prompts_digest\n"
+        "from skillgit.engine.prompt_sections import prompts_digest\n"
         "from skillgit.plugin.registry import load_environment\n"
         "environment = load_environment('searchqa', Path())({}, Path())\n"
         "print(len(environment.items(Split.TRAIN)), environment.seed_skill().name)\n"

@@ -12,9 +12,9 @@ from skillgit.domain.edit import EditSource, EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Secrets, build_index, find_leak
 from skillgit.domain.skill import Skill
-from skillgit.engine.candidate_text import update
-from skillgit.engine.edit_places import fits
-from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, PatchReply, RankReply, parse
+from skillgit.engine.candidate_text import fits, update
+from skillgit.engine.questions import parse
+from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, PatchReply, RankReply
 from skillgit_backends.offline.prompts import sections
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "replies"

@@ -15,8 +15,7 @@ from once import once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
-from skillgit.app.train.train import TrainRequest
-from skillgit.app.train.training import continuing
+from skillgit.app.train.train import TrainRequest, continuing
 from skillgit.domain.cost import Caps
 
 MORTAL = Path(__file__).with_name("mortal.py")

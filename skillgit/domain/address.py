@@ -23,16 +23,9 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which event of which run.
-
-    Attributes:
-        number: The version, step, epoch or intervention; 0 for the end of a run.
-        run: The run; empty where the address does not say it.
-    """
-
     kind: AddressKind
-    number: int = 0
-    run: str = ""
+    number: int = 0  # the version, step, epoch or intervention; 0 for the end of a run
+    run: str = ""  # the run; empty where the address does not say it
 
     def __str__(self) -> str:
         return f"{self.run}/{self.label}" if self.run else self.label
@@ -45,9 +38,6 @@ class Address:
     def seen_from(self, run: str) -> str:
         """Return the address as it is written beside events of ``run``: ``v7`` within it, ``run/v7`` elsewhere."""
         return self.label if self.run == run else str(self)
-
-
-_META = "meta"
 
 
 def version_label(number: int | None) -> str:
@@ -71,19 +61,17 @@ def address_of(
     number: int = 0,
     at: int = 0,
 ) -> Address:
-    """Return the address of an event.
+    """Return the address of an event; only the facts that the address of its kind counts are looked at.
 
-    Args:
-        run: Its run; empty for an address within the run.
-        version: The version that it made; absent if it made none.
-        origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
-        number: Which intervention of the run it is; 0 for everything else.
-        at: The version that the run is at with it.
+    ``origin`` is ``step``, ``meta`` or the name of an intervention, ``number`` which intervention of the run it is, and
+    ``at`` the version that the run is at with it.
 
     >>> str(address_of(EventKind.REJECTED, run='demo', step=4))
     'demo/r4'
     """
-    counts = _kind_of(kind, origin, number)
+    counts = TRAITS[kind].address
+    if counts in {AddressKind.REJECTED, AddressKind.SKIPPED} and (origin == "meta" or number):
+        counts = AddressKind.REFLECTION if origin == "meta" else AddressKind.INTERVENTION
     match counts:
         case AddressKind.VERSION:
             count = version or 0
@@ -100,16 +88,6 @@ def address_of(
         case _:
             assert_never(counts)
     return Address(counts, count, run)
-
-
-def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    address_kind = TRAITS[kind].address
-    if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
-        if origin == _META:
-            return AddressKind.REFLECTION
-        if number:
-            return AddressKind.INTERVENTION
-    return address_kind
 
 
 def parse(text: str) -> Address | None:

@@ -17,8 +17,7 @@ from skillgit.domain.untrusted.model_text import aligned
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Span = tuple[int, int]
-"""Start and end of a stretch of a text, in characters."""
+Span = tuple[int, int]  # start and end of a stretch of a text, in characters
 
 _ELLIPSIS = re.compile(r"\s*(?:\u2026|\.{3,}|\[(?:\u2026|\.{3})\])\s*")
 _LIST_MARK = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\d{1,3}[.)]|#{1,6}|>)\s+")
@@ -28,14 +27,11 @@ _ALIKE = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"')
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
 )
-_FEWEST_OF_AN_END = 8
-"""So many characters of a shortened anchor have to be left on each side of its ellipsis."""
-_WIDEST_GAP = 600
-"""What an ellipsis stands for is no longer than a paragraph."""
+_FEWEST_OF_AN_END = 8  # so many characters of a shortened anchor have to be left on each side of its ellipsis
+_WIDEST_GAP = 600  # what an ellipsis stands for is no longer than a paragraph
 
 
-_clean_text = lru_cache(maxsize=8)(aligned)
-"""Edits of a patch are looked for in the same few texts."""
+_clean_text = lru_cache(maxsize=8)(aligned)  # edits of a patch are looked for in the same few texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from typing import Any
 
 
 class Grouping(StrEnum):
-    """What costs can be added up by."""
-
     ROLE = "role"
     STAGE = "stage"
     STEP = "step"
@@ -48,22 +46,11 @@ class Cost:
     parts: tuple[CostPart, ...] = ()
 
     def __add__(self, addend: Cost) -> Cost:
-        return Cost(
-            calls=self.calls + addend.calls,
-            tokens_in=self.tokens_in + addend.tokens_in,
-            tokens_out=self.tokens_out + addend.tokens_out,
-            usd=self.usd + addend.usd,
-            seconds=self.seconds + addend.seconds,
-            cached=self.cached + addend.cached,
-            cache_written=self.cache_written + addend.cache_written,
-            reasoning=self.reasoning + addend.reasoning,
-            unpriced=self.unpriced + addend.unpriced,
-            parts=_merged(self.parts, addend.parts),
-        )
+        amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*_COUNTS, "usd", "seconds")}
+        return Cost(**amounts, parts=_merged(self.parts, addend.parts))
 
     @property
     def whole(self) -> Cost:
-        """The same without its parts."""
         return replace(self, parts=()) if self.parts else self
 
 
@@ -106,7 +93,6 @@ class CostSum:
         self._total: Cost | None = Cost()
 
     def add(self, cost: Cost) -> None:
-        """Add ``cost``."""
         self._counts = [before + more for before, more in zip(self._counts, _counts(cost), strict=True)]
         self._usd += Fraction(cost.usd)
         self._seconds += Fraction(cost.seconds)
@@ -124,30 +110,19 @@ class CostSum:
 class Caps:
     """What work may cost at most; None is no cap.
 
-    Attributes:
-        max_calls: Model calls.
-        max_tokens: Tokens, in and out.
-        max_usd: US dollars.
-
     >>> Caps(max_calls=100, max_usd=2.5).exceeded_by(Cost(calls=80, usd=3.1))
     'max_usd'
     """
 
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
+    max_calls: int | None = None  # model calls
+    max_tokens: int | None = None  # tokens, in and out
+    max_usd: float | None = None  # US dollars
 
     def exceeded_by(self, cost: Cost) -> str:
         """Return the name of the first cap that ``cost`` is over; empty if there is none."""
-        tokens = cost.tokens_in + cost.tokens_out
-        for name, cap, value in (
-            ("max_calls", self.max_calls, cost.calls),
-            ("max_tokens", self.max_tokens, tokens),
-            ("max_usd", self.max_usd, cost.usd),
-        ):
-            if cap is not None and value > cap:
-                return name
-        return ""
+        amounts = {"max_calls": cost.calls, "max_tokens": cost.tokens_in + cost.tokens_out, "max_usd": cost.usd}
+        caps = {name: getattr(self, name) for name in amounts}
+        return next((name for name, cap in caps.items() if cap is not None and amounts[name] > cap), "")
 
     def without(self, cost: Cost) -> Caps:
         """Return what is left of them after ``cost``, never less than nothing."""

@@ -10,19 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import Owner, blocks, has_marker
 from skillgit.domain.sequence_diff import differences
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.model_text import verbatim
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.model_text import SkillText, verbatim
 
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 
@@ -38,16 +31,12 @@ class ProposalKind(StrEnum):
 class UpdateMode(StrEnum):
     """What analysts propose, and how a candidate comes of it."""
 
-    PATCH = "patch"
-    """Edits, which code applies."""
-    SUGGESTIONS = "rewrite_from_suggestions"
-    """Suggestions, which a writer carries out in one rewrite."""
-    FULL = "full_rewrite_minibatch"
-    """Whole documents, which are merged into one."""
+    PATCH = "patch"  # edits, which code applies
+    SUGGESTIONS = "rewrite_from_suggestions"  # suggestions, which a writer carries out in one rewrite
+    FULL = "full_rewrite_minibatch"  # whole documents, which are merged into one
 
     @property
     def proposals(self) -> ProposalKind:
-        """What analysts write under it; all else that depends on a mode follows from this."""
         match self:
             case UpdateMode.PATCH:
                 return ProposalKind.EDITS
@@ -58,8 +47,6 @@ class UpdateMode(StrEnum):
 
 
 class SuggestionType(StrEnum):
-    """What a suggestion wants done."""
-
     ADD_RULE = "add_rule"
     REMOVE_RULE = "remove_rule"
     MERGE_RULES = "merge_rules"
@@ -69,8 +56,6 @@ class SuggestionType(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much an analyst expects of a suggestion."""
-
     HIGH = "high"
     MEDIUM = "medium"
     LOW = "low"
@@ -78,11 +63,7 @@ class Priority(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """What an analyst wants changed, for a writer to carry out.
-
-    Attributes:
-        items: Ids of the trajectories, as far as they are known.
-    """
+    """What an analyst wants changed, for a writer to carry out."""
 
     type: SuggestionType
     title: str
@@ -91,24 +72,17 @@ class Suggestion:
     priority: Priority = Priority.MEDIUM
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """A complete new editable text.
-
-    Attributes:
-        title: A few words for what it achieves.
-        items: Ids of the trajectories, as far as they are known.
-    """
-
-    title: str
+    title: str  # a few words for what it achieves
     summary: tuple[str, ...] = ()
     body: SkillText
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 class RewriteError(ValueError):
@@ -117,8 +91,6 @@ class RewriteError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtectedRegion:
-    """A protected region: its placeholder, its owner and its text with the markers."""
-
     placeholder: str
     owner: Owner
     text: str
@@ -126,18 +98,12 @@ class ProtectedRegion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A document as a writer sees it.
-
-    Attributes:
-        body: The editable text with placeholders, without the blank lines around it.
-        regions: What the placeholders stand for, in order.
-        lead: The line breaks before ``body``.
-    """
+    """A document as a writer sees it."""
 
     frontmatter: str
-    body: str
-    regions: tuple[ProtectedRegion, ...]
-    lead: str
+    body: str  # the editable text with placeholders, without the blank lines around it
+    regions: tuple[ProtectedRegion, ...]  # what the placeholders stand for, in order
+    lead: str  # the line breaks before ``body``
     trail: str
 
     @classmethod
@@ -160,9 +126,8 @@ class Template:
     def fill(self, body: SkillText) -> str:
         """Return the document with ``body`` as its editable text.
 
-        Raises:
-            RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
-                change what is protected in another way.
+        A RewriteError if ``body`` does not hold every placeholder once and in order, holds a region marker, or would
+        change what is protected in another way.
         """
         content = body.strip("\n")
         if not content.strip():
@@ -181,25 +146,15 @@ class Template:
         for region in self.regions:
             content = content.replace(region.placeholder, region.text, 1)
         text = f"{self.frontmatter}{self.lead}{content}{self.trail}"
-        if list(_protected(text)) != [(Owner.FRONTMATTER, self.frontmatter)] * bool(self.frontmatter) + [
-            (region.owner, region.text) for region in self.regions
-        ]:
+        parts = [(part.owner, text[part.start : part.end]) for part in blocks(text) if part.owner is not Owner.BODY]
+        head = [(Owner.FRONTMATTER, self.frontmatter)] if self.frontmatter else []
+        if parts != head + [(region.owner, region.text) for region in self.regions]:
             raise RewriteError("the new text would change a protected part of the document")
         return text
 
 
-def _protected(text: str) -> Iterator[tuple[Owner, str]]:
-    for block in blocks(text):
-        if block.owner is not Owner.BODY:
-            yield block.owner, text[block.start : block.end]
-
-
 def rewritten(skill: Skill, body: SkillText) -> Skill:
-    """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
-
-    Raises:
-        RewriteError: ``body`` does not keep what is protected, or is too long.
-    """
+    """Return ``skill`` with another editable text; a RewriteError if it loses what is protected, or is too long."""
     new = skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
     if excess := new.excess:
         raise RewriteError(f"with the new text {excess}")
@@ -207,10 +162,7 @@ def rewritten(skill: Skill, body: SkillText) -> Skill:
 
 
 def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -> tuple[Edit, ...]:
-    """Return what a rewrite of the document changed, as edits that each tell one stretch of lines.
-
-    They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.
-    """
+    """Return what a rewrite changed, an edit for each stretch of lines; they may be ambiguous, and tell only."""
     before, after = old.document.splitlines(), new.document.splitlines()
     edits: list[Edit] = []
     for a_from, a_to, b_from, b_to in differences(before, after):

@@ -16,30 +16,23 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.anchors import spans_of
-from skillgit.domain.prose import clean_line
-from skillgit.domain.protected_regions import KEEP_END, Owner, blocks, has_marker
-from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.domain.trainable_files import is_prose, new_file_problem
-from skillgit.domain.untrusted.model_text import EMPTY
+from skillgit.domain.protected_regions import KEEP_END, Block, Owner, blocks, has_marker
+from skillgit.domain.skill import DOCUMENT, Skill, is_prose, new_file_problem
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from skillgit.domain.protected_regions import Block
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 class Op(StrEnum):
     """What an edit does at its anchor."""
 
-    APPEND = "append"
-    """Add a paragraph at the end of the body, or make the file that it is the first text of; has no anchor."""
-    INSERT_AFTER = "insert_after"
-    """Add lines after the line that holds the end of the anchor."""
-    REPLACE = "replace"
-    """Put the content in the anchor's place."""
-    DELETE = "delete"
-    """Remove the anchor."""
+    APPEND = (
+        "append"  # no anchor: add a paragraph at the end of the body, or make the file that it is the first text of
+    )
+    INSERT_AFTER = "insert_after"  # add lines after the line that holds the end of the anchor
+    REPLACE = "replace"  # put the content in the anchor's place
+    DELETE = "delete"  # remove the anchor
 
 
 class EditSource(StrEnum):
@@ -55,22 +48,13 @@ class EditSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One change to a skill.
-
-    Attributes:
-        file: Path inside the skill folder.
-        anchor: Where to do it: text that occurs exactly once in the file's body; empty for ``append``.
-        content: The new text; empty for ``delete``.
-        items: Ids of the trajectories, as far as they are known.
-    """
-
     op: Op
-    file: str = DOCUMENT
-    anchor: SkillText = EMPTY
-    content: SkillText = EMPTY
+    file: str = DOCUMENT  # path inside the skill folder
+    anchor: SkillText = EMPTY  # where to do it: text that occurs exactly once in the file's body; empty for ``append``
+    content: SkillText = EMPTY  # the new text; empty for ``delete``
     support: int = 1
     source: EditSource = EditSource.FAILURE
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # ids of the trajectories, as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,22 +67,17 @@ class Patch:
 
 
 class EditStatus(StrEnum):
-    """What happened to an edit."""
-
     APPLIED = "applied"
     ANCHOR_MISSING = "anchor-missing"
     AMBIGUOUS = "ambiguous"
     PROTECTED = "protected"
     DUPLICATE = "duplicate"
     INVALID = "invalid"
-    SET_ASIDE = "set-aside"
-    """The patch with it was rejected, and a part of it without this edit was accepted."""
+    SET_ASIDE = "set-aside"  # the patch with it was rejected, and a part of it without this edit was accepted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditReport:
-    """What happened to one edit, with the reason where it was not applied."""
-
     edit: Edit
     status: EditStatus
     detail: str = ""
@@ -117,7 +96,6 @@ class Application:
 
     @property
     def complete(self) -> bool:
-        """Whether every edit took effect."""
         return all(report.status is EditStatus.APPLIED for report in self.reports)
 
 
@@ -233,7 +211,7 @@ def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> 
     if before is not None and before.owner is Owner.KEEP and not text[: before.end].endswith(KEEP_END):
         raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
     head, tail = text[:stop].rstrip("\n"), text[stop:]
-    separator = _separator(_last_line(head), content, prose=prose)
+    separator = _separator(head, content, prose=prose)
     body = f"{head}{separator}{content}\n" if head else f"{content}\n"
     return f"{body}\n{tail}" if tail else body
 
@@ -245,16 +223,17 @@ def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, 
     line_end = len(text) if newline < 0 else newline
     if line_end > body_end:
         raise _RefusedError(EditStatus.PROTECTED, "a protected region stands on the anchor's line")
-    separator = _separator(_last_line(text[:line_end]), content, prose=prose)
+    separator = _separator(text[:line_end], content, prose=prose)
     head, tail = text[:line_end], text[line_end:]
     if separator == "\n\n" and not tail.startswith("\n\n") and tail.strip("\n"):
         tail = f"\n{tail}"
     return f"{head}{separator}{content}{tail or chr(10)}"
 
 
-def _separator(line: str, content: str, *, prose: bool) -> str:
-    """Return what is between ``line`` and ``content``: a blank line in prose, but none inside a list."""
-    return "\n\n" if prose and not (_is_list_item(line) and _is_list_item(content)) else "\n"
+def _separator(head: str, content: str, *, prose: bool) -> str:
+    """Return what is between ``head`` and ``content``: a blank line in prose, but none inside a list."""
+    last_line = head[head.rfind("\n") + 1 :]
+    return "\n\n" if prose and not (_is_list_item(last_line) and _is_list_item(content)) else "\n"
 
 
 def _delete(text: str, start: int, end: int) -> str:
@@ -267,10 +246,6 @@ def _delete(text: str, start: int, end: int) -> str:
         if text[:start].endswith("\n\n") and text[end:].startswith("\n"):
             end += 1
     return text[:start] + text[end:]
-
-
-def _last_line(text: str) -> str:
-    return text[text.rfind("\n") + 1 :]
 
 
 def _is_list_item(text: str) -> bool:
@@ -288,34 +263,25 @@ def normalised(text: str) -> str:
 
 
 def _contains_paragraph(text: str, content: str) -> bool:
-    target = normalised(content)
-    lines = {normalised(line) for line in text.splitlines()}
-    paragraphs = {normalised(paragraph) for paragraph in re.split(r"\n\s*\n", text)}
-    return target in lines or target in paragraphs
+    parts = (*text.splitlines(), *re.split(r"\n\s*\n", text))
+    return normalised(content) in map(normalised, parts)
 
 
-QUARANTINED = "leak: "
-"""How the reason of an edit begins that quotes what nobody may quote."""
+QUARANTINED = "leak: "  # how the reason of an edit begins that quotes what nobody may quote
 _SHOWN = 72
 _BULLET = re.compile(r"^(?:[-*+#>|]+|\d+[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """An edit that was chosen and not applied.
+    """An edit that was chosen and not applied."""
 
-    Attributes:
-        edit: What it would have done, in a few words.
-        status: What happened to it: an :class:`~skillgit.domain.edit.EditStatus`.
-    """
-
-    edit: str
-    status: str
+    edit: str  # what it would have done, in a few words
+    status: str  # what happened to it: an :class:`~skillgit.domain.edit.EditStatus`
     reason: str
 
 
 def left_out(reports: Iterable[EditReport]) -> tuple[LeftOut, ...]:
-    """Return the edits of ``reports`` that were not applied, in their order."""
     return tuple(
         LeftOut(edit=in_words(report.edit), status=report.status.value, reason=report.detail)
         for report in reports
@@ -324,7 +290,6 @@ def left_out(reports: Iterable[EditReport]) -> tuple[LeftOut, ...]:
 
 
 def in_words(edit: Edit) -> str:
-    """Return what ``edit`` does on one line."""
     return words_of(edit.op.value, edit.content or edit.anchor)
 
 
@@ -344,19 +309,16 @@ def removal(subject: str, text: SkillText) -> str:
 
 def removals(reports: Iterable[EditReport]) -> str:
     """Return what cleaning removed from the edits that were applied, in one paragraph; empty if it was nothing."""
-    texts = (
-        (number, report.edit.content)
+    sentences = (
+        removal(f"edit {number}", report.edit.content)
         for number, report in enumerate(reports, start=1)
         if report.status is EditStatus.APPLIED
     )
-    return " ".join(filter(None, (removal(f"edit {number}", text) for number, text in texts)))
+    return " ".join(filter(None, sentences))
 
 
 def title_of(edits: Iterable[Edit]) -> str:
-    """Return a title for ``edits`` in their own words: the first line of each, joined by commas.
-
-    A commit cuts it where it is too long.
-    """
+    """Return a title for ``edits``: the first line of each, joined by commas; a commit cuts it where it is too long."""
     return ", ".join(dict.fromkeys(filter(None, map(_headline, edits))))
 
 

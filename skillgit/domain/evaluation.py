@@ -13,41 +13,23 @@ from math import fsum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit import errors
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.file_names import shown
-from skillgit.errors import (
-    BackendError,
-    BackendTimeoutError,
-    BadRequestError,
-    ContentFilterError,
-    DataError,
-    EnvironmentFaultError,
-    ItemTimeoutError,
-    NoAnswerError,
-    PromptTooLongError,
-    RefusalError,
-    ServiceError,
-    UnanswerableError,
-)
+from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class Split(StrEnum):
-    """Which part of an environment's items."""
-
     TRAIN = "train"
     SELECTION = "selection"
     TEST = "test"
 
     @classmethod
     def parse(cls, name: str) -> Split:
-        """Return the split called ``name``; the reference's names are accepted.
-
-        Raises:
-            DataError: There is no split of that name.
-        """
+        """Return the split called ``name``, or by a name of the reference; a DataError if there is none."""
         try:
             return _SPLIT_NAMES[name.strip().lower()]
         except KeyError:
@@ -107,12 +89,10 @@ class Scored:
 
     @property
     def passed(self) -> bool:
-        """Whether the item counts as solved."""
         return self.hard >= 1.0
 
 
-_LARGEST_PART = 1e15
-"""Beyond it a float does not tell whole numbers apart, and no metric of an item is so large."""
+_LARGEST_PART = 1e15  # beyond it a float does not tell whole numbers apart, and no metric of an item is so large
 
 
 def _is_share(value: object) -> bool:
@@ -136,8 +116,7 @@ class FailureKind(StrEnum):
     PROVIDER = "provider"
     ITEM_TIMEOUT = "item-timeout"
     ENVIRONMENT = "environment"
-    UNKNOWN = "unknown"
-    """Recorded before kinds were."""
+    UNKNOWN = "unknown"  # recorded before kinds were
 
     @property
     def permanent(self) -> bool:
@@ -145,8 +124,7 @@ class FailureKind(StrEnum):
         return self in UNANSWERABLE
 
     @classmethod
-    def of(cls, error: ServiceError) -> FailureKind:
-        """Return the kind of ``error``, which a backend or an environment raised."""
+    def of(cls, error: errors.ServiceError) -> FailureKind:
         return next((kind for cause, kind in _KINDS.items() if isinstance(error, cause)), cls.UNKNOWN)
 
     @classmethod
@@ -155,24 +133,24 @@ class FailureKind(StrEnum):
         return next((kind for kind in cls if kind.value == name), cls.UNKNOWN)
 
 
-UNANSWERABLE: Mapping[FailureKind, type[UnanswerableError]] = MappingProxyType(
+UNANSWERABLE: Mapping[FailureKind, type[errors.UnanswerableError]] = MappingProxyType(
     {
-        FailureKind.REFUSAL: RefusalError,
-        FailureKind.CONTENT_FILTER: ContentFilterError,
-        FailureKind.PROMPT_TOO_LONG: PromptTooLongError,
-        FailureKind.BAD_REQUEST: BadRequestError,
-        FailureKind.NO_ANSWER: NoAnswerError,
+        FailureKind.REFUSAL: errors.RefusalError,
+        FailureKind.CONTENT_FILTER: errors.ContentFilterError,
+        FailureKind.PROMPT_TOO_LONG: errors.PromptTooLongError,
+        FailureKind.BAD_REQUEST: errors.BadRequestError,
+        FailureKind.NO_ANSWER: errors.NoAnswerError,
     }
 )
 """The permanent kinds, each with the error that stands for it."""
-_KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
+_KINDS: Mapping[type[errors.ServiceError], FailureKind] = MappingProxyType(
     {
         **{error: kind for kind, error in UNANSWERABLE.items()},
-        UnanswerableError: FailureKind.BAD_REQUEST,
-        BackendTimeoutError: FailureKind.TIMEOUT,
-        BackendError: FailureKind.PROVIDER,
-        ItemTimeoutError: FailureKind.ITEM_TIMEOUT,
-        EnvironmentFaultError: FailureKind.ENVIRONMENT,
+        errors.UnanswerableError: FailureKind.BAD_REQUEST,
+        errors.BackendTimeoutError: FailureKind.TIMEOUT,
+        errors.BackendError: FailureKind.PROVIDER,
+        errors.ItemTimeoutError: FailureKind.ITEM_TIMEOUT,
+        errors.EnvironmentFaultError: FailureKind.ENVIRONMENT,
     }
 )
 """The kind of every error; of two that fit, the first one counts."""
@@ -180,15 +158,8 @@ _KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class FailedToEvaluate:
-    """The outcome of an item that could not be evaluated.
-
-    Attributes:
-        reason: Why, as one sentence.
-        kind: What kind of failure it is.
-    """
-
-    reason: str
-    kind: FailureKind = FailureKind.UNKNOWN
+    reason: str  # why, as one sentence
+    kind: FailureKind = FailureKind.UNKNOWN  # what kind of failure it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,11 +179,9 @@ class Gauge:
             object.__setattr__(self, "soft_weight", 0.5)
 
     def of(self, hard: float, soft: float) -> float:
-        """Return the number that a strict score and one with partial credit come to."""
         return _weighed(self.metric, self.soft_weight, hard, soft)
 
     def score(self, scores: Scored | EvaluationSummary) -> float:
-        """Return the number of one outcome, or the mean of an evaluation."""
         return self.of(scores.hard, scores.soft)
 
 
@@ -229,8 +198,7 @@ def _weighed(metric: Metric, soft_weight: float, hard: float, soft: float) -> fl
 
 
 Outcome = Scored | FailedToEvaluate
-PERFECT = Scored(1.0, 1.0)
-"""The highest score that an item can have."""
+PERFECT = Scored(1.0, 1.0)  # the highest score that an item can have
 
 
 def mean(values: list[float]) -> float:
@@ -284,7 +252,6 @@ class EvaluationSummary:
         return share * self.score(metric, soft_weight) + (1.0 - share) if total else 0.0
 
     def score(self, metric: Metric, soft_weight: float) -> float:
-        """Return the mean under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
         return _weighed(metric, soft_weight, self.hard, self.soft)
 
 
@@ -293,7 +260,6 @@ class Evaluation:
     """Outcomes of one skill on the items of one split.
 
     Attributes:
-        split: The split that was evaluated.
         item_set: Digest of the ids and contents of the items.
         outcomes: Item id to outcome, in the order of the items.
         seed: The seed under which it was measured.
@@ -310,7 +276,6 @@ class Evaluation:
 
     @cached_property
     def scored(self) -> Mapping[str, Scored]:
-        """The outcomes that have a score."""
         return {item: outcome for item, outcome in self.outcomes.items() if isinstance(outcome, Scored)}
 
     def values(self, metric: Metric, soft_weight: float) -> Mapping[str, float]:
@@ -337,7 +302,6 @@ class Evaluation:
         return mean([outcome.hard for outcome in outcomes]), mean([outcome.soft for outcome in outcomes])
 
     def summary(self, version: int | None = None) -> EvaluationSummary:
-        """Return what a trailer says of it."""
         hard, soft = self._means
         return EvaluationSummary(
             split=self.split,
@@ -354,5 +318,4 @@ class Evaluation:
 
 
 def item_set_digest(digests: Mapping[str, str]) -> str:
-    """Return the digest of a set of items from their ids and content digests."""
     return short_digest(sorted(digests.items()))

@@ -15,13 +15,12 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts
-from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
+from skillgit.domain.untrusted.model_text import SkillText, clean_line, clean_paragraphs, clean_title
 
 if TYPE_CHECKING:
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.protected_regions import AppendixCounts
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +35,7 @@ class Models:
     judge: str = ""
 
 
-NOBODY = Models(target="", optimizer="")
-"""The models of an event that asked none."""
+NOBODY = Models(target="", optimizer="")  # the models of an event that asked none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """What all events have.
+    """What all events have, and what the fields mean that several kinds share.
 
     Attributes:
         run: The run's name.
@@ -74,6 +72,15 @@ class _Event:
         epoch: 1-based; 0 before the first step.
         title: The commit's title without prefix and score.
         why: The reasons, as paragraphs.
+        step: 1-based over the whole run; the last one for an event that is no step itself.
+        version: The version that it made.
+        base: The version that it was proposed on, or that was the current one before it.
+        evaluation: Its score on the selection split.
+        verdict: The gate's decision and its numbers.
+        fixed: Items that score higher than under the base.
+        broken: Items that score lower.
+        models: The models; nameless if none was asked.
+        cost: What it cost.
     """
 
     run: str
@@ -95,7 +102,6 @@ class RunStarted(_Event):
         config: Digest of the resolved configuration, prompts included; the file is evidence.
         splits: Digest of the items of all splits.
         environment: Digest of the environment: its source, prompts and scorer.
-        models: The models.
         evaluation: The seed's score on the selection split.
         gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
         fork_of: ``<run>/v<N>`` for a fork.
@@ -115,7 +121,6 @@ class RunStarted(_Event):
 
     @property
     def version(self) -> int:
-        """The seed is version 0."""
         return 0
 
 
@@ -124,8 +129,6 @@ class _Proposed(_Event):
     """What a gated candidate has.
 
     Attributes:
-        step: 1-based over the whole run.
-        base: The version that it was proposed on.
         edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
         changes: Their text, line by line.
         patch: How many edits there were.
@@ -134,12 +137,6 @@ class _Proposed(_Event):
         number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
         of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
         appendix: What happened to the appendix; absent where it stayed as it was.
-        evaluation: The candidate's score on the selection split.
-        verdict: The gate's decision and its numbers.
-        fixed: Items that score higher than under the base.
-        broken: Items that score lower.
-        models: The models.
-        cost: What the step cost.
     """
 
     step: int
@@ -197,16 +194,10 @@ class SlowProposed(_Event):
     """The slow update of an epoch: guidance for the skill and memory for the optimizer.
 
     Attributes:
-        step: The last step of the epoch.
-        base: The version that the guidance was proposed on.
         guidance: The text for the slow region; empty if there was nothing to say.
         memory: What the optimizer remembers from now on.
         evaluation: Score of the base with the guidance; absent without guidance.
         verdict: The gate's decision on it; absent without guidance.
-        fixed: Items that score higher than under the base.
-        broken: Items that score lower.
-        models: The models.
-        cost: What it cost.
     """
 
     kind = EventKind.SLOW_PROPOSED
@@ -244,16 +235,9 @@ class Reverted(_Event):
     """A version whose text is that of an older one.
 
     Attributes:
-        step: The last step before it.
-        version: The new version.
-        base: The version before it.
         target: The version whose text it takes.
         evaluation: Measured, or inherited from the target.
         verdict: The gate's decision; absent if it passed none.
-        fixed: Items that score higher than under the base, if it was measured.
-        broken: Items that score lower.
-        models: The models; nameless if none was asked.
-        cost: What measuring it cost.
     """
 
     kind = EventKind.REVERTED
@@ -277,9 +261,6 @@ class Edited(_Event):
     The commit has no trailers; everything here is told by its message, its author and its place in the history.
 
     Attributes:
-        step: The last step before it.
-        version: The version that it made.
-        base: The version before it.
         author: Who made the commit.
         changes: The changed lines of the text.
     """
@@ -305,14 +286,9 @@ class Measured(_Event):
     """The current version, whose text nobody had measured, got a score to go on from.
 
     Attributes:
-        step: The last step.
-        version: The version.
-        evaluation: Its score on the selection split.
+        version: The version that was measured.
         verdict: How it compares with the newest version before it that has a score; it passed no gate.
         fixed: Items that score higher than under that one.
-        broken: Items that score lower.
-        models: The models.
-        cost: What it cost.
     """
 
     kind = EventKind.MEASURED
@@ -332,11 +308,9 @@ class RunFinished(_Event):
     """A run reached its end.
 
     Attributes:
-        step: The last step.
         outcome: How it ended.
         evaluations: Scores on the test split of the first, the best and the last version, each naming its version.
         placebo: What the gate made of candidates that change nothing; absent if there were none.
-        models: The models.
         cost: What the final evaluation cost.
     """
 
@@ -353,11 +327,8 @@ class RunFinished(_Event):
 Event = (
     RunStarted | Accepted | Rejected | Skipped | SlowProposed | SlowMerged | Reverted | Edited | Measured | RunFinished
 )
-Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
-"""The events that may hold a verdict."""
-MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited
-"""The events that make a version."""
-
+Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured  # those that may hold a verdict
+MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited  # those that make a version
 KIND_OF: dict[type[Event], EventKind] = {event_class: event_class.kind for event_class in get_args(Event)}
 """Every class of events and its kind; all but that of an edit are in trailers."""
 

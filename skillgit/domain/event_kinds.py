@@ -9,22 +9,14 @@ from enum import Enum, IntEnum, StrEnum
 class AddressKind(StrEnum):
     """What an address begins with; ``END`` is all of it."""
 
-    VERSION = "v"
-    """The event that made a version."""
-    REJECTED = "r"
-    """The candidate that a step proposed and the gate refused."""
-    SKIPPED = "s"
-    """A step that had no candidate to measure."""
-    REFLECTION = "m"
-    """The reflection on an epoch, refused or without a candidate."""
-    INTERVENTION = "i"
-    """What a person asked for and the gate refused."""
-    GUIDANCE = "e"
-    """The slow update that was proposed at the end of an epoch."""
-    BASELINE = "b"
-    """The measurement of a version that a person wrote."""
-    END = "end"
-    """The end of the run."""
+    VERSION = "v"  # the event that made a version
+    REJECTED = "r"  # the candidate that a step proposed and the gate refused
+    SKIPPED = "s"  # a step that had no candidate to measure
+    REFLECTION = "m"  # the reflection on an epoch, refused or without a candidate
+    INTERVENTION = "i"  # what a person asked for and the gate refused
+    GUIDANCE = "e"  # the slow update that was proposed at the end of an epoch
+    BASELINE = "b"  # the measurement of a version that a person wrote
+    END = "end"  # the end of the run
 
 
 class Branch(Enum):
@@ -36,8 +28,6 @@ class Branch(Enum):
 
 
 class Rank(IntEnum):
-    """The place of an event among those of its version and step."""
-
     MADE, MEASURED, REJECTED, SKIPPED, META, SLOW, FINISHED, INTERVENED = range(8)
 
 
@@ -45,21 +35,16 @@ class Rank(IntEnum):
 class Traits:
     """What holds for all events of a kind.
 
-    Attributes:
-        address: What the number in their address counts, if they are of the step itself: neither a reflection on the
-            epoch nor an intervention.
-        rank: Where they stand in the history, if they are of the step itself.
-        prefix: How the subject of their commit begins, if nothing in the event says it.
-        has_outcomes: Whether their evidence holds outcomes of items of the selection split.
-        keeps_text: Whether the skill in their commit is that of the commit before.
+    ``address`` is what the number in their address counts, and ``rank`` their place in the history, if they are of the
+    step itself: neither a reflection on the epoch nor an intervention.
     """
 
     address: AddressKind
     rank: Rank
-    prefix: str
+    prefix: str  # how the subject of their commit begins, if nothing in the event says it
     branch: Branch = Branch.LINE
-    has_outcomes: bool = False
-    keeps_text: bool = False
+    has_outcomes: bool = False  # whether their evidence holds outcomes of items of the selection split
+    keeps_text: bool = False  # whether the skill in their commit is that of the commit before
 
 
 class EventKind(StrEnum):

@@ -13,8 +13,6 @@ from skillgit.domain.statistics import sign_test
 
 
 class Decision(StrEnum):
-    """What the gate decided."""
-
     ACCEPT_NEW_BEST = "accept_new_best"
     ACCEPT = "accept"
     REJECT = "reject"
@@ -23,7 +21,6 @@ class Decision(StrEnum):
 
     @property
     def accepted(self) -> bool:
-        """Whether the candidate becomes a version."""
         return self in {Decision.ACCEPT_NEW_BEST, Decision.ACCEPT, Decision.FORCE_ACCEPT}
 
 
@@ -35,41 +32,24 @@ class NoRegression(StrEnum):
     ALL = "all"
 
 
-LOSS_LEVEL = 0.05
-"""Level of the test that tells items lost by a candidate from items that infrastructure loses now and then."""
-_NEARLY = Fraction(1, 10**12)
-"""What floats in a trailer may be off by."""
+LOSS_LEVEL = 0.05  # of the test that tells items lost by a candidate from those that infrastructure loses now and then
+_NEARLY = Fraction(1, 10**12)  # what floats in a trailer may be off by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRule:
-    """The gate's settings.
-
-    Attributes:
-        policy: How it compares.
-        metric: Which score it compares.
-        soft_weight: Share of the soft score in the mixed metric.
-        min_coverage: Below this share of scored items on either side, the gate is indecisive.
-        enabled: Without a gate every measured candidate is accepted.
-        alpha: Level of the paired test.
-        margin: By how much the margin policy wants the score to be greater.
-        no_regression: Which items may not score lower.
-        pinned: The items that ``no_regression: pinned`` names.
-    """
-
-    policy: Policy = STRICT
-    metric: Metric = Metric.HARD
-    soft_weight: float = 0.5
-    min_coverage: float = 0.9
-    enabled: bool = True
-    alpha: float = 0.05
-    margin: float = 0.0
-    no_regression: NoRegression = NoRegression.NONE
-    pinned: frozenset[str] = frozenset()
+    policy: Policy = STRICT  # how it compares
+    metric: Metric = Metric.HARD  # which score it compares
+    soft_weight: float = 0.5  # share of the soft score in the mixed metric
+    min_coverage: float = 0.9  # below this share of scored items on either side, the gate is indecisive
+    enabled: bool = True  # without a gate every measured candidate is accepted
+    alpha: float = 0.05  # level of the paired test
+    margin: float = 0.0  # by how much the margin policy wants the score to be greater
+    no_regression: NoRegression = NoRegression.NONE  # which items may not score lower
+    pinned: frozenset[str] = frozenset()  # the items that ``no_regression: pinned`` names
 
     @property
     def terms(self) -> Terms:
-        """The numbers that a policy may ask for."""
         return Terms(alpha=self.alpha, margin=self.margin)
 
     def first_pass(self, repeats: int) -> GateRule:
@@ -84,14 +64,8 @@ class GateRule:
         return replace(self, policy=policy, no_regression=NoRegression.NONE)
 
     def protects(self, item: str) -> bool:
-        """Say whether ``item`` may not score lower."""
-        match self.no_regression:
-            case NoRegression.NONE:
-                return False
-            case NoRegression.PINNED:
-                return item in self.pinned
-            case NoRegression.ALL:
-                return True
+        is_pinned = self.no_regression is NoRegression.PINNED and item in self.pinned
+        return is_pinned or self.no_regression is NoRegression.ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +118,6 @@ class Verdict:
 
     @property
     def terms(self) -> Terms:
-        """The numbers that its policy asked for."""
         usual = Terms()
         return Terms(
             alpha=usual.alpha if self.alpha is None else self.alpha,
@@ -163,13 +136,11 @@ class Flips:
 
 
 def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
-    """Compare two evaluations item by item, as far as the candidate was evaluated."""
     evaluation = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
     return flips_of(Pairs(evaluation, current, metric, soft_weight), candidate)
 
 
 def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
-    """Return what happened to the items of ``pairs`` that ``candidate`` was evaluated on."""
     outcomes = candidate.scored
     return Flips(
         fixed=tuple(item for item in pairs.fixed if item in outcomes),
@@ -187,22 +158,17 @@ def decide(
     *,
     repeats: int = 0,
 ) -> Verdict:
-    """Decide on a candidate.
+    """Decide on a candidate, evaluated over the same items as ``current``, the version that it was proposed on.
 
     All means are over the items that are scored on every side. The gate is indecisive if too few items have a score on
     a side, if a pinned item has lost it, or if the candidate loses more items than it regains beyond what chance
     explains (a sign test at ``LOSS_LEVEL``).
 
     A candidate whose evaluation was stopped is judged by the highest score that it could still have had; whoever stops
-    an evaluation makes sure that it is refused all the same (see ``early_stop``).
+    an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.evaluate`).
 
-    Args:
-        rule: The gate's settings.
-        candidate: Its evaluation.
-        current: The evaluation of the version that it was proposed on, over the same items.
-        best: The outcomes of the best version so far, or its score where they are not here; None if that is the current
-            version.
-        repeats: How many extra rollouts the outcomes of items that differ are means of.
+    ``best`` are the outcomes of the best version so far, or its score where they are not here; None if that is the
+    current version. The outcomes of items that differ are means of ``repeats`` extra rollouts.
     """
     return decide_items(rule, candidate, current, best, repeats=repeats)[0]
 
@@ -215,7 +181,7 @@ def decide_items(
     *,
     repeats: int = 0,
 ) -> tuple[Verdict, Flips]:
-    """Do the same, and say which items were fixed and which were broken."""
+    """Decide as :func:`decide` does, and say which items were fixed and which were broken."""
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     item_flips = flips_of(pairs, candidate)
@@ -229,7 +195,8 @@ def decide_items(
         best=best if isinstance(best, float | int) else float(pairs.further),
         fixed=len(item_flips.fixed),
         broken=len(item_flips.broken),
-        p=_p(pairs, item_flips, metric),
+        # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
+        p=sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p,
         soft_weight=weight,
         alpha=rule.alpha if "alpha" in rule.policy.terms else None,
         margin=rule.margin if "margin" in rule.policy.terms else None,
@@ -247,11 +214,6 @@ def decide_items(
     comparison = _compared(pairs, verdict)
     decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
     return replace(verdict, decision=decision), item_flips
-
-
-def _p(pairs: Pairs, item_flips: Flips, metric: Metric) -> float:
-    # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
-    return sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p
 
 
 def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
@@ -278,7 +240,6 @@ def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs
 
 
 def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # noqa: FBT001 - two facts of one kind
-    """Return the decision: no gate accepts everything."""
     if verdict.gated and (not accepts or verdict.blocked):
         return Decision.REJECT
     if new_best:
@@ -287,13 +248,7 @@ def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # n
 
 
 def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> GateRule | None:
-    """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
-
-    Args:
-        verdict: A recorded verdict.
-        min_coverage: What the run's configuration says of it.
-        pins: The items that the run's configuration pins.
-    """
+    """Return the rule by which ``verdict`` was passed, of a run with these settings; None for a plug-in policy."""
     if verdict.policy not in POLICIES:
         return None
     return GateRule(
@@ -336,15 +291,10 @@ def _told(verdict: Verdict, gain: Fraction) -> Comparison:
 
 
 def decision(verdict: Verdict) -> Decision:
-    """Return the decision that follows from the numbers of ``verdict`` as they are there.
-
-    Raises:
-        KeyError: Its policy does not come with skillgit.
-    """
+    """Return the decision that follows from the numbers of ``verdict``; a KeyError if its policy is a plug-in."""
     gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
 
 
 def consistent(verdict: Verdict) -> bool:
-    """Say whether a recorded decision follows from its own numbers."""
     return verdict.decision is Decision.INDECISIVE or verdict.decision in decisions(verdict)

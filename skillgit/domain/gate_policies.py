@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The numbers of a gate that a policy may ask for.
-
-    Attributes:
-        margin: By how much a mean has to be greater.
-    """
+    """The numbers of a gate that a policy may ask for; ``margin`` is by how much a mean has to be greater."""
 
     alpha: float = 0.05
     margin: float = 0.0
@@ -62,7 +58,6 @@ class Comparison:
 
     @property
     def gain(self) -> Fraction:
-        """Mean gain of an item; 0 if no item is compared."""
         return Fraction(self.total, self.scale * self.count) if self.count else Fraction(0)
 
 
@@ -97,11 +92,8 @@ class Policy(ABC):
         """Say whether a candidate that is still being evaluated can be accepted; a run stops paying once it cannot.
 
         It must not say no to a candidate that ``accepts`` would take in the end, whatever the open items bring.
-
-        Args:
-            best: The comparison if every open item is solved.
-            count: How many of its items are not open.
-            thorough: Whether there is time for a p-value; it is seldom asked so.
+        ``best`` is the comparison if every open item is solved, ``count`` how many of its items are not open, and
+        ``thorough`` whether there is time for a p-value; it is seldom asked so.
         """
         del best, count, thorough
         return True
@@ -127,11 +119,9 @@ class Strict(Policy):
     name = "strict"
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater."""
         return comparison.total > 0
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether the mean can still become greater."""
         del count, thorough
         return best.total > 0
 
@@ -147,7 +137,6 @@ class Paired(Policy):
     terms = frozenset({"alpha"})
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater and the test takes that for a gain."""
         return comparison.total > 0 and comparison.p_value() <= comparison.terms.alpha
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
@@ -160,7 +149,6 @@ class Paired(Policy):
         return not thorough or best.p_value() <= best.terms.alpha
 
     def is_slow(self, *, counts_decide: bool) -> bool:
-        """Say whether the test is that of partial scores."""
         return not counts_decide
 
     def wants(self, terms: Terms) -> str:
@@ -177,11 +165,10 @@ class Margin(Policy):
     terms = frozenset({"margin"})
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is greater by more than the margin."""
         return comparison.count > 0 and comparison.gain > exact(comparison.terms.margin)
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether it can still be; an open item that fails to evaluate may leave the mean."""
+        """Say whether it can still be greater; an open item that fails to evaluate may leave the mean."""
         del thorough
         return best.total > exact(best.terms.margin) * count * best.scale
 
@@ -200,11 +187,9 @@ class NotWorse(Policy):
     wants_gain = False
 
     def accepts(self, comparison: Comparison) -> bool:
-        """Say whether the mean is at least as great."""
         return comparison.total >= 0
 
     def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
-        """Say whether it can still be."""
         del count, thorough
         return best.total >= 0
 
@@ -219,10 +204,8 @@ POLICIES: dict[str, Policy] = {policy.name: policy for policy in (STRICT, PAIRED
 
 
 def wanted(name: str, terms: Terms) -> str:
-    """Return what the policy ``name`` of a recorded verdict asked for."""
     return POLICIES[name].wants(terms) if name in POLICIES else f"what the plug-in {name} accepts"
 
 
 def shortfall(name: str, p: float, terms: Terms) -> str:
-    """Return why the policy ``name`` refused a candidate that scored higher."""
     return POLICIES[name].shortfall(p, terms) if name in POLICIES else f"the policy {name} refuses it"

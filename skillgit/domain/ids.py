@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from datetime import date
 
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
-_TAKEN = frozenset({"best", "head", "main"})
-"""Names that mean something else where a revision is expected."""
+_TAKEN = frozenset({"best", "head", "main"})  # names that mean something else where a revision is expected
 _ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -24,9 +23,8 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 def check_run_name(name: str) -> str:
     """Return ``name`` if it can name a run.
 
-    Raises:
-        UsageError: It has other characters than ``a-z0-9-``, is longer than 60, starts or ends with a hyphen, or means
-            something else, as ``v5`` and ``best`` do.
+    A UsageError if it has other characters than ``a-z0-9-``, is longer than 60, starts or ends with a hyphen, or means
+    something else, as ``v5`` and ``best`` do.
     """
     if not RUN_NAME.fullmatch(name) or "--" in name:
         raise UsageError(
@@ -48,9 +46,8 @@ def new_run_name(environment: str, day: date, entropy: bytes) -> str:
 def check_item_id(item_id: str) -> str:
     """Return ``item_id`` if it is safe in a path, a table and a list.
 
-    Raises:
-        DataError: It is empty, has white space, a comma, a control character or half of a surrogate pair, or climbs out
-            of a folder.
+    A DataError if it is empty, has white space, a comma, a control character or half of a surrogate pair, or climbs out
+    of a folder.
     """
     if not _ITEM_ID.fullmatch(item_id):
         raise DataError(

@@ -24,19 +24,14 @@ from skillgit.domain.evaluation import Split
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-QUOTED_WORDS = 8
-"""So many words in a row make a quotation of a long text; a shorter text is quoted if all of it is."""
-SHORTEST_QUOTED = 4
-"""A text of fewer words can be met by chance and is no quotation."""
-CONTEXT_WORDS = 3
-"""So many telling words of an item's inputs next to a weak answer make it a leak."""
+QUOTED_WORDS = 8  # so many words in a row make a quotation of a long text; a shorter text is quoted if all of it is
+SHORTEST_QUOTED = 4  # a text of fewer words can be met by chance and is no quotation
+CONTEXT_WORDS = 3  # so many telling words of an item's inputs next to a weak answer make it a leak
 FEWEST_CONTEXT_WORDS = 2
 COMMON_SHARE = 0.05
-COMMON_ITEMS = 3
-"""A word in the inputs of more items than this number and this share is common."""
+COMMON_ITEMS = 3  # a word in the inputs of more items than this number and this share is common
 FEWEST_SHARING = 3
-SHARING = 0.02
-"""What so many items have, and this share of all, is vocabulary."""
+SHARING = 0.02  # what so many items have, and this share of all, is vocabulary
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n)\W*$")
@@ -54,8 +49,6 @@ _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
 
 
 class LeakKind(StrEnum):
-    """What was quoted."""
-
     ANSWER = "answer"
     INPUT = "input"
     CHECK = "check"
@@ -92,27 +85,17 @@ class _Answer:
     item: str
     words: tuple[str, ...]
     spelled: str
-    context: frozenset[str]
-    """The telling words of the item's question."""
+    context: frozenset[str]  # the telling words of the item's question
 
 
 @dataclass(frozen=True, slots=True)
 class SecretIndex:
-    """The secrets of all items, ready for being looked for.
-
-    Attributes:
-        body: The secret long texts as folded words, joined by blanks, each between line ends.
-        starts: Where in ``body`` each text begins.
-        common: Words that are in the inputs or in the answers of many items.
-        fewest: So many items make what they share vocabulary.
-    """
-
     answers: tuple[_Answer, ...]
-    body: str
-    starts: tuple[int, ...]
+    body: str  # the secret long texts as folded words, joined by blanks, each between line ends
+    starts: tuple[int, ...]  # where in ``body`` each text begins
     sources: tuple[Leak, ...]
-    common: frozenset[str]
-    fewest: int
+    common: frozenset[str]  # words that are in the inputs or in the answers of many items
+    fewest: int  # so many items make what they share vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +107,15 @@ class Vocabulary:
     answer_words: frozenset[str]
 
     def has_answer(self, answer: Sequence[str]) -> bool:
-        """Say whether an answer, given as folded words, is shared, or made of shared words as two labels are."""
+        """Say whether an answer, as folded words, is shared, or made of shared words as two labels are."""
         return " ".join(answer) in self.texts or self.answer_words.issuperset(answer)
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of ``text``."""
     return [match.group().casefold() for match in _WORD.finditer(text)]
 
 
 def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
-    """Return what many of the items share whose ``secrets`` these are, all splits together."""
     texts, answer_words = Counter[str](), Counter[str]()
     for secret in secrets:
         texts.update({" ".join(words(text)) for text in (*secret.answers, *secret.inputs, *secret.checks)})
@@ -148,16 +129,17 @@ def vocabulary(secrets: Sequence[Secrets]) -> Vocabulary:
 
 
 def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabulary | None = None) -> SecretIndex:
-    """Return the index of the secrets of items, given as id, split and secrets.
-
-    Args:
-        task_words: The vocabulary of the task; that of ``rows`` by default, which may be a part of its items.
-    """
+    """Return the index of the secrets of items; ``task_words`` is by default the vocabulary of ``rows``."""
     rows = list(rows)
     task_words = task_words or vocabulary([secrets for _, _, secrets in rows])
     common = _common_words([secrets for _, _, secrets in rows]) | task_words.answer_words
     answers = tuple(
-        _Answer(item=item, words=tuple(words(answer)), spelled=answer.strip(), context=_telling(secrets.inputs, common))
+        _Answer(
+            item=item,
+            words=tuple(words(answer)),
+            spelled=answer.strip(),
+            context=frozenset(word for word in words("".join(secrets.inputs[:1])) if _tells(word, common)),
+        )
         for item, _, secrets in rows
         for answer in secrets.answers
         if words(answer) and not task_words.has_answer(words(answer))
@@ -168,7 +150,6 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
 
 
 def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:
-    """Return the joined texts, where each begins, and what each is."""
     starts, position = [], 1
     for text, _ in texts:
         starts.append(position)
@@ -185,17 +166,9 @@ def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[st
 
 
 def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
-    counts: dict[str, int] = {}
-    for secret in secrets:
-        for word in {word for text in secret.inputs for word in words(text)}:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for secret in secrets for word in {word for text in secret.inputs for word in words(text)})
     limit = max(COMMON_ITEMS, COMMON_SHARE * len(secrets))
     return frozenset(word for word, items in counts.items() if items > limit)
-
-
-def _telling(inputs: Sequence[str], common: frozenset[str]) -> frozenset[str]:
-    """Return the words of the first input, the question, that are neither everyday nor common."""
-    return frozenset(word for word in words("".join(inputs[:1])) if _tells(word, common))
 
 
 def _tells(word: str, allowed_words: frozenset[str]) -> bool:
@@ -209,10 +182,8 @@ def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     ``text`` and one of them tells something: it is no number, no short, everyday or common word, and is not in
     ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
     counts only next to three telling words of the item's own question, or all of them if it has but two. What enough
-    items share (:class:`Vocabulary`) never counts.
-
-    Args:
-        base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
+    items share (:class:`Vocabulary`) never counts, and neither does what may be repeated, ``base``: the skill as it is,
+    its frontmatter, the environment's taxonomy.
 
     >>> secrets = Secrets(answers=('Marie Curie',), inputs=('Who discovered polonium?',))
     >>> index = build_index([('q1', Split.TRAIN, secrets)])

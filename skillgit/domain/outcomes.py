@@ -2,18 +2,31 @@
 
 Only items that are scored on every side enter a mean, a test or a list of fixed and broken items. An item that a side
 could not evaluate is listed as lost or regained instead, so that losing items is never a gain.
+
+A run selects its versions by the selection split, so that a gain there is in part a gain of the selection. The test
+split chose nothing. It contradicts the gain if the best version scores lower on it than the seed, however little: see
+:class:`Confirmation`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
-from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.domain.evaluation import (
+    Evaluation,
+    EvaluationSummary,
+    FailedToEvaluate,
+    FailureKind,
+    Metric,
+    Outcome,
+    Scored,
+)
+from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
@@ -21,14 +34,9 @@ from skillgit.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.evaluation import Evaluation, Outcome
-    from skillgit.domain.event import Event
 
-
-_SIMPLE = 10**6
-"""Largest denominator of what counts as a simple fraction."""
-_ROUNDING = 1e-14
-"""What a few sums and products of floats between 0 and 1 may be off by."""
+_SIMPLE = 10**6  # largest denominator of what counts as a simple fraction
+_ROUNDING = 1e-14  # what a few sums and products of floats between 0 and 1 may be off by
 
 
 @lru_cache(maxsize=1 << 16)
@@ -60,7 +68,6 @@ def exact_value(outcome: Scored, metric: Metric, soft_weight: float) -> Fraction
 
 
 def exact_values(evaluation: Evaluation, metric: Metric, soft_weight: float) -> dict[str, Fraction]:
-    """Return the score of every item that has one."""
     return {item: exact_value(outcome, metric, soft_weight) for item, outcome in evaluation.scored.items()}
 
 
@@ -74,7 +81,6 @@ def pooled(samples: Sequence[Outcome]) -> Outcome:
 
 
 def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
-    """Return ``evaluation`` with the mean of all scored rollouts for every item that was rolled out again."""
     again = {item: pooled([evaluation.outcomes[item], *more]) for item, more in samples.items()}
     return replace(evaluation, outcomes={**evaluation.outcomes, **again})
 
@@ -82,13 +88,8 @@ def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -
 class Pairs:
     """The outcomes of a candidate and of its base, item by item, under one metric.
 
-    An item that the candidate has not been evaluated on counts as solved (see :meth:`Evaluation.at_best`).
-
-    Args:
-        candidate: The outcomes of the candidate.
-        base: The outcomes of what it would replace, on all items.
-        soft_weight: Share of the soft score in the mixed metric.
-        also: Further outcomes that are compared with the candidate's; an item that they lack is left out everywhere.
+    An item that the candidate has not been evaluated on counts as solved (see :meth:`Evaluation.at_best`). Items
+    without an outcome in ``also``, further outcomes that the candidate is compared with, are left out everywhere.
 
     Attributes:
         gains: Item to the gain of the candidate, for all items that are scored on every side, in the order of the base.
@@ -117,12 +118,10 @@ class Pairs:
 
     @property
     def score(self) -> Fraction:
-        """The candidate's mean; 0 if nothing can be compared."""
         return self._mean(self._after)
 
     @property
     def current(self) -> Fraction:
-        """The base's mean over the same items."""
         return self._mean(self._before)
 
     @property
@@ -140,12 +139,10 @@ class Pairs:
 
     @cached_property
     def broken(self) -> tuple[str, ...]:
-        """Items that score lower under the candidate."""
         return tuple(item for item, gain in self.gains.items() if gain < 0)
 
     @property
     def stable(self) -> tuple[str, ...]:
-        """Items with the same score on both sides."""
         return tuple(item for item, gain in self.gains.items() if not gain and item in self._seen)
 
     @property
@@ -160,7 +157,6 @@ class Pairs:
 
     @property
     def complete(self) -> bool:
-        """Whether every item is compared."""
         return len(self.gains) == len(self._base.outcomes)
 
     @cached_property
@@ -173,7 +169,6 @@ class Pairs:
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
-    """Return the exact mean; 0 for none."""
     if not values:
         return Fraction(0)
     scale = lcm(*(value.denominator for value in values))
@@ -181,13 +176,11 @@ def mean(values: Sequence[Fraction]) -> Fraction:
 
 
 def whole(values: Sequence[Fraction]) -> list[int]:
-    """Return ``values`` times one number that makes all of them whole."""
     scale = lcm(*(value.denominator for value in values))
     return [value.numerator * (scale // value.denominator) for value in values]
 
 
 def outcome_row(outcome: Outcome) -> dict[str, object]:
-    """Return an outcome as it is in evidence, beside the id of its item."""
     if isinstance(outcome, Scored):
         parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
         return {"hard": outcome.hard, "soft": outcome.soft, **parts}
@@ -195,11 +188,7 @@ def outcome_row(outcome: Outcome) -> dict[str, object]:
 
 
 def read_outcome(row: Mapping[str, object]) -> Outcome:
-    """Read what :func:`outcome_row` wrote.
-
-    Raises:
-        ValueError, KeyError, DataError: It did not.
-    """
+    """Read what :func:`outcome_row` wrote; a ValueError, KeyError or DataError if it did not."""
     if "failed" in row:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     parts = row.get("parts")
@@ -220,17 +209,12 @@ def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:
 
 
 def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
-    """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``.
-
-    Raises:
-        ValueError, TypeError, KeyError, DataError: ``content`` is not a file of repeats.
-    """
+    """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``."""
     return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in loads(content)}
 
 
 SELECTION, BASE, REPEATS = "selection.json", "base.json", "repeats.json"
-FILES = (SELECTION, BASE, REPEATS)
-"""The files of an event's evidence that hold outcomes."""
+FILES = (SELECTION, BASE, REPEATS)  # the files of an event's evidence that hold outcomes
 
 
 class VersionOutcomes:
@@ -251,12 +235,10 @@ class VersionOutcomes:
         self._proposed: tuple[dict[str, Outcome] | None, bytes] = None, b""
 
     def of(self, version: int) -> Mapping[str, Outcome] | None:
-        """Return the outcomes of ``version``; None if they are not here."""
         return self._versions.get(version)
 
     @property
     def of_base(self) -> Mapping[str, Outcome] | None:
-        """The outcomes of that version; None if they are not here."""
         return None if self.base is None else self.of(self.base)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
@@ -275,3 +257,79 @@ class VersionOutcomes:
         self._versions[event.version] = self.candidate if source is None else self._versions.get(source)
         if source is None or source in self._scored:
             self._scored.append(event.version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """The seed and the best version on the test items that have a score under both."""
+
+    items: int  # how many items these are; at least one
+    seed: float  # the seed's mean under the gate's metric
+    best: float
+    p_loss: float  # one-sided p-value of the paired test that the best version is worse
+
+    @property
+    def contradicts(self) -> bool:
+        return self.best < self.seed
+
+
+def confirmation(seed: Evaluation, best: Evaluation, metric: Metric, soft_weight: float) -> Confirmation | None:
+    """Compare two evaluations of the test split; None if no item has a score under both."""
+    losses = Pairs(seed, best, metric, soft_weight)
+    if not losses.gains:
+        return None
+    return Confirmation(items=len(losses.gains), seed=float(losses.score), best=float(losses.current), p_loss=losses.p)
+
+
+def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metric, soft_weight: float) -> bool | None:
+    """Say whether means of the test split contradict a gain; None if an item has no score: outcomes decide."""
+    if seed.scored < seed.n or best.scored < best.n or seed.item_set != best.item_set:
+        return None
+    return best.score(metric, soft_weight) < seed.score(metric, soft_weight)
+
+
+LONGEST: Final = 200  # characters of a reason that are kept
+NAMED: Final = 24  # items of a pattern that are named
+PATTERNS: Final = 20  # patterns that are told, the most frequent ones
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|(?<!\w)\'[^\']*\'(?!\w)|`[^`]*`')
+_SEVERAL = re.compile(r'"…"(?:\s*(?:,|;|or|and)\s*"…")+')
+_NUMBER = re.compile(r"(?<![\w#])[-+]?\d+(?:[.,:]\d+)*%?(?!\w)")
+
+
+class Reason(NamedTuple):
+    task_type: str
+    text: str  # what the scorer or the environment says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    task_type: str
+    reason: str  # why, in the words of the scorer or the environment, without what differs from item to item
+    example: str  # the same of the item that failed last, as it was said
+    items: tuple[str, ...]  # the first of them, in the order in which they failed
+    count: int
+
+
+@lru_cache(maxsize=4096)
+def pattern(reason: str) -> str:
+    """Return ``reason`` with ``"…"`` for quoted words and ``#`` for numbers, on one line."""
+    text = _QUOTED.sub('"…"', " ".join(reason.split()))
+    return _NUMBER.sub("#", _SEVERAL.sub('"…"', text))[:LONGEST]
+
+
+def grouped(reasons: Mapping[str, Reason]) -> tuple[Failing, ...]:
+    """Return failing items by pattern, the most frequent first."""
+    groups: dict[Reason, list[str]] = {}
+    for item, reason in reasons.items():
+        groups.setdefault(Reason(reason.task_type, pattern(reason.text)), []).append(item)
+    ranking = sorted(groups.items(), key=lambda group: -len(group[1]))[:PATTERNS]
+    return tuple(
+        Failing(
+            task_type=cause.task_type,
+            reason=cause.text,
+            example=" ".join(reasons[items[-1]].text.split())[:LONGEST],
+            items=tuple(items[:NAMED]),
+            count=len(items),
+        )
+        for cause, items in ranking
+    )

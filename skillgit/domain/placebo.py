@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from itertools import accumulate, pairwise
 
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.protected_regions import Owner, blocks
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import verbatim
-
-if TYPE_CHECKING:
-    from skillgit.domain.skill import Skill
 
 _BULLET = re.compile(r"[-*+] \S.*")
 _POINTS_BACK = re.compile(
@@ -84,21 +80,15 @@ def no_op(skill: Skill, number: int) -> NoOp:
 def _independent_pairs(text: str) -> list[tuple[int, int, int]]:
     """Return neighbouring bullets of one line each as offsets: start of the first, its end, end of the second."""
     body = [part for part in blocks(text) if part.owner is Owner.BODY]
-    lines: list[tuple[int, int, str]] = []
-    position = 0
-    for line in text.split("\n"):
-        lines.append((position, position + len(line), line))
-        position += len(line) + 1
+    texts = text.split("\n")
+    starts = accumulate((len(line) + 1 for line in texts), initial=0)
+    lines = [(start, start + len(line), line) for start, line in zip(starts, texts, strict=False)]
     return [
         (start, end, next_end)
         for number, ((start, end, line), (_, next_end, following)) in enumerate(pairwise(lines))
         if line != following
         and all(_BULLET.fullmatch(bullet) and not _POINTS_BACK.search(bullet) for bullet in (line, following))
-        and not _continues(lines, number + 2)
+        # a line that goes on with the second bullet
+        and not any(line[:1] in {" ", "\t"} and line.strip() for line in texts[number + 2 : number + 3])
         and any(part.start <= start and next_end <= part.end for part in body)
     ]
-
-
-def _continues(lines: list[tuple[int, int, str]], number: int) -> bool:
-    """Say whether the line goes on with the bullet before it."""
-    return number < len(lines) and lines[number][2].startswith((" ", "\t")) and bool(lines[number][2].strip())

@@ -1,17 +1,23 @@
-"""What an event tells of a candidate: where it comes from, its changed lines, its edits, what happened to proposals."""
+"""What is said of a candidate: by its event, by other runs that tried it, and by people."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.ids import text_digest
-from skillgit.domain.prose import clean_line
+from skillgit.domain.sequence_diff import differences
+from skillgit.domain.untrusted.model_text import clean_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from skillgit.domain.edit import Edit, EditSource, Op
+    from skillgit.domain.skill import Skill
 
 EDITS_SHOWN = 24
 
@@ -51,7 +57,6 @@ class EditRecord:
 
     @classmethod
     def of(cls, edit: Edit) -> EditRecord:
-        """Return the record of ``edit``."""
         anchor = text_digest(edit.anchor)[:8] if edit.anchor else ""
         return cls(op=edit.op, file=edit.file, support=edit.support, source=edit.source, anchor=anchor)
 
@@ -61,35 +66,23 @@ class BudgetSource(StrEnum):
 
     SCHEDULE = "schedule"
     OPTIMIZER = "optimizer"
-    FALLBACK = "fallback"
-    """The schedule, because what the optimizer said could not be used."""
-    NONE = "none"
-    """Nobody: there was no limit."""
-    META = "meta"
-    """The budget of the reflection on an epoch."""
+    FALLBACK = "fallback"  # the schedule, because what the optimizer said could not be used
+    NONE = "none"  # nobody: there was no limit
+    META = "meta"  # the budget of the reflection on an epoch
 
 
 class Origin(StrEnum):
     """Where a candidate comes from."""
 
-    STEP = "step"
-    """A batch of rollouts."""
-    META = "meta"
-    """The reflection on the steps of an epoch, at its end."""
-    CHERRY_PICK = "cherry-pick"
-    """The edits of a version or candidate of another line."""
-    MERGE = "merge"
-    """Another line as a whole."""
-    REVERT = "revert"
-    """The text without the edits of one version."""
-    RESTORE = "restore"
-    """The text of an older version."""
-    PRUNE = "prune"
-    """The text without rules that do nothing."""
-    COMPRESS = "compress"
-    """The text in fewer words."""
-    RESURRECT = "resurrect"
-    """A candidate that was rejected before."""
+    STEP = "step"  # a batch of rollouts
+    META = "meta"  # the reflection on the steps of an epoch, at its end
+    CHERRY_PICK = "cherry-pick"  # the edits of a version or candidate of another line
+    MERGE = "merge"  # another line as a whole
+    REVERT = "revert"  # the text without the edits of one version
+    RESTORE = "restore"  # the text of an older version
+    PRUNE = "prune"  # the text without rules that do nothing
+    COMPRESS = "compress"  # the text in fewer words
+    RESURRECT = "resurrect"  # a candidate that was rejected before
 
     @property
     def intervenes(self) -> bool:
@@ -120,3 +113,46 @@ class PatchCounts:
     by: BudgetSource = BudgetSource.SCHEDULE
     mode: UpdateMode = UpdateMode.PATCH
     salvaged: bool = False
+
+
+def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
+    return changed_texts(dict(old.text_files()), dict(new.text_files()))
+
+
+def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
+    changes: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        old, new = (texts.get(path, "").splitlines() for texts in (before, after))
+        for old_from, old_to, new_from, new_to in differences(old, new):
+            changes += [Change(sign="-", text=line) for line in old[old_from:old_to]]
+            changes += [Change(sign="+", text=line) for line in new[new_from:new_to]]
+    return tuple(change for change in changes if change.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feedback:
+    commit: str
+    text: str
+    author: str
+    time: datetime
+
+    @property
+    def id(self) -> str:
+        content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
+        return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A candidate that the gate of another run, or of someone else's part of it, rejected."""
+
+    run: str
+    step: int
+    base: int
+    commit: str
+    title: str
+    changes: tuple[Change, ...]
+    score: float
+    bound: bool  # whether that is only the highest that it could have been
+    current: float

@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.model_text import verbatim
+from skillgit.domain.untrusted.model_text import SkillText, verbatim
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.domain.untrusted.model_text import SkillText
 
 SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
 KEEP_START, KEEP_END = "<!-- skillgit:keep -->", "<!-- /skillgit:keep -->"
@@ -34,24 +33,10 @@ APPENDIX_START, APPENDIX_END = "<!-- skillgit:appendix -->", "<!-- /skillgit:app
 APPENDIX_HEADING = "## Reminders"
 
 _FRONTMATTER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_REGION = re.compile(
-    "|".join(
-        rf"{re.escape(start)}(?P<{name}>.*?)(?:{re.escape(end)}|\Z)"
-        for name, start, end in (
-            ("slow", SLOW_START, SLOW_END),
-            ("keep", KEEP_START, KEEP_END),
-            ("appendix", APPENDIX_START, APPENDIX_END),
-        )
-    ),
-    re.DOTALL,
-)
-MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
-"""Matches anything shaped like a region marker."""
+MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")  # matches anything shaped like a region marker
 
 
 class Owner(StrEnum):
-    """Who may change a block."""
-
     FRONTMATTER = "frontmatter"
     BODY = "body"
     KEEP = "keep"
@@ -64,6 +49,10 @@ _MARKERS = {
     Owner.KEEP: (KEEP_START, KEEP_END),
     Owner.APPENDIX: (APPENDIX_START, APPENDIX_END),
 }
+_REGION = re.compile(
+    "|".join(rf"{re.escape(start)}(?P<{owner}>.*?)(?:{re.escape(end)}|\Z)" for owner, (start, end) in _MARKERS.items()),
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +65,6 @@ class Block:
 
 
 def has_marker(text: str) -> bool:
-    """Say whether ``text`` contains anything shaped like a region marker."""
     return MARKER.search(text) is not None
 
 
@@ -87,12 +75,7 @@ def frontmatter(text: str) -> str:
 
 
 def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
-    """Divide ``text`` into blocks that cover it without gaps, in order; empty blocks are left out.
-
-    Args:
-        text: The content of a file of a skill.
-        is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
-    """
+    """Divide ``text`` into blocks without gaps, in order, none of them empty; only the document has frontmatter."""
     start = len(frontmatter(text)) if is_document else 0
     parts = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
     position = start
@@ -110,7 +93,6 @@ def _owner(region: re.Match[str]) -> Owner:
 
 
 def _region(text: str, owner: Owner) -> re.Match[str] | None:
-    """Return the first region of ``owner``."""
     regions = _REGION.finditer(text, len(frontmatter(text)))
     return next((region for region in regions if _owner(region) is owner), None)
 
@@ -134,10 +116,8 @@ def slow_guidance(text: str) -> SkillText:
 def with_slow_guidance(text: str, guidance: SkillText) -> str:
     r"""Return ``text`` with the slow region set to ``guidance``; every other character stays as it was.
 
-    A region that is missing is added at the end. Empty guidance leaves an empty region in place.
-
-    Raises:
-        SkillError: ``guidance`` contains a region marker.
+    A region that is missing is added at the end. Empty guidance leaves an empty region in place. A SkillError if
+    ``guidance`` contains a region marker.
 
     >>> from skillgit.domain.untrusted.model_text import clean
     >>> text = with_slow_guidance('# Search\n', clean('Answer in few words.'))
@@ -159,10 +139,8 @@ def appendix_notes(text: str) -> tuple[SkillText, ...]:
 def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
     """Return ``text`` with the appendix region set to ``notes``; every other character stays as it was.
 
-    A region that is missing is added at the end; without notes nothing is added.
-
-    Raises:
-        SkillError: A note contains a region marker or a line break, or is empty.
+    A region that is missing is added at the end; without notes nothing is added. A SkillError if a note contains a
+    region marker or a line break, or is empty.
     """
     reminders = [note.strip() for note in notes]
     if any(has_marker(note) or "\n" in note or not note for note in reminders):

@@ -1,4 +1,4 @@
-"""The state of a run: the fold of its events, with the invariants that every history keeps."""
+"""The state of a run: the fold of its events, and the invariants that every history keeps."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
-from skillgit.domain.gate_decision import Decision
-from skillgit.domain.invariants import check, check_base, check_common, check_step, check_verdict, check_version
+from skillgit.domain.gate_decision import Decision, Verdict, consistent
 from skillgit.domain.proposal import Change, Origin
 from skillgit.errors import InvariantError
 
@@ -36,13 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.gate_decision import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionState:
-    """One version of a run: where it came from and what it scored on the selection split, if that is known."""
-
     version: int
     epoch: int
     step: int
@@ -51,33 +47,25 @@ class VersionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMemory:
-    """What the optimizer may know of an earlier step, or of what a person did after it.
-
-    Attributes:
-        decision: The gate's decision; absent for a skipped step and for the edit of a person.
-        bound: Whether that is only the highest that it could have been.
-        base: The version that its candidate was made of; absent for a skipped step.
-        author: Who edited the skill by hand; empty for everything else.
-    """
+    """What the optimizer may know of an earlier step, or of what a person did after it."""
 
     epoch: int
     step: int
-    decision: Decision | None
+    decision: Decision | None  # the gate's decision; absent for a skipped step and for the edit of a person
     title: str
     why: str = ""
     changes: tuple[Change, ...] = ()
     score: float = 0.0
-    bound: bool = False
+    bound: bool = False  # whether that is only the highest that it could have been
     current: float = 0.0
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     origin: Origin = Origin.STEP
-    base: int | None = None
-    author: str = ""
+    base: int | None = None  # the version that its candidate was made of; absent for a skipped step
+    author: str = ""  # who edited the skill by hand; empty for everything else
 
     @property
     def by_hand(self) -> bool:
-        """Whether a person asked for it, so that it is no step of the method."""
         return bool(self.author) or self.origin.intervenes
 
     @property
@@ -88,30 +76,21 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """Everything that decides how a run goes on.
-
-    Attributes:
-        memory: The steps so far, and what persons did between them, oldest first.
-        optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
-        slow_epoch: The last epoch whose slow update is finished, merge included.
-        pending_merge: Accepted guidance whose merge is not written yet.
-        interventions: How many candidates of persons the gate has decided on.
-        outcome: How it ended; absent while it is not finished.
-    """
+    """Everything that decides how a run goes on."""
 
     started: RunStarted
     epoch: int = 0
     step: int = 0
     versions: tuple[VersionState, ...]
     best: int = 0
-    memory: tuple[StepMemory, ...] = ()
-    optimizer_memory: str = ""
+    memory: tuple[StepMemory, ...] = ()  # the steps so far, and what persons did between them, oldest first
+    optimizer_memory: str = ""  # what the optimizer keeps from the last slow update that had something to keep
     meta_epoch: int = 0
-    slow_epoch: int = 0
-    pending_merge: SlowProposed | None = None
-    interventions: int = 0
+    slow_epoch: int = 0  # the last epoch whose slow update is finished, merge included
+    pending_merge: SlowProposed | None = None  # accepted guidance whose merge is not written yet
+    interventions: int = 0  # how many candidates of persons the gate has decided on
     cost: Cost = Cost()
-    outcome: RunOutcome | None = None
+    outcome: RunOutcome | None = None  # how it ended; absent while it is not finished
 
     @property
     def version(self) -> int:
@@ -125,11 +104,7 @@ class RunState:
         return summary
 
     def evaluation(self, version: int) -> EvaluationSummary:
-        """Return the measured score of ``version``, following inheritance.
-
-        Raises:
-            InvariantError: Nobody has measured it.
-        """
+        """Return the measured score of ``version``, following inheritance; an InvariantError if it has none."""
         summary = self.known_evaluation(version)
         if summary is None:
             run = self.started.run
@@ -145,11 +120,7 @@ class RunState:
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """Return the state after ``events``.
-
-    Raises:
-        InvariantError: An event contradicts the events before it, or there is none.
-    """
+    """Return the state after ``events``; an InvariantError if one contradicts those before it, or there is none."""
     iterator = iter(events)
     first = next(iterator, None)
     if not isinstance(first, RunStarted):
@@ -158,17 +129,12 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def begin(event: RunStarted) -> RunState:
-    """Return the state after a run's first event."""
     seed = VersionState(version=0, epoch=0, step=0, evaluation=event.evaluation)
     return RunState(started=event, versions=(seed,), cost=event.cost)
 
 
 def advance(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event.
-
-    Raises:
-        InvariantError: The event contradicts the events before it.
-    """
+    """Return the state after one more event; an InvariantError if it contradicts the events before it."""
     check_common(state, event)
     match event:
         case RunStarted():
@@ -212,7 +178,7 @@ def _with_version_of_a_person(
 ) -> RunState:
     """Return the state after a version that no stage of the method made.
 
-    Guidance that was accepted and not merged yet was measured with another text; it is given up.
+    Guidance that was accepted and is not merged yet was measured with another text, so it is given up.
     """
     epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
     changes |= {"slow_epoch": epoch, "pending_merge": None}
@@ -274,18 +240,13 @@ def _is_new_best(verdict: Verdict | None) -> bool:
 
 def _after_revert(state: RunState, event: Reverted) -> RunState:
     check_version(state, event.version, event.base)
-    check(
-        event.target < event.version,
-        f"{version_label(event.version)} restores {version_label(event.target)}, which comes after it",
-    )
+    label, target = version_label(event.version), version_label(event.target)
+    check(event.target < event.version, f"{label} restores {target}, which comes after it")
     if event.verdict is not None:
         check_verdict(event.verdict)
-        check(
-            event.verdict.decision.accepted, f"{version_label(event.version)} restores a text though its gate refuses"
-        )
-    cost = state.cost + event.cost
-    new_best = _is_new_best(event.verdict)
-    return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)
+        check(event.verdict.decision.accepted, f"{label} restores a text though its gate refuses")
+    best, cost = _is_new_best(event.verdict), state.cost + event.cost
+    return _with_version_of_a_person(state, event, event.evaluation, new_best=best, cost=cost)
 
 
 def _after_edit(state: RunState, event: Edited) -> RunState:
@@ -304,14 +265,11 @@ def _after_edit(state: RunState, event: Edited) -> RunState:
 
 
 def _after_measurement(state: RunState, event: Measured) -> RunState:
-    version = event.version
-    check(
-        version == state.version,
-        f"{version_label(version)} is measured while the current version is {version_label(state.version)}",
-    )
-    check(state.known_evaluation(version) is None, f"{version_label(version)} is measured though it has a score")
+    version, label, current = event.version, version_label(event.version), version_label(state.version)
+    check(version == state.version, f"{label} is measured while the current version is {current}")
+    check(state.known_evaluation(version) is None, f"{label} is measured though it has a score")
     check_verdict(event.verdict)
-    check(not event.verdict.gated, f"{version_label(version)} is measured, and a gate decided on it")
+    check(not event.verdict.gated, f"{label} is measured, and a gate decided on it")
     new = replace(state.versions[version], evaluation=event.evaluation)
     best = version if _is_new_best(event.verdict) else state.best
     cost = state.cost + event.cost
@@ -322,10 +280,9 @@ def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
     check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
     check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
     check_base(state, event.base)
-    is_accepted = False
     if event.verdict is not None:
         check_verdict(event.verdict)
-        is_accepted = event.verdict.decision.accepted
+    is_accepted = event.verdict is not None and event.verdict.decision.accepted
     return _moved(
         state,
         event,
@@ -341,5 +298,68 @@ def _after_slow_merge(state: RunState, event: SlowMerged) -> RunState:
     check_verdict(event.verdict)
     check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
     check_version(state, event.version, event.base)
-    new_best = _is_new_best(event.verdict)
-    return _with_version(state, event, event.evaluation, new_best=new_best, slow_epoch=event.epoch, pending_merge=None)
+    best = _is_new_best(event.verdict)
+    return _with_version(state, event, event.evaluation, new_best=best, slow_epoch=event.epoch, pending_merge=None)
+
+
+def check_common(state: RunState, event: Event) -> None:
+    """Refuse an event that cannot follow ``state``, whatever its kind."""
+    name = event.kind
+    is_of_person = isinstance(event, Reverted | Edited | Measured) or event_origin(event).intervenes
+    check(state.outcome is None or is_of_person, f"{name} after the run has finished")
+    check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
+    check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")
+    check(event.epoch >= state.epoch, f"{name} goes back from epoch {state.epoch} to {event.epoch}")
+    if not isinstance(event, RunStarted | Accepted | Rejected | Skipped):
+        check(event.step == state.step, f"{name} names step {event.step} after step {state.step}")
+
+
+def check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
+    if event.origin is Origin.STEP:
+        check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
+    elif event.origin is Origin.META:
+        _check_reflection(state, event)
+    elif isinstance(event, Skipped):
+        raise InvariantError(f"a skipped step says that it is a {event.origin}", hint="skillgit fsck")
+    else:
+        _check_intervention(state, event)
+    if isinstance(event, Accepted | Rejected) and not event.origin.intervenes:
+        check(event.number == 0, f"step {event.step} bears the number of an intervention")
+
+
+def _check_reflection(state: RunState, event: Accepted | Rejected | Skipped) -> None:
+    check(event.step == state.step > 0, f"the reflection on step {event.step} follows step {state.step}")
+    check(event.epoch == state.epoch, f"epoch {event.epoch} is reflected on in epoch {state.epoch}")
+    check(state.meta_epoch < event.epoch, f"epoch {event.epoch} is reflected on twice")
+    is_before = state.slow_epoch < event.epoch and state.pending_merge is None
+    check(is_before, f"epoch {event.epoch} is reflected on after its slow update")
+    is_gated = isinstance(event, Skipped) or event.verdict.gated
+    check(is_gated, f"the reflection on epoch {event.epoch} passed no gate")
+
+
+def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
+    label = f"the {event.origin} with number {event.number}"
+    position = (event.epoch, event.step)
+    check(position == (state.epoch, state.step), f"{label} names step {event.step} after step {state.step}")
+    check(event.number == state.interventions + 1, f"{label} follows intervention {state.interventions}")
+    check(event.verdict.gated, f"{label} passed no gate")
+
+
+def check_base(state: RunState, base: int) -> None:
+    current = version_label(state.version)
+    check(base == state.version, f"a proposal on {version_label(base)} while the current version is {current}")
+
+
+def check_version(state: RunState, version: int, base: int) -> None:
+    check_base(state, base)
+    check(version == state.version + 1, f"{version_label(version)} follows {version_label(state.version)}")
+
+
+def check_verdict(verdict: Verdict) -> None:
+    check(consistent(verdict), f"the decision {verdict.decision} does not follow from its numbers")
+
+
+def check(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    """Raise an InvariantError that says ``otherwise`` unless it ``holds``."""
+    if not holds:
+        raise InvariantError(otherwise, hint="skillgit fsck")

@@ -8,43 +8,27 @@ that nobody knows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from operator import eq, ge, gt, le, lt
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Sign = Literal[">", ">=", "<", "<=", "="]
+_COMPARISONS: dict[Sign, Callable[[float, float], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score as far as it is known.
-
-    Attributes:
-        value: The score; of a bound, the highest that it could have been.
-    """
-
-    value: float
+    value: float  # the score; of a bound, the highest that it could have been
     at_most: bool = False
 
     def compares(self, sign: Sign, number: float) -> bool | None:
         """Say whether the score is in this relation to ``number``; None where the bound leaves that open."""
-        match sign:
-            case "<":
-                return self._below(number, with_it=False)
-            case "<=":
-                return self._below(number, with_it=True)
-            case ">":
-                below = self._below(number, with_it=True)
-                return None if below is None else not below
-            case ">=":
-                below = self._below(number, with_it=False)
-                return None if below is None else not below
-            case "=":
-                return self.value == number if not self.at_most else False if self.value < number else None
-            case _:
-                assert_never(sign)
-
-    def _below(self, number: float, *, with_it: bool) -> bool | None:
-        below = self.value <= number if with_it else self.value < number
-        return None if self.at_most and not below else below
+        if not self.at_most:
+            return _COMPARISONS[sign](self.value, number)
+        is_below = self.value <= number if sign in {"<=", ">"} else self.value < number
+        return sign in {"<", "<="} if is_below else None
 
     @property
     def key(self) -> tuple[float, bool]:

@@ -1,13 +1,20 @@
-"""A skill: a folder with a ``SKILL.md`` and companions, within limits of size, with names that are paths."""
+"""A skill: a folder with a ``SKILL.md`` and companions, within limits of size, and which of its files may be trained.
+
+Patterns of trainable files are relative to the skill folder. They are compared folder by folder, so that
+``references/*.md`` means the files that are in ``references`` and none below. ``*``, ``?`` and ``[…]`` are as in a
+shell.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.file_names import file_name, shown, tree_paths
+from skillgit.domain.untrusted.file_names import clashes, file_name, path_fault, shown, tree_paths
+from skillgit.domain.untrusted.model_text import hidden_in, name_of
 from skillgit.errors import SkillError, UnsafeNameError
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ _SHORTER = "move what is data out of the skill, or into several files"
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    r"""An Agent Skills folder as a value.
+    r"""An Agent Skills folder as a value; a SkillError if it has no ``SKILL.md`` in UTF-8, or a name that is no path.
 
     Wherever it comes from, its name and the paths of its files are ``TreePath``: they can be joined to a folder.
 
@@ -31,9 +38,6 @@ class Skill:
         name: The folder's name; it equals ``name`` in the frontmatter.
         files: Path inside the folder (``/`` as separator) to content. Sorted by path. Holds ``SKILL.md``.
         executable: The paths whose executable bit is set.
-
-    Raises:
-        SkillError: It has no ``SKILL.md`` in UTF-8, or a name that is no path.
 
     >>> skill = Skill(name='search', files={'SKILL.md': b'# Search\n', 'notes/units.md': b'km\n'})
     >>> list(skill.files)
@@ -60,7 +64,6 @@ class Skill:
 
     @property
     def document(self) -> str:
-        """The text of ``SKILL.md``."""
         return self.files[DOCUMENT].decode()
 
     @property
@@ -85,17 +88,12 @@ class Skill:
         return excess(self.files)
 
     def bounded(self) -> Skill:
-        """Return the skill itself.
-
-        Raises:
-            SkillError: One of its texts is longer than a skill's texts may be.
-        """
+        """Return the skill itself; a SkillError if one of its texts is longer than a skill's texts may be."""
         if self.excess:
             raise SkillError(self.excess, hint=_SHORTER)
         return self
 
     def with_text(self, path: str, text: str) -> Skill:
-        """Return the skill with the file at ``path`` set to ``text``."""
         return replace(self, files={**self.files, path: text.encode("utf-8", "replace")})
 
 
@@ -109,8 +107,98 @@ def excess(files: Mapping[str, bytes]) -> str:
 
 
 def _text(content: bytes) -> str | None:
-    """Return what a file says; None if it is no text."""
     try:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
         return None
+
+
+_BINARY = frozenset(
+    f".{ending}"
+    for endings in (
+        "avif bmp gif ico jpeg jpg png tiff webp",
+        "doc docx odp ods odt pdf pptx xls xlsx",
+        "7z bz2 gz jar rar tar xz zip",
+        "flac mov mp3 mp4 ogg wav webm",
+        "bin class dll eot exe otf pyc so sqlite ttf wasm woff woff2",
+    )
+    for ending in endings.split()
+)
+_PROSE = frozenset({".md", ".markdown", ".txt"})
+
+
+@dataclass(frozen=True, slots=True)
+class TrainableFiles:
+    """The files that steps may edit, by patterns of their paths inside the skill folder."""
+
+    patterns: tuple[str, ...] = (DOCUMENT,)
+
+    @property
+    def beyond_document(self) -> bool:
+        return any(pattern != DOCUMENT for pattern in self.patterns)
+
+    def covers(self, path: str) -> bool:
+        """Say whether the file at ``path`` may be edited, or made where there is none."""
+        names, patterns = path.split("/"), (pattern.split("/") for pattern in self.patterns)
+        return any(len(names) == len(globs) and all(map(fnmatchcase, names, globs)) for globs in patterns)
+
+
+def pattern_problem(pattern: str) -> str:
+    """Return why ``pattern`` cannot name trainable files, to be after it in a sentence; empty if it can."""
+    parts = pattern.split("/")
+    if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern or ":" in parts[0]:
+        return "does not stay inside the skill folder"
+    if not {"", "."}.isdisjoint(parts) or pattern != pattern.strip():
+        return "is no path in its shortest form"
+    if "#" in pattern or parts[-1].casefold() == "frontmatter":
+        return "names a part of a file, and only whole files are trained; frontmatter never is"
+    if any("**" in part for part in parts):
+        return "has a '**', and patterns go folder by folder, as in references/*.md"
+    if any(part.startswith(".") for part in parts):
+        return "names hidden files, which are no part of a skill"
+    if _ending(pattern) in _BINARY:
+        return "names binary files, and only text can be trained"
+    return ""
+
+
+def is_prose(path: str) -> bool:
+    return _ending(path) in _PROSE
+
+
+def _ending(path: str) -> str:
+    """Return the ending of a file's name with its dot, in lower case; empty if it has none."""
+    stem, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return f"{dot}{ending}".casefold() if stem else ""
+
+
+def new_file_problem(skill: Skill, path: str) -> str:
+    """Return why an edit cannot add a file at ``path`` to ``skill``, as a clause; empty if it can."""
+    parts = path.split("/")
+    if path.count("/") != 1 or not {"", ".", ".."}.isdisjoint(parts):
+        return "a new file belongs in a folder of the skill, one level deep"
+    if pattern_problem(path) or any(sign in path for sign in "*?[") or not path.isprintable():
+        return "a new file has a plain name and holds text"
+    if fault := path_fault(path):
+        return f"a new file has a name that every system can hold: {fault}"
+    return next((f"it would stand in the way: {clash}" for clash in clashes((*skill.files, path))), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    line: int  # the line of the first one, counted from 1
+    sentence: str  # how many there are, and which comes first; without a full stop
+
+
+def hidden_characters(path: str, content: bytes) -> Hidden | None:
+    """Return what is hidden in the file at ``path``; None if nothing is, or it is no text."""
+    try:
+        text = "" if b"\0" in content and not is_prose(path) else content.decode()
+    except UnicodeDecodeError:
+        return None
+    if not (characters := hidden_in(text)):
+        return None
+    offset, first = characters[0]
+    line = text.count("\n", 0, offset) + 1
+    count = "a hidden character" if len(characters) == 1 else f"{len(characters)} hidden characters"
+    comes = "" if len(characters) == 1 else ", the first"
+    return Hidden(line=line, sentence=f"{path} has {count}{comes} in line {line}: {name_of(first)}")

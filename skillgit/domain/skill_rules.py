@@ -1,4 +1,4 @@
-"""The rules of a skill: its list items and sentences, where they stand, and which rule became which."""
+"""The rules of a skill: its list items and sentences, where they are, which became which, and what one is worth."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from enum import StrEnum
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
-from skillgit.domain.prose import ALIKE, similarity, words
-from skillgit.domain.protected_regions import Owner, blocks
+from skillgit.domain.protected_regions import MARKER, Owner, blocks
+from skillgit.domain.sequence_diff import ALIKE, similarity, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _BREAK = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
@@ -25,21 +24,17 @@ _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_]*\Z")  # noqa: RUF001 - quo
 _SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - quotation marks
 
 
-_ALL_PAIRS = 10_000
-"""So many pairs of rules are all compared; of more, those that have a chance."""
+_ALL_PAIRS = 10_000  # so many pairs of rules are all compared; of more, those that have a chance
 _NEIGHBOURS = 1
 _RAREST = 4
 _Words = tuple[str, str]
 
 
 class Region(StrEnum):
-    """Which part of a skill a rule is in."""
-
     BODY = "body"
     SLOW = "slow"
     APPENDIX = "appendix"
-    KEEP = "keep"
-    """A region that belongs to people: nothing but a person changes or removes its rules."""
+    KEEP = "keep"  # a region that belongs to people: nothing but a person changes or removes its rules
 
 
 _REGIONS = {Owner.SLOW: Region.SLOW, Owner.APPENDIX: Region.APPENDIX, Owner.KEEP: Region.KEEP}
@@ -47,47 +42,29 @@ _REGIONS = {Owner.SLOW: Region.SLOW, Owner.APPENDIX: Region.APPENDIX, Owner.KEEP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule: a list item, or sentences that have their lines to themselves.
+    """One rule: a list item, or sentences that have their lines to themselves."""
 
-    Attributes:
-        heading: The nearest heading above it, without its signs; empty above the first.
-        text: What it says, on one line and without its bullet; the lines of a code fence follow as they are.
-        first: Its first line in the file, from 1.
-    """
-
-    heading: str
-    text: str
-    first: int
+    heading: str  # the nearest heading above it, without its signs; empty above the first
+    text: str  # what it says, on one line and without its bullet; the lines of a code fence follow as they are
+    first: int  # its first line in the file, from 1
     last: int
     region: Region = Region.BODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One rule in two texts.
-
-    Attributes:
-        similarity: How much of its words is common, from 0 to 1.
-        moved: Whether it is in another order among the others, under another heading or in another region.
-    """
-
     old: Rule
     new: Rule
-    similarity: float = 1.0
-    moved: bool = False
+    similarity: float = 1.0  # how much of its words is common, from 0 to 1
+    moved: bool = False  # whether it is in another order among the others, under another heading or in another region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDiff:
-    """Which rules of an older text are in a newer one; every rule of either is in exactly one field.
+    """Which rules of an older text are in a newer one; every rule of either is in exactly one field."""
 
-    Attributes:
-        kept: Rules with the same words in the same place, in the order of the newer text.
-        moved: Rules with the same words in another place.
-    """
-
-    kept: tuple[Pair, ...]
-    moved: tuple[Pair, ...]
+    kept: tuple[Pair, ...]  # rules with the same words in the same place, in the order of the newer text
+    moved: tuple[Pair, ...]  # rules with the same words in another place
     changed: tuple[Pair, ...]
     added: tuple[Rule, ...]
     removed: tuple[Rule, ...]
@@ -96,13 +73,9 @@ class RuleDiff:
 def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
     """Return the rules of a Markdown text in their order.
 
-    A rule covers whole lines. A list item is a rule, nested ones are rules of their own, and indented paragraphs
-    belong to their item. Elsewhere a rule is a sentence, or the sentences that share lines. A code fence belongs to
-    the rule before it. Frontmatter, headings, rulers and markers of regions belong to no rule.
-
-    Args:
-        text: The content of a file of a skill.
-        is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
+    A rule covers whole lines. A list item is a rule, nested ones are rules of their own, and indented paragraphs belong
+    to their item. Elsewhere a rule is a sentence, or the sentences that share lines. A code fence belongs to the rule
+    before it. Frontmatter, which only the document has, headings, rulers and markers of regions belong to no rule.
     """
     entries: list[Rule] = []
     heading = ""
@@ -111,41 +84,31 @@ def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
         line += text.count("\n", read, block.start)
         read = block.start
         if block.owner is not Owner.FRONTMATTER:
-            reader = _Reader(
-                line=line,
-                heading=heading,
-                region=_REGIONS.get(block.owner, Region.BODY),
-            )
-            entries.extend(reader.read(_MARKER.sub("", text[block.start : block.end])))
+            reader = _Reader(line=line, heading=heading, region=_REGIONS.get(block.owner, Region.BODY))
+            entries.extend(reader.read(MARKER.sub("", text[block.start : block.end])))
             heading = reader.heading
     return tuple(entries)
 
 
 class _Reader:
-    """Reads the rules of one block line by line.
-
-    Args:
-        line: The file's line that the block begins on.
-    """
+    """Reads the rules of one block, which begins on the file's line ``line``, line by line."""
 
     def __init__(self, *, line: int, heading: str, region: Region) -> None:
         self.heading = heading
         self._line = line
         self._region = region
-        self._found: list[Rule] = []
+        self._rules: list[Rule] = []
         self._prose: list[str] = []
         self._code: list[str] = []
-        self._first = self._last = 0
         self._fence = ""
-        self._item = False
-        self._blank = False
+        self._first = self._last = 0
+        self._item = self._blank = False
 
     def read(self, text: str) -> list[Rule]:
-        """Return the rules of ``text``."""
         for number, line in enumerate(text.split("\n"), start=self._line):
             self._take(number, line.rstrip())
         self._end()
-        return self._found
+        return self._rules
 
     def _take(self, number: int, line: str) -> None:
         if self._fence or _FENCE.fullmatch(line):
@@ -199,14 +162,8 @@ class _Reader:
     def _end(self) -> None:
         if self._prose or self._code:
             prose = [" ".join(" ".join(self._prose).split())] if self._prose else []
-            rule = Rule(
-                heading=self.heading,
-                text="\n".join([*prose, *self._code]),
-                first=self._first,
-                last=self._last,
-                region=self._region,
-            )
-            self._found.append(rule)
+            text, lines = "\n".join([*prose, *self._code]), {"first": self._first, "last": self._last}
+            self._rules.append(Rule(heading=self.heading, text=text, region=self._region, **lines))
         self._forget()
 
     def _forget(self) -> None:
@@ -218,10 +175,10 @@ class _Reader:
 def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
     """Say which rule of ``old`` is which of ``new``.
 
-    Equal texts are one rule, in the order in which they stand. Of the others the most similar two are one rule that
-    was changed, then the next two, as long as half of their words is common. From the other side it is the same.
-    Where so many rules came and went that comparing all with all would take long, those are compared that share rare
-    words, or others at about the same place.
+    Equal texts are one rule, in the order that they have. Of the others the most similar two are one rule that was
+    changed, then the next two, as long as half of their words is common. From the other side it is the same. Where so
+    many rules came and went that comparing all with all would take long, those are compared that share rare words, or
+    others at about the same place.
     """
     same = _same(old, new)
     rest = [position for position in range(len(old)) if position not in same]
@@ -358,3 +315,38 @@ def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: 
     if old.region is not new.region:
         return True
     return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)
+
+
+class Worth(StrEnum):
+    """What a rule is good for, by what happens without it."""
+
+    WORKS = "works"  # the score is lower without it
+    MIXED = "mixed"  # it helps as many items as it harms
+    HARMFUL = "harmful"  # the score is higher without it
+    DEAD = "dead"  # nothing changes without it
+
+
+def worth(delta: float, breaks: int) -> Worth:
+    """Return what a rule is good for; ``delta`` is how much the score changes when it is left out."""
+    if delta < 0:
+        return Worth.WORKS
+    if delta > 0:
+        return Worth.HARMFUL
+    return Worth.MIXED if breaks else Worth.DEAD
+
+
+def without(text: str, rules: Iterable[Rule]) -> str:
+    """Return ``text`` without the lines of ``rules``; where two blank lines would meet, one remains."""
+    lines = text.split("\n")
+    numbers = {number for rule in rules for number in range(rule.first - 1, rule.last)}
+    rest: list[str] = []
+    cut = False
+    for number, line in enumerate(lines):
+        if number in numbers:
+            cut = True
+        elif cut and not line.strip() and (not rest or not rest[-1].strip()) and number + 1 < len(lines):
+            continue
+        else:
+            rest.append(line)
+            cut = False
+    return "\n".join(rest)

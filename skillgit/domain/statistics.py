@@ -11,19 +11,14 @@ from operator import add
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-LEVEL = 0.05
-"""The level at which a gain counts as more than chance, where nobody set another one."""
-EXACT_ITEMS = 24
-"""Up to so many items the sign-flip test counts every assignment of signs; above, it samples them."""
-FLIPS = 9_999
-"""Assignments of signs that the sign-flip test samples."""
-RESAMPLES = 2_000
-"""Samples with replacement that a bootstrap interval rests on."""
+LEVEL = 0.05  # the level at which a gain counts as more than chance, where nobody set another one
+EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them
+FLIPS = 9_999  # assignments of signs that the sign-flip test samples
+RESAMPLES = 2_000  # samples with replacement that a bootstrap interval rests on
 _BYTE = 8
-_NEGLIGIBLE = 6.0
-"""Standard deviations from the mean beyond which a binomial is taken for nothing."""
+_NEGLIGIBLE = 6.0  # standard deviations from the mean beyond which a binomial is taken for nothing
 
 
 def sign_test(fixes: int, breaks: int) -> float:
@@ -54,14 +49,18 @@ def sign_flip_test(differences: Sequence[float]) -> float:
     depends on the number of items alone, and the signs of an item on its place alone. So the p-value is a function of
     the data, and it never rises when a difference does: bounds on differences are bounds on p.
 
-    Args:
-        differences: One per item; 0 for an item that did not change or has no score on a side.
+    There is one difference per item; 0 for an item that did not change or has no score on a side.
     """
     sizes = _as_integers([abs(difference) for difference in differences])
     # Flipping signs is choosing which differences count as gains: the sums compare as the sums of the gains do.
     gain = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
     if len(differences) <= EXACT_ITEMS:
-        return _exact_share([size for size in sizes if size], gain)
+        # halves of the subsets are listed, and pairs of them counted that reach the gain
+        nonzero = [size for size in sizes if size]
+        half = len(nonzero) // 2
+        first, second = sorted(_subset_sums(nonzero[:half])), sorted(_subset_sums(nonzero[half:]))
+        count = sum(len(second) - bisect_left(second, gain - total) for total in first)
+        return float(count / 2 ** len(nonzero))
     hits = sum(total >= gain for total in _sampled_sums(sizes))
     return (1 + hits) / (1 + FLIPS)
 
@@ -71,14 +70,6 @@ def _as_integers(values: Sequence[float]) -> list[int]:
     ratios = [value.as_integer_ratio() for value in values]
     common = max((denominator for _, denominator in ratios), default=1)
     return [numerator * (common // denominator) for numerator, denominator in ratios]
-
-
-def _exact_share(sizes: Sequence[int], least: int) -> float:
-    """Return the share of subsets of ``sizes`` with at least the sum ``least``: halves are listed, pairs counted."""
-    half = len(sizes) // 2
-    first, second = sorted(_subset_sums(sizes[:half])), sorted(_subset_sums(sizes[half:]))
-    count = sum(len(second) - bisect_left(second, least - total) for total in first)
-    return float(count / 2 ** len(sizes))
 
 
 def _subset_sums(sizes: Sequence[int]) -> list[int]:
@@ -113,16 +104,12 @@ def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[flo
     """
     if n <= 0:
         return 0.0, 1.0
-    z = _quantile(confidence)
+    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
+
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _quantile(confidence: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
-
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
@@ -130,15 +117,14 @@ def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tup
     n = len(values)
     if n == 0:
         return 0.0, 0.0
-    means = sorted(fsum(values[index] for index in sample) / n for sample in _resamples(n))
+    chance = shake_256(b"bootstrap").digest(4 * n * RESAMPLES)
+    samples = (
+        [int.from_bytes(chance[at : at + 4], "big") % n for at in range(start, start + 4 * n, 4)]
+        for start in range(0, len(chance), 4 * n)
+    )
+    means = sorted(fsum(values[index] for index in sample) / n for sample in samples)
     tail = round((1 - confidence) / 2 * RESAMPLES)
     return means[tail], means[RESAMPLES - 1 - tail]
-
-
-def _resamples(n: int) -> Iterator[list[int]]:
-    chance = shake_256(b"bootstrap").digest(4 * n * RESAMPLES)
-    for start in range(0, len(chance), 4 * n):
-        yield [int.from_bytes(chance[at : at + 4], "big") % n for at in range(start, start + 4 * n, 4)]
 
 
 def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
@@ -148,13 +134,8 @@ def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
         return 0.0
     centre, spread = n * changing, _NEGLIGIBLE * sqrt(n * changing) + _NEGLIGIBLE
     counts = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
-    return min(
-        1.0,
-        fsum(
-            _binomial(n, count, changing) * _tail(count, fixes_needed(count, alpha), fixes / changing)
-            for count in counts
-        ),
-    )
+    tails = (_tail(count, fixes_needed(count, alpha), fixes / changing) for count in counts)
+    return min(1.0, fsum(_binomial(n, count, changing) * tail for count, tail in zip(counts, tails, strict=True)))
 
 
 def minimum_detectable_effect(
@@ -162,12 +143,8 @@ def minimum_detectable_effect(
 ) -> float | None:
     """Return the smallest true gain that the paired test at ``alpha`` finds with the chance ``power``.
 
-    Args:
-        breaks: Chance of an item to be broken all the same.
-        fixable: Share of the items that can be fixed at all.
-
-    Returns:
-        The gain as a share of the items; None if none that is possible is found so often.
+    It is a share of the items; None if none that is possible is found so often. ``breaks`` is the chance of an item to
+    be broken all the same, ``fixable`` the share of the items that can be fixed at all.
     """
     most = min(fixable, 1.0 - breaks)
     if most <= breaks or paired_power(n, fixes=most, breaks=breaks, alpha=alpha) < power:

@@ -9,39 +9,26 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.proposal import Change
-from skillgit.domain.prose import ALIKE, agreeing, similarity, words
-from skillgit.domain.sequence_diff import differences
+from skillgit.domain.sequence_diff import ALIKE, UNSPACED, agreeing, differences, similarity, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from skillgit.domain.skill import Skill
+    from collections.abc import Iterable, Iterator, Sequence
 
 
-CONTEXT = 3
-"""Unchanged lines around a change."""
-PAIRED_AT_MOST = 10_000
-"""Where more removed lines times added lines stand together, none of them are paired."""
+CONTEXT = 3  # unchanged lines around a change
+PAIRED_AT_MOST = 10_000  # where more removed lines times added lines stand together, none of them are paired
 _LETTERS = 10**11
 """Where characters of the removed times those of the added lines are more, none are paired: it would take long."""
-MOVED_AT_LEAST = 8
-"""Letters and digits that a line needs for its other place to be called where it moved to."""
-
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+MOVED_AT_LEAST = 8  # letters and digits that a line needs for its other place to be called where it moved to
 # compiled when it is first used, as in similarity
-_TOKEN = rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
+_TOKEN = rf"\s+|[{UNSPACED}]|[^\W{UNSPACED}]+(?:['’][^\W{UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _MARKDOWN = (".md", ".markdown")
-
-Span = tuple[int, int]
-"""Characters of a line, ``[start, end)``."""
+Span = tuple[int, int]  # characters of a line, ``[start, end)``
 
 
 class Sign(StrEnum):
-    """What happened to a line."""
-
     SAME = " "
     REMOVED = "-"
     ADDED = "+"
@@ -49,8 +36,6 @@ class Sign(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of a file, from 1."""
-
     path: str
     line: int
 
@@ -60,58 +45,37 @@ class Line:
     """One line of a difference.
 
     Attributes:
-        sign: Whether it is removed, added or in both texts.
-        text: What it says, without the line end.
-        old: Its number in the older text; absent for an added line.
-        new: Its number in the newer text; absent for a removed line.
         partner: The number of the line of the other text that it was changed from or to; absent without one.
-        spans: What its partner does not have, by words.
-        moved: Where an equal line is in the other texts, if it has no partner.
     """
 
-    sign: Sign
-    text: str
-    old: int | None = None
-    new: int | None = None
+    sign: Sign  # whether it is removed, added or in both texts
+    text: str  # what it says, without the line end
+    old: int | None = None  # its number in the older text; absent for an added line
+    new: int | None = None  # its number in the newer text; absent for a removed line
     partner: int | None = None
-    spans: tuple[Span, ...] = ()
-    moved: Place | None = None
+    spans: tuple[Span, ...] = ()  # what its partner does not have, by words
+    moved: Place | None = None  # where an equal line is in the other texts, if it has no partner
     ended: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Changed lines that stand together, with the unchanged ones around them.
-
-    Attributes:
-        heading: The nearest heading above the first change, with its signs; what git says there in other files.
-    """
-
-    heading: str
+    heading: str  # the nearest heading above the first change, with its signs; what git says there in other files
     lines: tuple[Line, ...]
 
     @property
     def old(self) -> Span:
-        """First line and number of lines in the older text."""
         return _extent([line.old for line in self.lines if line.old is not None])
 
     @property
     def new(self) -> Span:
-        """First line and number of lines in the newer text."""
         return _extent([line.new for line in self.lines if line.new is not None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """The difference of one file.
-
-    Attributes:
-        path: The file; of a removed one, what it was.
-        notes: What git says of it besides, as ``new file mode 100644`` or ``rename from a.md``.
-    """
-
-    path: str
-    notes: tuple[str, ...] = ()
+    path: str  # the file; of a removed one, what it was
+    notes: tuple[str, ...] = ()  # what git says of it besides, as ``new file mode 100644`` or ``rename from a.md``
     hunks: tuple[Hunk, ...] = ()
 
     @property
@@ -124,30 +88,22 @@ class FileDiff:
 
 
 def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDiff, ...]:
-    """Return ``files`` with headings, changed words and moved lines, each hunk cut to what is near a change.
+    """Return ``files``, as git tells them, with headings, changed words and moved lines, cut to what is near a change.
 
-    Removed and added lines that stand together are paired in their order so that their similarity is the greatest in
-    sum; two lines of which less than half of the words are common are no pair.
-
-    Args:
-        files: The differences, as git tells them; headings are looked for in the lines that are there.
+    Removed and added lines that are next to each other are paired in their order so that their similarity is the
+    greatest in sum; two lines of which less than half of the words are common are no pair. Headings are looked for in
+    the lines that are there.
     """
     diffs = [
         replace(file, hunks=tuple(replace(hunk, lines=_with_words(hunk.lines)) for hunk in file.hunks))
         for file in files
     ]
-    index = _places(diffs)
-    return tuple(
-        replace(
-            file,
-            hunks=tuple(
-                part
-                for hunk in file.hunks
-                for part in _cut(replace(hunk, lines=_with_moves(hunk.lines, index)), context, path=file.path)
-            ),
-        )
-        for file in diffs
-    )
+    index, detailed_files = _places(diffs), []
+    for file in diffs:
+        hunks = (replace(hunk, lines=_with_moves(hunk.lines, index)) for hunk in file.hunks)
+        parts = tuple(part for hunk in hunks for part in _cut(hunk, context, path=file.path))
+        detailed_files.append(replace(file, hunks=parts))
+    return tuple(detailed_files)
 
 
 def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
@@ -185,7 +141,6 @@ def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _with_words(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Pair the lines of each stretch of changes and mark their words."""
     new_lines = list(lines)
     for start, middle, end in _stretches(lines):
         for i, j in _pairs([line.text for line in lines[start:middle]], [line.text for line in lines[middle:end]]):
@@ -261,7 +216,6 @@ def _with_moves(lines: Iterable[Line], index: dict[tuple[Sign, str], list[Place]
 
 
 def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
-    """Yield the parts of ``hunk`` around its changes."""
     changes = [index for index, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
     headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
     apart = [index for index, (a, b) in enumerate(pairwise(changes), start=1) if b - a - 1 > 2 * context]
@@ -292,21 +246,92 @@ def _extent(numbers: Sequence[int]) -> Span:
     return (numbers[0], len(numbers)) if numbers else (0, 0)
 
 
-def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
-    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
-    return changed_texts(dict(old.text_files()), dict(new.text_files()))
+_FILE = "diff --git "
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_UNTOLD = ("index ", "similarity index ", "dissimilarity index ")
+_NAMED = re.compile(r"((?:rename|copy) (?:from|to)) (.*)")
+_BINARY = "GIT binary patch"
+_NO_END = "\\"
+_NOWHERE = "/dev/null"
 
 
-def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
-    changes: list[Change] = []
-    for path in sorted(before.keys() | after.keys()):
-        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
-    return tuple(change for change in changes if change.text)
+def read_patch(patch: str) -> tuple[FileDiff, ...]:
+    """Return the files and hunks of what ``git diff`` printed without colour; lines have no partners yet."""
+    lines = patch.removesuffix("\n").split("\n") if patch else []
+    starts = [number for number in _outside_hunks(lines) if lines[number].startswith(_FILE)]
+    return tuple(_file(lines[start:end]) for start, end in pairwise([*starts, len(lines)]))
 
 
-def _changes(before: str, after: str) -> Iterator[Change]:
-    old, new = before.splitlines(), after.splitlines()
-    for old_from, old_to, new_from, new_to in differences(old, new):
-        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
-        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])
+def _outside_hunks(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the numbers of the lines that are no text of a file."""
+    old = new = 0
+    for number, line in enumerate(lines):
+        hunk = _HUNK.match(line)
+        if old > 0 or new > 0:
+            old -= line[:1] not in {Sign.ADDED, _NO_END}
+            new -= line[:1] not in {Sign.REMOVED, _NO_END}
+        elif hunk:
+            old, new = int(hunk[2] or 1), int(hunk[4] or 1)
+        elif not line.startswith(_NO_END):
+            yield number
+
+
+def _file(lines: Sequence[str]) -> FileDiff:
+    first = next((number for number, line in enumerate(lines) if _HUNK.match(line)), len(lines))
+    old = new = ""
+    notes: list[str] = []
+    for line in lines[1:first]:
+        if line == _BINARY:
+            notes.append("binary file changed")
+            break
+        if line.startswith("--- "):
+            old = _path(line[4:], "a/")
+        elif line.startswith("+++ "):
+            new = _path(line[4:], "b/")
+        elif match := _NAMED.fullmatch(line):
+            name = _path(match[2], "")
+            notes.append(f"{match[1]} {name}")
+            old, new = (old, name) if match[1].endswith("to") else (name, new)
+        elif not line.startswith(_UNTOLD):
+            notes.append(line)
+    path = old if new in {"", _NOWHERE} else new
+    return FileDiff(path=path or _path_of(lines[0]), notes=tuple(notes), hunks=tuple(_hunks(lines[first:])))
+
+
+def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+    heading = ""
+    body: list[Line] = []
+    old = new = rest = 0
+    for line in lines:
+        start = _HUNK.match(line) if rest <= 0 else None
+        if start:
+            if body:
+                yield Hunk(heading=heading, lines=tuple(body))
+            old, new, heading, body = int(start[1]), int(start[3]), start[5], []
+            rest = int(start[2] or 1) + int(start[4] or 1)
+        elif line.startswith(_NO_END) and body:
+            body[-1] = replace(body[-1], ended=False)
+        elif rest > 0:
+            # with diff.suppressBlankEmpty a blank line has no sign
+            sign = Sign(line[:1] or " ")
+            before, after = None if sign is Sign.ADDED else old, None if sign is Sign.REMOVED else new
+            body.append(Line(sign=sign, text=line[1:], old=before, new=after))
+            old, new = old + (sign is not Sign.ADDED), new + (sign is not Sign.REMOVED)
+            rest -= 1 + (sign is Sign.SAME)
+    if body:
+        yield Hunk(heading=heading, lines=tuple(body))
+
+
+def _path(name: str, prefix: str) -> str:
+    """Return a path as git prints it behind ``---``: in quotation marks and with escapes if it has strange signs."""
+    name = name.rstrip("\t")
+    if name.startswith('"') and name.endswith('"'):
+        raw = name[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+        name = raw.encode("latin-1", "replace").decode(errors="replace")
+    return name if name == _NOWHERE else name.removeprefix(prefix)
+
+
+def _path_of(header: str) -> str:
+    """Return the path of a file that only its first line names: twice, after ``a/`` and after ``b/``."""
+    names = header.removeprefix(_FILE)
+    return _path(names[len(names) // 2 + 1 :], "b/")

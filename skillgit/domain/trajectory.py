@@ -18,13 +18,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One task of an environment.
+    """One task of an environment; a DataError if its id is none, or its content cannot be written as JSON.
 
     Attributes:
         content: Everything that the environment knows of it, gold included, as JSON values.
-
-    Raises:
-        DataError: The id is none, or the content cannot be written as JSON.
     """
 
     id: str

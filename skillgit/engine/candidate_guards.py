@@ -1,41 +1,47 @@
-"""What a candidate must not do, found out before it costs a rollout: break the frame, or quote what is held out."""
+"""What a candidate must not do, found out before it costs a rollout.
+
+It must not break the frame, quote what is held out, repeat what was refused, or change files that steps may not change.
+Scripts and data that it changes have to parse; nothing of them is executed for that. What a skill checks of itself
+(``optimizer.check``) is executed in the sandbox and nowhere else.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import shutil
+import subprocess
+import tomllib
+import warnings
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, cast
 
 from rapidfuzz import fuzz
 
-from skillgit.domain.address import version_label
-from skillgit.domain.edit import QUARANTINED, normalised
+from skillgit.domain.edit import QUARANTINED, Edit, EditReport, Op, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.leaks import build_index, find_leak
-from skillgit.domain.proposal import Origin
+from skillgit.domain.ids import digest
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak
+from skillgit.domain.proposal import Change, Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.errors import ConfigError
 from skillgit.plugin.environment import secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from skillgit.domain.edit import Edit, EditReport
-    from skillgit.domain.leaks import Leak, SecretIndex
-    from skillgit.domain.proposal import Change
     from skillgit.domain.run_state import RunState, StepMemory
-    from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
+    from skillgit.sandbox import Result
 
 
-ALIKE = 95.0
-"""Likeness of two changes, of 100, from which on the later one is a repetition."""
-
+ALIKE = 95.0  # likeness of two changes, of 100, from which on the later one is a repetition
 _DECISIVE = re.compile(r"\b(?:no|not|never|none|nor|without|only|unless|except|always|\w+n['\u2019]t|\d[\d.,]*)\b")
 
 
@@ -48,14 +54,14 @@ class Refusal:
 
 
 def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
-    """Return why ``candidate``, made of ``skill``, is not worth measuring; None if it is."""
+    if unfit := _no_agent_skill(skill, candidate) or _excess(candidate):
+        return unfit
+    changes = changed_lines(skill, candidate)
     return (
-        _no_agent_skill(skill, candidate)
-        or _excess(candidate)
-        or _quoting(session, skill, candidate)
+        _quoting(session, skill, changes)
         or _too_long(session, skill, candidate)
         or _long_file(session, skill, candidate)
-        or _repeated(state, changed_lines(skill, candidate))
+        or _repeated(state, changes)
     )
 
 
@@ -65,31 +71,24 @@ def skill_tokens(skill: Skill) -> int:
 
 
 def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
-    """Return the refusal of a candidate whose frontmatter is not, byte for byte, the one that its base has.
-
-    The base's keeps the rules of Agent Skills, for a seed is checked before a run starts; so the candidate's does too.
-    """
+    """Return the refusal of another frontmatter than the base's, which was checked when the run began."""
     before, after = frontmatter(skill.document), frontmatter(candidate.document)
     if before == after and skill.name == candidate.name:
         return None
-    return Refusal(
-        title="invalid: the frontmatter is not that of the base",
-        why="The candidate changes the frontmatter of SKILL.md, which belongs to people.",
-    )
+    why = "The candidate changes the frontmatter of SKILL.md, which belongs to people."
+    return Refusal(title="invalid: the frontmatter is not that of the base", why=why)
 
 
 def _excess(candidate: Skill) -> Refusal | None:
     """Return the refusal of a text that nobody could read in again, whatever the settings allow."""
-    why = candidate.excess
-    return (
-        Refusal(title="too long: a text is beyond what a skill can hold", why=f"With the candidate, {why}.")
-        if why
-        else None
-    )
+    if not candidate.excess:
+        return None
+    why = f"With the candidate, {candidate.excess}."
+    return Refusal(title="too long: a text is beyond what a skill can hold", why=why)
 
 
-def _quoting(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
-    leak = leak_between(session, skill, candidate)
+def _quoting(session: Session, skill: Skill, changes: Iterable[Change]) -> Refusal | None:
+    leak = leak_in(session, skill, "\n".join(change.text for change in changes if change.sign == "+"))
     return None if leak is None else Refusal(title="the candidate quotes a secret of an item", why=f"{leak}.")
 
 
@@ -130,13 +129,11 @@ def _repetition(step: StepMemory) -> Refusal:
     name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
     if step.by_hand:
         name = f"the {step.origin} after step {step.step}"
-    return Refusal(
-        title=f"repeats what {name} tried",
-        why=(
-            f"The changed lines are those of {name}, or nearly. On the same version they scored"
-            f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
-        ),
+    why = (
+        f"The changed lines are those of {name}, or nearly. On the same version they scored"
+        f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
     )
+    return Refusal(title=f"repeats what {name} tried", why=why)
 
 
 def comparable(changes: Iterable[Change]) -> list[str]:
@@ -149,50 +146,16 @@ def alike(ours: list[str], theirs: list[str]) -> bool:
 
     Words that turn the meaning of a rule round, and numbers, have to be the same however alike the rest is.
     """
-    return all(_same(_signed(ours, sign), _signed(theirs, sign)) for sign in "+-")
-
-
-def _signed(lines: list[str], sign: str) -> str:
-    return "\n".join(line for line in lines if line.startswith(sign))
-
-
-def _same(mine: str, theirs: str) -> bool:
-    if mine == theirs:
-        return True
-    if sorted(_DECISIVE.findall(mine)) != sorted(_DECISIVE.findall(theirs)):
-        return False
-    return fuzz.ratio(mine, theirs, score_cutoff=ALIKE) >= ALIKE
-
-
-def stop_at_once(session: Session, state: RunState) -> str:
-    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
-    settings, evaluation = session.settings, state.evaluation(state.version)
-    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
-    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
-        version = version_label(state.version)
-        return f"{version} has the full score on the selection split, so that no edit can score higher."
-    return ""
-
-
-def stop_before_step(session: Session, state: RunState) -> str:
-    """Return why no further step is taken though there would be one; empty if one is taken."""
-    patience = session.settings.train.patience
-    count = state.step - state.versions[state.best].step
-    if patience and count >= patience and state.step < session.steps:
-        steps = "1 step" if count == 1 else f"{count} steps in a row"
-        return f"{steps} made no new best version, and train.patience is {patience}."
-    return ""
-
-
-def stop_sentence(session: Session, state: RunState) -> str:
-    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
-    if state.step >= session.steps:
-        return ""
-    return stop_at_once(session, state) or stop_before_step(session, state)
+    for sign in "+-":
+        first, second = ("\n".join(line for line in lines if line.startswith(sign)) for lines in (ours, theirs))
+        same_decisive = sorted(_DECISIVE.findall(first)) == sorted(_DECISIVE.findall(second))
+        if first != second and not (same_decisive and fuzz.ratio(first, second, score_cutoff=ALIKE) >= ALIKE):
+            return False
+    return True
 
 
 class LeakLint:
-    """Keeps the index of a session's secrets, which is made when it is needed first."""
+    """Keeps the index of a session's secrets, which is made when it is first needed."""
 
     __slots__ = ("_index",)
 
@@ -200,7 +163,6 @@ class LeakLint:
         self._index: SecretIndex | None = None
 
     def index(self, session: Session) -> SecretIndex:
-        """Return the index of the secrets of all items of ``session``."""
         if self._index is None:
             environment = session.task.environment
             self._index = build_index(
@@ -209,7 +171,6 @@ class LeakLint:
         return self._index
 
     def prepare(self, session: Session) -> None:
-        """Make the index in a thread, while models are waited for."""
         if session.settings.evaluation.leak_lint and self._index is None:
             asyncio.get_running_loop().run_in_executor(None, self.index, session)
 
@@ -222,22 +183,6 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
     return find_leak(session.leaks.index(session), text, base)
 
 
-def edit_lint(session: Session, skill: Skill) -> Callable[[Edit], str]:
-    """Return what says of an edit to ``skill`` why it is quarantined; an empty string lets it pass."""
-
-    def lint(edit: Edit) -> str:
-        leak = leak_in(session, skill, edit.content)
-        return "" if leak is None else str(leak)
-
-    return lint
-
-
-def leak_between(session: Session, skill: Skill, candidate: Skill) -> Leak | None:
-    """Return the secret that the lines which ``candidate`` adds to ``skill`` quote."""
-    text = "\n".join(change.text for change in changed_lines(skill, candidate) if change.sign == "+")
-    return leak_in(session, skill, text)
-
-
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:
     """Return ``text`` for a commit message.
 
@@ -247,8 +192,191 @@ def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: st
     if not any(report.detail.startswith(QUARANTINED) for report in reports):
         return text
 
-    def kept(paragraph: str) -> str:
-        leak = leak_in(session, skill, paragraph)
-        return paragraph if leak is None else f"(left out: {leak})"
+    paragraphs = [(paragraph, leak_in(session, skill, paragraph)) for paragraph in text.split("\n\n")]
+    return "\n\n".join(paragraph if leak is None else f"(left out: {leak})" for paragraph, leak in paragraphs)
 
-    return "\n\n".join(kept(paragraph) for paragraph in text.split("\n\n"))
+
+CHECK_SECONDS = 60.0  # what a self-check may take
+_BASH_SECONDS = 10.0
+
+
+async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    """Return why ``candidate``, made of ``skill``, is broken; None if nothing speaks against trying it.
+
+    An EnvironmentFaultError if the sandbox failed, which says nothing of the candidate; a SandboxError if there is a
+    self-check, and this machine has no sandbox.
+    """
+    for path, content in candidate.files.items():
+        if skill.files.get(path) != content and (fault := fault_in(path, content)):
+            return Refusal(title=f"invalid: {path} does not parse", why=f"{path} does not parse: {fault}.")
+    complaint = await self_check(session, candidate)
+    return None if not complaint else Refusal(title="invalid: the skill fails its self-check", why=complaint)
+
+
+async def check_seed(session: Session, skill: Skill) -> None:
+    """Refuse to train a skill that fails its own self-check, for no candidate could pass it."""
+    if complaint := await self_check(session, skill):
+        raise ConfigError(
+            f"the skill that training starts from fails optimizer.check: {' '.join(complaint.split())}",
+            hint="mend the skill or the command; every candidate would fail it too",
+        )
+
+
+async def self_check(session: Session, skill: Skill) -> str:
+    """Return what its self-check, of which the ledger keeps the result, says against ``skill``; empty if nothing."""
+    command = session.settings.optimizer.check_command
+    if not command:
+        return ""
+
+    async def produce() -> tuple[object, bool]:
+        return {"said": await _checked(command, skill)}, True
+
+    key = digest(["self-check", skill.digest, list(command)])
+    row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
+    return str(row["said"])
+
+
+async def _checked(command: tuple[str, ...], skill: Skill) -> str:
+    from skillgit.sandbox import Job, Limits, Sandbox  # noqa: PLC0415 - most runs have no self-check
+
+    sandbox = Sandbox()
+    limits = Limits(wall_s=CHECK_SECONDS)
+    like = sandbox.python_job("", limits=limits)
+    program, *arguments = command
+    python = program in {"python", "python3"}
+    job = Job(
+        command=(sandbox.python if python else program, *arguments),
+        files=skill.files,
+        environment=like.environment if python else {},
+        limits=limits,
+        collect=(),
+    )
+    result = await sandbox.run(job)
+    return "" if result.ok else _told(command, result)
+
+
+def _told(command: tuple[str, ...], result: Result) -> str:
+    how = {"exit": f"ended with exit code {result.exit_code}", "timeout": f"took longer than {CHECK_SECONDS:g} seconds"}
+    output = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-600:]
+    sentence = f"{' '.join(command)} {how.get(result.ended, f'was ended by the sandbox: {result.ended}')}"
+    return f"{sentence}: {output}" if output else f"{sentence}."
+
+
+def fault_in(path: str, content: bytes) -> str:
+    """Return why the script or data file at ``path`` does not parse, as a clause; empty if it does or is neither."""
+    parse = _PARSERS.get(PurePosixPath(path).suffix.casefold()) or _by_first_line(content)
+    if parse is None:
+        return ""
+    try:
+        return parse(content)
+    except SyntaxError as error:
+        return f"{error.msg} (line {error.lineno})"
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
+
+
+def _by_first_line(content: bytes) -> Callable[[bytes], str] | None:
+    first = content.partition(b"\n")[0]
+    if not first.startswith(b"#!"):
+        return None
+    names = {PurePosixPath(word).name.rstrip("0123456789.") for word in first[2:].decode(errors="replace").split()}
+    return _python if "python" in names else _shell if names & {"sh", "bash"} else None
+
+
+def _python(content: bytes) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(content, "script", "exec", dont_inherit=True)
+    return ""
+
+
+def _shell(content: bytes) -> str:
+    bash = shutil.which("bash")
+    if bash is None:
+        raise ConfigError("a shell script of the skill cannot be checked: bash is not installed", hint="install bash")
+    try:
+        # -n reads the commands and executes none.
+        process = subprocess.run(  # noqa: S603 - a fixed program; the script is its input
+            [bash, "--norc", "-n"],
+            input=content,
+            capture_output=True,
+            env={"LC_ALL": "C"},
+            timeout=_BASH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"bash did not read it to its end in {_BASH_SECONDS:g} seconds"
+    lines = process.stderr.decode(errors="replace").splitlines()
+    return "" if process.returncode == 0 else (lines[0].removeprefix(f"{bash}: ") if lines else "bash refuses it")
+
+
+def _json(content: bytes) -> str:
+    json.loads(content)
+    return ""
+
+
+def _toml(content: bytes) -> str:
+    tomllib.loads(content.decode())
+    return ""
+
+
+def _yaml(content: bytes) -> str:
+    import yaml  # noqa: PLC0415 - few skills hold such files
+
+    try:
+        for _ in yaml.compose_all(content, Loader=yaml.SafeLoader):
+            pass
+    except yaml.YAMLError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+_PARSERS: Mapping[str, Callable[[bytes], str]] = {
+    ".py": _python,
+    ".sh": _shell,
+    ".bash": _shell,
+    ".json": _json,
+    ".toml": _toml,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+}
+
+
+def edit_lint(session: Session, base: Skill) -> Callable[[Skill, Edit], str]:
+    """Return what says why a step may not make an edit to a skill, ``base`` or what edits before made of it.
+
+    It is quarantined if it quotes a secret, or is to a file that steps may not change; an empty string lets it pass.
+    Whether the edit applies is another question.
+    """
+    files = session.settings.optimizer.trainable
+
+    def lint(skill: Skill, edit: Edit) -> str:
+        if leak := leak_in(session, base, edit.content):
+            return str(leak)
+        if files.covers(edit.file):
+            return ""
+        if edit.file in skill.files:
+            return f"optimizer.files does not name '{edit.file}'"
+        # Without the setting, there is no talk of files that could be made.
+        is_allowed = files.beyond_document and edit.op is Op.APPEND
+        advice = f", and optimizer.files lets no step make it: {', '.join(files.patterns)}" if is_allowed else ""
+        return f"the skill has no text file '{edit.file}'{advice}"
+
+    return lint
+
+
+def check_files(session: Session, skill: Skill) -> None:
+    files = session.settings.optimizer.trainable
+    if not files.beyond_document:
+        return
+    texts = [path for path, _ in skill.text_files()]
+    for path in files.patterns:
+        if path in skill.files and path not in texts:
+            raise ConfigError(
+                f"optimizer.files has '{path}', which is no text in skill '{skill.name}'", hint="only text is trained"
+            )
+    if not any(files.covers(path) for path in texts):
+        raise ConfigError(
+            f"optimizer.files names no file of skill '{skill.name}': {', '.join(files.patterns)}",
+            hint=f"it has {', '.join(texts[:8])}",
+        )

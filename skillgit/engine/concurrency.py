@@ -22,11 +22,8 @@ async def ordered(
 ) -> list[Out]:
     """Apply ``work`` to all values, at most ``limit`` at once; results are in the order of ``values``.
 
-    The first failure cancels what is still running and is raised as it is, not in a group.
-
-    Args:
-        limit: How many may be in progress at once, or the slots that are shared with others.
-        each: Called with every result as soon as it is there, in the order in which they come.
+    The first failure cancels what is still running and is raised as it is, not in a group. ``limit`` may be slots that
+    are shared with others; ``each`` is called with every result as soon as it is there.
     """
     slots = asyncio.Semaphore(limit) if isinstance(limit, int) else limit
 
@@ -68,10 +65,7 @@ async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In
 
 @asynccontextmanager
 async def growing() -> AsyncIterator[asyncio.TaskGroup]:
-    """Give a group in which tasks may start further ones; leaving it waits for all.
-
-    The first failure cancels what is still running and is raised as it is, not in a group.
-    """
+    """Give a group in which tasks may start others; the first failure cancels the rest and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -88,11 +82,7 @@ async def ended(tasks: Sequence[asyncio.Future[Any]]) -> None:
 
 
 async def unless_failed(work: Coroutine[None, None, Out], condition: asyncio.Task[None] | None) -> Out:
-    """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised.
-
-    Args:
-        condition: What has to succeed for the work to make sense; None if there is nothing.
-    """
+    """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised."""
     if condition is None:
         return await work
     task = asyncio.create_task(work)

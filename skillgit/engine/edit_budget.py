@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import evidence_files
-from skillgit.engine.method_settings import ControlMode
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.progress import Stage
-from skillgit.engine.prompt_sections import conversation, memory_section, proposals_section, skill_section, tagged
-from skillgit.engine.reply_schemas import BudgetReply, ask
+from skillgit.engine.method_settings import ControlMode, OptimizerSettings
+from skillgit.engine.optimizer_memory import standing_sections
+from skillgit.engine.prompt_sections import conversation, proposals_section, tagged
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import BudgetReply
+from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,20 +22,15 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.method_settings import OptimizerSettings
     from skillgit.engine.proposals import Draft
-    from skillgit.engine.session import Session
 
 
 def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
-    """Return the most edits that step ``step`` of ``steps`` may make.
+    """Return the most edits that step ``step``, from 1, of ``steps`` may make.
 
-    With M and m the largest and smallest budget and t = step / steps:
-    constant M; linear M + (m - M) t; cosine m + (M - m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983,
-    without restarts), rounded half to even and never under m. A run of one step has the budget M.
-
-    Args:
-        step: 1-based.
+    With M and m the largest and smallest budget and t = step / steps: constant M; linear M + (m - M) t; cosine m + (M -
+    m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983, without restarts), rounded half to even and never
+    under m. A run of one step has the budget M.
     """
     largest, smallest = settings.learning_rate, settings.min_learning_rate
     if steps <= 1:
@@ -54,20 +50,12 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditBudget:
-    """The edit budget of a step.
-
-    Attributes:
-        limit: Proposals at most; None is no limit.
-        available: The proposals that there were, where the optimizer was asked.
-    """
-
-    limit: int | None
+    limit: int | None  # proposals at most; None is no limit
     by: BudgetSource
-    available: int = 0
+    available: int = 0  # the proposals that there were, where the optimizer was asked
     reply: BudgetReply | None = None
 
     def evidence(self) -> evidence_files.Evidence:
-        """Return ``budget.json``, if the optimizer was asked."""
         if self.by not in {BudgetSource.OPTIMIZER, BudgetSource.FALLBACK}:
             return {}
         reply = self.reply.model_dump(mode="json") if self.reply is not None else None
@@ -76,20 +64,12 @@ class EditBudget:
 
 
 def analyst_budget(session: Session, step: int) -> int | None:
-    """Return how many proposals an analyst may make: what the schedule says where the schedule holds.
-
-    Where the optimizer sets the budget afterwards, it is the largest one.
-    """
+    """Return how many proposals an analyst may make; the largest budget where the optimizer sets it."""
     optimizer = session.settings.optimizer
-    match optimizer.control:
-        case ControlMode.FIXED:
-            return edit_budget(optimizer, step, session.steps)
-        case ControlMode.AUTONOMOUS:
-            return optimizer.learning_rate
-        case ControlMode.NONE:
-            return None
-        case other:
-            assert_never(other)
+    if optimizer.control is ControlMode.NONE:
+        return None
+    is_fixed = optimizer.control is ControlMode.FIXED
+    return edit_budget(optimizer, step, session.steps) if is_fixed else optimizer.learning_rate
 
 
 async def step_budget(
@@ -110,13 +90,7 @@ async def step_budget(
     messages = conversation(
         "budget",
         None,
-        (
-            skill_section(skill, session.settings.optimizer),
-            memory_section(state.optimizer_memory),
-            history_section(state.memory, session.settings.gradient.max_history_tokens),
-            _scores(rollouts),
-            proposals_section(draft.proposals),
-        ),
+        (*standing_sections(session, state, skill), _scores(rollouts), proposals_section(draft.proposals)),
     )
     reply = await ask(session, "budget", messages, BudgetReply, draw=(step,))
     available = len(draft.proposals)

@@ -50,10 +50,7 @@ def _compact(value: object) -> str:
 
 
 def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
-    """Return ``<name>.json`` with one row per item, and a file per trajectory beside it.
-
-    Trajectories have files of their own, so that git stores one that did not change only once.
-    """
+    """Return ``<name>.json`` with a row per item, and a file per trajectory, so that git stores each one once."""
     rows: list[dict[str, object]] = []
     files: Evidence = {}
     for rollout in rollouts:
@@ -63,11 +60,8 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
             path = f"trajectories/{text_digest(rollout.item.id)}.json"
             turns = [turn.row for turn in rollout.trajectory.turns]
             files[f"{name}/{path}"] = json_file({"id": rollout.item.id, "turns": turns})
-            row |= {
-                "answer": rollout.trajectory.answer,
-                "feedback": rollout.trajectory.feedback,
-                "trajectory": f"{name}/{path}",
-            }
+            words = {"answer": rollout.trajectory.answer, "feedback": rollout.trajectory.feedback}
+            row |= {**words, "trajectory": f"{name}/{path}"}
         rows.append(row)
     return files | {f"{name}.json": json_file(rows)}
 
@@ -83,8 +77,8 @@ def patch_file(
     """Return ``patch.json``: the selected edits in the order of their application, with what happened to each.
 
     Of a rewrite it holds the suggestions that it was to carry out and the new editable text; its edits are the
-    stretches of lines that changed. With new reminders it holds all that are in the
-    appendix. With ``lines`` the edits only say which stretches of lines changed, and applying them gives another text.
+    stretches of lines that changed. With new reminders it holds all that are in the appendix. With ``lines`` the edits
+    only say which stretches of lines changed, and applying them gives another text.
     """
     edits = [
         edit_fields(report.edit)
@@ -114,5 +108,4 @@ def findings_file(findings: Sequence[Finding], unusable: int, calls: Sequence[st
 
 
 def merged(parts: Iterable[Mapping[str, bytes]]) -> Evidence:
-    """Return all files of ``parts``."""
     return {path: content for part in parts for path, content in part.items()}

@@ -1,4 +1,8 @@
-"""The judge: a candidate is measured against the version that it was proposed on, and the gate decides."""
+"""The judge: a candidate is measured against the version that it was proposed on, and the gate decides.
+
+A version that no stage of the method made gets a score as well, so that the run can go on from it: someone may have
+edited the skill by hand, or taken up a text that was. Then nothing is decided: the version stays whatever it scores.
+"""
 
 from __future__ import annotations
 
@@ -7,44 +11,36 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
-from skillgit.domain.gate_decision import decide, decide_items, flips
+from skillgit.domain.address import version_label
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Split
+from skillgit.domain.event import Accepted, Measured, Rejected
+from skillgit.domain.gate_decision import Verdict, decide, decide_items, flips
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import evidence_files
 from skillgit.engine.concurrency import both, ordered
-from skillgit.engine.evaluate import evaluate, evaluate_candidate
+from skillgit.engine.evaluate import Refused, evaluate, evaluate_candidate
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Session, SkillHistory, Transition
+from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.evaluation import EvaluationSummary, Outcome
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.gate_policies import Policy
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Refused
-    from skillgit.engine.session import Session
 
     Samples = Mapping[str, Sequence[Outcome]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A decision with what it rests on.
-
-    Attributes:
-        evaluation: The candidate's score on the selection split, as far as it was evaluated.
-        fixed: Items that score higher than under the base.
-        evidence: The outcomes behind it.
-    """
-
-    evaluation: EvaluationSummary
+    evaluation: EvaluationSummary  # the candidate's score on the selection split, as far as it was evaluated
     verdict: Verdict
-    fixed: tuple[str, ...]
+    fixed: tuple[str, ...]  # items that score higher than under the base
     broken: tuple[str, ...]
-    evidence: evidence_files.Evidence
+    evidence: evidence_files.Evidence  # the outcomes behind it
 
 
 async def judge(
@@ -61,13 +57,10 @@ async def judge(
 ) -> Judgement:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
-    Args:
-        current: The version that the candidate is compared with.
-        base: The number of that version; the current one by default.
-        gated: Whether there is a gate; the settings say so by default.
-        policy: How it compares; the settings say so by default.
-        sample: Which draws are made for the candidate; other ones than the first for a placebo.
-        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    ``base`` is the number of the version ``current``, the current one by default. The settings say whether there is a
+    gate and how it compares unless ``gated`` and ``policy`` do. ``sample`` says which draws are made for the candidate;
+    other ones than the first for a placebo. ``on_refusal`` is called once it is certain that the gate refuses the
+    candidate, while its last items still run.
     """
     rule = session.rule
     rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
@@ -97,25 +90,35 @@ async def judge(
     )
 
 
-async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
-    """Return the outcomes of ``version``, whose text is ``skill``, and as evidence what is known anew.
+def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Accepted | Rejected:
+    """Return the event of a candidate on the current version, with ``facts`` besides what the judgement says."""
+    facts |= {
+        "run": session.run,
+        "skill": session.skill_path,
+        "base": state.version,
+        "evaluation": judgement.evaluation,
+        "verdict": judgement.verdict,
+        "fixed": judgement.fixed,
+        "broken": judgement.broken,
+        "models": session.models,
+    }
+    if judgement.verdict.decision.accepted:
+        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
+    return Rejected(**facts)  # type: ignore[arg-type]
 
-    What the run has recorded is not measured again, but for items that may succeed this time.
-    """
+
+async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
+    """Return the outcomes of ``version``, measured anew only where that may help, and evidence of what is new."""
     base = recorded(session, version)
     if base is None:
         measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation
         return measurement, _base_file(measurement.outcomes)
-    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, base.outcomes[item.id])]
+    failures = {id_: fault for id_, fault in base.outcomes.items() if isinstance(fault, FailedToEvaluate)}
+    may_succeed = {id_ for id_, fault in failures.items() if session.calls.asks_again or not fault.kind.permanent}
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in may_succeed]
     rollouts = await roll_out(session, skill, items, "selection")
-    again = {
-        rollout.item.id: rollout.outcome for rollout in rollouts if not isinstance(rollout.outcome, FailedToEvaluate)
-    }
+    again = {trial.item.id: trial.outcome for trial in rollouts if not isinstance(trial.outcome, FailedToEvaluate)}
     return replace(base, outcomes={**base.outcomes, **again}), _base_file(again)
-
-
-def _may_succeed(session: Session, outcome: Outcome) -> bool:
-    return isinstance(outcome, FailedToEvaluate) and (session.calls.asks_again or not outcome.kind.permanent)
 
 
 def _base_file(outcomes: Mapping[str, Outcome]) -> evidence_files.Evidence:
@@ -137,13 +140,7 @@ def recorded(session: Session, version: int) -> Evaluation | None:
 
 
 async def _samples(
-    session: Session,
-    skill: Skill,
-    *,
-    items: Sequence[str],
-    repeats: int,
-    slots: asyncio.Semaphore,
-    after: int = 0,
+    session: Session, skill: Skill, *, items: Sequence[str], repeats: int, slots: asyncio.Semaphore, after: int = 0
 ) -> dict[str, list[Outcome]]:
     """Roll out ``items``, in the order of the split, so many times more, all at once and each time with other draws."""
     subset = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
@@ -161,3 +158,36 @@ def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> evidence_
 
     entries = [{"id": item, "candidate": rows(new, item), "current": rows(old, item)} for item in items]
     return {REPEATS: evidence_files.json_file(entries)}
+
+
+def lacks_score(state: RunState) -> bool:
+    return state.known_evaluation(state.version) is None
+
+
+async def measure_version(session: Session, state: RunState, history: SkillHistory) -> Transition:
+    """Return the measurement of the current version, against the newest one before it that has a score."""
+    began = session.clock()
+    version, before = state.version, state.last_measured(state.version)
+    judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
+    if not judgement.evaluation.scored:
+        raise ServiceError(
+            f"none of the {judgement.evaluation.n} selection items could be evaluated with {version_label(version)}",
+            hint="skillgit doctor asks each model once and says what is wrong",
+        )
+    event = Measured(
+        run=session.run,
+        skill=session.skill_path,
+        epoch=state.epoch,
+        step=state.step,
+        title=f"selection score of {version_label(version)}",
+        why=f"{version_label(version)} had no score."
+        f" It is compared with {version_label(before)}, and no gate decides on it.",
+        version=version,
+        evaluation=judgement.evaluation,
+        verdict=judgement.verdict,
+        fixed=judgement.fixed,
+        broken=judgement.broken,
+        models=session.models,
+        cost=session.cost_since(began),
+    )
+    return Transition(event=event, evidence=judgement.evidence)

@@ -11,8 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import GateRule, NoRegression
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.trainable_files import TrainableFiles, pattern_problem
+from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
 from skillgit.plugin.registry import load_policy
 
@@ -24,12 +23,9 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class ControlMode(StrEnum):
     """Who sets the edit budget of a step."""
 
-    FIXED = "fixed"
-    """The schedule."""
-    AUTONOMOUS = "autonomous"
-    """The optimizer, asked once a step."""
-    NONE = "none"
-    """Nobody: there is no limit."""
+    FIXED = "fixed"  # the schedule
+    AUTONOMOUS = "autonomous"  # the optimizer, asked once a step
+    NONE = "none"  # nobody: there is no limit
 
 
 CONTROL_ALIASES = {
@@ -53,38 +49,24 @@ PAIR_ALIASES = {
 class PairPolicy(StrEnum):
     """Which pairs of rollouts the slow update sees."""
 
-    MIXED = "mixed"
-    """All that were sampled."""
-    CHANGED = "changed"
-    """Those whose outcome changed, topped up from other train items."""
-    UNCHANGED = "unchanged"
-    """Those whose outcome stayed."""
+    MIXED = "mixed"  # all that were sampled
+    CHANGED = "changed"  # those whose outcome changed, topped up from other train items
+    UNCHANGED = "unchanged"  # those whose outcome stayed
 
 
 class Companions(StrEnum):
     """What a target is told of a skill's other files."""
 
-    INLINE = "inline"
-    """The texts that ``SKILL.md`` names."""
-    NONE = "none"
-    """Nothing."""
+    INLINE = "inline"  # the texts that ``SKILL.md`` names
+    NONE = "none"  # nothing
 
 
 def listed(value: object) -> object:
-    """Read a list of texts, or a single one."""
     return (value,) if isinstance(value, str) else value
 
 
-def _control_mode(value: object) -> object:
-    return CONTROL_ALIASES.get(value, value) if isinstance(value, str) else value
-
-
-def _pair_policy(value: object) -> object:
-    return PAIR_ALIASES.get(value, value) if isinstance(value, str) else value
-
-
-def _update_mode(value: object) -> object:
-    return UPDATE_ALIASES.get(value, value) if isinstance(value, str) else value
+def _called(aliases: dict[str, str]) -> BeforeValidator:
+    return BeforeValidator(lambda value: aliases.get(value, value) if isinstance(value, str) else value)
 
 
 class _Section(BaseModel):
@@ -138,10 +120,10 @@ class OptimizerSettings(_Section):
     lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = Field(
         "cosine", description="Course of the edit budget; autonomous is another way to set lr_control_mode."
     )
-    lr_control_mode: Annotated[ControlMode, BeforeValidator(_control_mode)] = Field(
+    lr_control_mode: Annotated[ControlMode, _called(CONTROL_ALIASES)] = Field(
         ControlMode.FIXED, strict=False, description="Who sets the edit budget: the schedule, the optimizer or nobody."
     )
-    skill_update_mode: Annotated[UpdateMode, BeforeValidator(_update_mode)] = Field(
+    skill_update_mode: Annotated[UpdateMode, _called(UPDATE_ALIASES)] = Field(
         UpdateMode.PATCH, strict=False, description="What analysts propose: edits, suggestions or whole documents."
     )
     aggregate: Literal["hierarchical", "one_call"] = Field(
@@ -152,7 +134,7 @@ class OptimizerSettings(_Section):
     slow_update_gate_with_selection: bool = Field(
         default=True, description="Guidance has to pass the gate; without it, guidance is measured and merged."
     )
-    longitudinal_pair_policy: Annotated[PairPolicy, BeforeValidator(_pair_policy)] = Field(
+    longitudinal_pair_policy: Annotated[PairPolicy, _called(PAIR_ALIASES)] = Field(
         PairPolicy.MIXED, strict=False, description="Which pairs the slow update sees: all, changed or unchanged ones."
     )
     use_meta_skill: bool = Field(default=True, description="Keep a memory for the optimizer from epoch to epoch.")
@@ -200,7 +182,6 @@ class OptimizerSettings(_Section):
 
     @property
     def check_command(self) -> tuple[str, ...]:
-        """The program of the self-check with its arguments; empty if there is none."""
         return tuple(shlex.split(self.check))
 
     @property
@@ -304,7 +285,6 @@ class MethodSettings(_Section):
     gate: GateSettings = GateSettings()
 
     def rule(self, pins: frozenset[str] = frozenset()) -> GateRule:
-        """Return the gate's rule, with the ids of the pinned items."""
         evaluation, gate = self.evaluation, self.gate
         return GateRule(
             policy=load_policy(gate.policy),

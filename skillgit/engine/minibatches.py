@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-_COMPARED = 4_000
-"""Characters of a task that are compared with another one's."""
+_COMPARED = 4_000  # characters of a task that are compared with another one's
 
 
 def stream(seed: int, purpose: str, *position: int) -> Random:
-    """Return a random stream of its own for each purpose and place, so that no two ever coincide."""
     return Random(int(digest([seed, purpose, *position])[:16], 16))  # noqa: S311 - reproducible, not secret
 
 
@@ -37,15 +35,11 @@ def steps_per_epoch(items: int, step_size: int) -> int:
 
 
 def epoch_of(step: int, per_epoch: int) -> int:
-    """Return the epoch of a step; both are 1-based."""
     return (step - 1) // per_epoch + 1
 
 
 def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
-    """Return the items of a step: the epoch's shuffle of all items, cut into consecutive stretches.
-
-    No item is in an epoch twice, however many batches a step has.
-    """
+    """Return the items of a step: a stretch of the epoch's shuffle, so that no item is in an epoch twice."""
     per_epoch = steps_per_epoch(len(items), step_size)
     epoch = epoch_of(step, per_epoch)
     order = shuffle(items, stream(seed, "epoch", epoch))
@@ -54,35 +48,26 @@ def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -
 
 
 def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:
-    """Return the train items that the slow update of an epoch compares."""
     return shuffle(items, stream(seed, "slow", epoch))[:size]
 
 
 def shuffle(values: Sequence[T], random: Random) -> list[T]:
-    """Return the values in random order."""
     copy = list(values)
     random.shuffle(copy)
     return copy
 
 
 def chunks(values: Sequence[T], size: int) -> list[list[T]]:
-    """Cut the values into consecutive groups of ``size``; the last may be shorter."""
     return [list(values[start : start + size]) for start in range(0, len(values), size)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minibatch:
-    """Trajectories that one analyst reads.
-
-    Attributes:
-        batch: The batch of the step that they belong to.
-        number: Its place among the minibatches of the same source and batch.
-        contrast: Trajectories of the other outcome that are most like them, against which a rule can be tested.
-    """
+    """Trajectories that one analyst reads, and in contrast those of the other outcome that are most like them."""
 
     source: EditSource
-    batch: int
-    number: int
+    batch: int  # the batch of the step that they belong to
+    number: int  # its place among the minibatches of the same source and batch
     rollouts: tuple[Rollout, ...]
     contrast: tuple[Rollout, ...] = ()
 
@@ -93,10 +78,7 @@ class Minibatch:
 
 
 def shuffled_batches(items: Sequence[Item], *, seed: int, step: int, size: int) -> list[list[Item]]:
-    """Return the batches of a step, the items of each in the random order in which they are rolled out and read.
-
-    The order depends on seed, step and batch only.
-    """
+    """Return the batches of a step, each in the random order in which its items are rolled out and read."""
     return [shuffle(batch, stream(seed, "reflect", step, number)) for number, batch in enumerate(chunks(items, size))]
 
 
@@ -104,12 +86,10 @@ class Cutter:
     """Cuts the rollouts of one batch into minibatches while they come in.
 
     In the order of the batch, the k-th run of ``minibatch_size`` failures is the k-th minibatch of failures, and the
-    same goes for successes. So a minibatch is complete once its last member and all items before it are rolled out, and
-    what it holds depends on outcomes alone, not on the order in which they come. The short ones at the end wait for
-    all. Items without a score are in none. Contrast is taken from what is rolled out before a minibatch is complete.
-
-    Args:
-        settings: How large minibatches are, and whether successes are read.
+    same goes for successes, if these are read. So a minibatch is complete once its last member and all items before it
+    are rolled out, and what it holds depends on outcomes alone, not on the order in which they come. The short ones at
+    the end wait for all. Items without a score are in none. Contrast is taken from what is rolled out before a
+    minibatch is complete.
     """
 
     def __init__(self, items: Sequence[Item], batch: int, settings: GradientSettings) -> None:
@@ -153,10 +133,7 @@ class Cutter:
 
 
 def most_alike(candidates: Sequence[Rollout], rollouts: Sequence[Rollout], count: int) -> tuple[Rollout, ...]:
-    """Return the ``count`` of ``candidates`` whose tasks are most like one of ``rollouts``, in their order.
-
-    Tasks of the same type go before others, and of these the ones with the most words in common.
-    """
+    """Return the candidates most like one of ``rollouts``: of a same type first, then with the most common words."""
     types, texts = {rollout.item.task_type for rollout in rollouts}, [_task_text(rollout) for rollout in rollouts]
 
     def rank(index: int) -> tuple[bool, float, int]:

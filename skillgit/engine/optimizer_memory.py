@@ -1,45 +1,55 @@
-"""What optimizers are reminded of, within a budget of tokens: steps tried before, and what people said of versions."""
+"""What optimizers are shown of the run, within a budget of tokens: steps so far, and what people said of versions."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from skillgit.domain.feedback import Tried
-from skillgit.domain.proposal import Change, Origin
+from skillgit.domain.proposal import Change, Feedback, Origin, Tried
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine import evidence_files
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, tagged
+from skillgit.engine.prompt_sections import (
+    CHARACTERS_PER_TOKEN,
+    memory_section,
+    skill_section,
+    tagged,
+    template_section,
+)
 from skillgit.engine.trajectory_elision import elide
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.feedback import Feedback
-    from skillgit.domain.run_state import StepMemory
+    from skillgit.domain.run_state import RunState, StepMemory
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Session
 
 
-HISTORY_TOKENS = 3000
-"""The budget where the settings name none."""
-CHANGES_SHOWN = 24
-"""Changed lines of one step that are told; a rewrite may have many."""
-ITEMS_SHOWN = 24
-"""Items of one step that are named."""
+HISTORY_TOKENS = 3000  # the budget where the settings name none
+CHANGES_SHOWN = 24  # changed lines of one step that are told; a rewrite may have many
+ITEMS_SHOWN = 24  # items of one step that are named
 
 
 def history_section(steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS) -> str:
     """Return what was tried before, newest first, or nothing; steps of the newest epoch with findings and reasons.
 
-    Args:
-        max_tokens: About how long the section may be; the newest step is told whatever its length.
+    It has about ``max_tokens``; the newest step is told whatever its length.
     """
     newest = max((step.epoch for step in steps), default=0)
     return tagged("history", _told(steps, max_tokens, in_full=lambda step: step.epoch == newest)) if steps else ""
 
 
+def standing_sections(session: Session, state: RunState, skill: Skill, *, whole: bool = False) -> tuple[str, str, str]:
+    """Return the skill (as the writer of a ``whole`` document sees it), the optimizer's memory and the steps so far."""
+    return (
+        template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
+        memory_section(state.optimizer_memory),
+        history_section(state.memory, session.settings.gradient.max_history_tokens),
+    )
+
+
 def record_section(steps: Sequence[StepMemory], max_tokens: int) -> str:
-    """Return the steps of an epoch with their reasons and with all that they fixed and broke, newest first."""
     return tagged("record", _told(steps, max_tokens, in_full=lambda _: True), steps=len(steps))
 
 
@@ -77,9 +87,7 @@ def _step(step: StepMemory, *, in_full: bool) -> str:
     lines = [_head(step)]
     if in_full:
         lines += [f"  because: {paragraph}" for paragraph in step.why.split("\n\n") if paragraph]
-    lines += [f"  {change.sign} {change.text}" for change in step.changes[:CHANGES_SHOWN]]
-    if len(step.changes) > CHANGES_SHOWN:
-        lines.append(f"  [... {len(step.changes) - CHANGES_SHOWN} changed lines left out ...]")
+    lines += _change_lines(step.changes)
     if in_full and step.fixed:
         lines.append(f"  fixed: {_items(step.fixed)}")
     if step.broken:
@@ -92,8 +100,7 @@ def _items(items: Sequence[str]) -> str:
     return ", ".join(items[:ITEMS_SHOWN]) + more
 
 
-FEEDBACK_TOKENS = 1000
-"""About how long the section may be; the newest feedback is told first."""
+FEEDBACK_TOKENS = 1000  # about how long the section may be; the newest feedback is told first
 _INTRODUCTION = (
     "People who read or used versions of this skill wrote the following, the newest first. Take it as advice on what"
     " matters and what to look for; propose only what the trajectories support."
@@ -104,22 +111,27 @@ def feedback_section(feedback: Sequence[Feedback]) -> str:
     """Return what people said, newest first, or nothing; what does not fit is left out in the open."""
     if not feedback:
         return ""
-    lines, room = [_INTRODUCTION], FEEDBACK_TOKENS * CHARACTERS_PER_TOKEN
-    for index, note in enumerate(reversed(feedback)):
-        text = elide(note.text.strip(), room) if index == 0 else note.text.strip()
+    room = FEEDBACK_TOKENS * CHARACTERS_PER_TOKEN
+    texts = [note.text.strip() for note in reversed(feedback)]
+    texts[0] = elide(texts[0], room)
+    count, rest = _newest(texts, room, "note")
+    dates = (note.time.date().isoformat() for note in reversed(feedback))
+    notes = [tagged("note", text, date=date) for text, date in zip(texts[:count], dates, strict=False)]
+    return tagged("feedback", "\n".join([_INTRODUCTION, *notes, *rest]))
+
+
+def _newest(texts: Sequence[str], room: int, noun: str) -> tuple[int, list[str]]:
+    """Return how many of ``texts`` fit into ``room`` characters, the first in any case, and a line on the others."""
+    for index, text in enumerate(texts):
         if index and len(text) > room:
-            rest = len(feedback) - index
-            lines.append(f"[... {rest} earlier {'note' if rest == 1 else 'notes'} left out ...]")
-            break
+            rest = len(texts) - index
+            return index, [f"[... {rest} earlier {noun if rest == 1 else f'{noun}s'} left out ...]"]
         room -= len(text)
-        lines.append(tagged("note", text, date=note.time.date().isoformat()))
-    return tagged("feedback", "\n".join(lines))
+    return len(texts), []
 
 
 def feedback_file(feedback: Sequence[Feedback]) -> evidence_files.Evidence:
     """Return ``feedback.json``, what people had said when the step began; no file if they had said nothing."""
-    if not feedback:
-        return {}
     rows = [
         {
             "id": note.id,
@@ -130,12 +142,11 @@ def feedback_file(feedback: Sequence[Feedback]) -> evidence_files.Evidence:
         }
         for note in feedback
     ]
-    return {"feedback.json": evidence_files.json_file(rows)}
+    return {"feedback.json": evidence_files.json_file(rows)} if rows else {}
 
 
 TRIED_FILE = "tried.json"
-TRIED_TOKENS = 1000
-"""About how long the section may be; the newest candidate is told first, and whatever its length."""
+TRIED_TOKENS = 1000  # about how long the section may be; the newest candidate is told first, and whatever its length
 _INTRODUCTION_OF_OTHERS = (
     "Before this run began, the following changes were tried on its first version or on one of those before, and a gate"
     " rejected each of them. Propose none of them again unless the trajectories show that it fits now."
@@ -146,25 +157,16 @@ def tried_section(attempts: Sequence[Tried]) -> str:
     """Return what was tried, newest first, or nothing; what does not fit is left out in the open."""
     if not attempts:
         return ""
-    lines, room = [_INTRODUCTION_OF_OTHERS], TRIED_TOKENS * CHARACTERS_PER_TOKEN
-    for index, attempt in enumerate(reversed(attempts)):
-        text = _tried_lines(attempt)
-        if index and len(text) > room:
-            rest = len(attempts) - index
-            lines.append(f"[... {rest} earlier {'candidate' if rest == 1 else 'candidates'} left out ...]")
-            break
-        room -= len(text)
-        lines.append(text)
-    return tagged("tried_before", "\n".join(lines))
+    texts = [_tried_lines(attempt) for attempt in reversed(attempts)]
+    count, rest = _newest(texts, TRIED_TOKENS * CHARACTERS_PER_TOKEN, "candidate")
+    return tagged("tried_before", "\n".join([_INTRODUCTION_OF_OTHERS, *texts[:count], *rest]))
 
 
 def tried_file(attempts: Sequence[Tried]) -> evidence_files.Evidence:
-    """Return ``tried.json``, what had been tried when the run began; no file if there is nothing."""
     return {TRIED_FILE: evidence_files.json_file([asdict(attempt) for attempt in attempts])} if attempts else {}
 
 
 def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
-    """Return what :func:`tried_file` wrote; nothing without the file."""
     content = (files or {}).get(TRIED_FILE)
     rows = loads(content) if content else []
     return tuple(Tried(**row | {"changes": tuple(Change(**change) for change in row["changes"])}) for row in rows)
@@ -173,7 +175,10 @@ def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
 def _tried_lines(row: Tried) -> str:
     bound = "at most " if row.bound else ""
     lines = [f"run {row.run}, step {row.step}: {row.title}; scored {bound}{row.score:.4f} against {row.current:.4f}"]
-    lines += [f"  {change.sign} {change.text}" for change in row.changes[:CHANGES_SHOWN]]
-    if len(row.changes) > CHANGES_SHOWN:
-        lines.append(f"  [... {len(row.changes) - CHANGES_SHOWN} changed lines left out ...]")
-    return "\n".join(lines)
+    return "\n".join(lines + _change_lines(row.changes))
+
+
+def _change_lines(changes: Sequence[Change]) -> list[str]:
+    lines = [f"  {change.sign} {change.text}" for change in changes[:CHANGES_SHOWN]]
+    rest = len(changes) - CHANGES_SHOWN
+    return [*lines, f"  [... {rest} changed lines left out ...]"] if rest > 0 else lines

@@ -1,43 +1,55 @@
-"""Sections of optimizer prompts: stable parts first, the skill once, long trajectories elided in the open."""
+"""Prompts of the optimizer: files with instructions, and sections of material; what is too long is cut in the open."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import Rewrite, Suggestion, Template
-from skillgit.domain.edit import Edit
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.edit import Edit, EditSource
+from skillgit.domain.ids import short_digest
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.prompts import SHOWN, prompt
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Text, system, user
-from skillgit.plugin.environment import ShowsPictures, ShowsPrompt
+from skillgit.plugin.backend import Image, Message, Part, Text, system, user
+from skillgit.plugin.environment import Environment, ShowsPictures, ShowsPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout, Trajectory
     from skillgit.engine.proposals import Draft, Proposed
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Image, Message, Part
-    from skillgit.plugin.environment import Environment
 
-CHARACTERS_PER_TOKEN = 4
-"""A rule of thumb for English text; only lengths of prompts depend on it."""
+CHARACTERS_PER_TOKEN = 4  # a rule of thumb for English text; only lengths of prompts depend on it
+NAMES = (
+    *("analyse_failures", "analyse_successes", "suggest_from_failures", "suggest_from_successes"),
+    *("rewrite_from_failures", "rewrite_from_successes", "lapses_in_failures", "lapses_in_successes"),
+    *("merge", "merge_suggestions", "merge_rewrites", "merge_and_rank", "merge_and_rank_suggestions"),
+    *("rank", "rank_suggestions", "budget", "rewrite", "probe", "probed", "consolidate_notes"),
+    *("slow_update", "meta_skill", "meta_reflect"),
+)
+SHOWN = "shown"  # what every prompt ends with that shows something
+FILES = "trainable_files"  # what prompts that ask for edits go on with where other files than ``SKILL.md`` are trained
+
+
+@cache
+def prompt(name: str) -> str:
+    return (files("skillgit.engine") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def prompts_digest(*more: str) -> str:
+    return short_digest({name: prompt(name) for name in (*NAMES, SHOWN, *more)})
 
 
 def conversation(name: str, environment: Environment | None, sections: Iterable[str]) -> list[Message]:
-    """Return the prompt called ``name`` as system message and the non-empty sections as user message.
-
-    Args:
-        environment: Whose task it is, which the prompt then tells; None where that does not matter.
-    """
+    """Return a prompt, told the task of ``environment`` if there is one, and as user message its sections."""
     taxonomy = environment.taxonomy().strip() if environment is not None else ""
     instructions = prompt(name).replace("{taxonomy}", taxonomy).rstrip()
     material = "\n\n".join(filter(None, (environment_section(environment), *sections)))
@@ -60,17 +72,13 @@ def _attribute(value: str | float) -> str:
 
 
 def marked(text: str) -> str:
-    """Return ``text`` with tags that nothing between them looks like.
-
-    Where a text holds what looks like one of the tags, all tags get a number that the text does not have.
-    """
+    """Return ``text`` with tags that nothing between them looks like: they get a number where something does."""
     tags = set(re.findall(rf"<([a-z_]+){_MARK}", text))
     numbers = [int(number or 0) for name, number in _LIKE_A_TAG.findall(text) if name in tags]
     return text.replace(_MARK, f"-{max(numbers) + 1}" if numbers else "")
 
 
 def environment_section(environment: Environment | None) -> str:
-    """Return what the task is, how it is scored, and the target's own prompt where the environment shows it."""
     if environment is None:
         return ""
     info = environment.info
@@ -125,7 +133,6 @@ def budget_section(budget: int | None) -> str:
 
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
-    """Return trajectories, each cut to about ``max_tokens``."""
     parts = _trajectories(rollouts, "trajectory", max_tokens)
     return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
 
@@ -174,11 +181,11 @@ def with_pictures(session: Session, messages: Sequence[Message], rollouts: Seque
     There are ``gradient.max_pictures`` at most, the first one of each trajectory before the second one of any.
     """
     environment, most = session.task.environment, session.settings.gradient.max_pictures
-    shown = [rollout for rollout in rollouts if rollout.trajectory is not None]
+    trials = [rollout for rollout in rollouts if rollout.trajectory is not None]
     if not most or not isinstance(environment, ShowsPictures):
         return list(messages)
     images: dict[str, Image] = {}
-    for row in zip_longest(*(_images(environment, rollout) for rollout in shown)):
+    for row in zip_longest(*(_images(environment, rollout) for rollout in trials)):
         images |= {image.picture.digest: image for image in row if image is not None}
     if not images:
         return list(messages)
@@ -213,7 +220,6 @@ def edit_fields(edit: Edit) -> dict[str, object]:
 
 
 def proposed_fields(proposal: Proposed) -> dict[str, object]:
-    """Return a proposal of any kind as JSON values."""
     if isinstance(proposal, Edit):
         return edit_fields(proposal)
     fields: dict[str, object] = {"support": proposal.support, "source": proposal.source.value}
@@ -233,7 +239,6 @@ _KINDS = {Edit: "edits", Suggestion: "suggestions", Rewrite: "rewrites"}
 
 
 def kind_of(proposals: Sequence[Proposed]) -> str:
-    """Return what proposals are called in prompts: edits, suggestions or rewrites."""
     return _KINDS[type(proposals[0])] if proposals else "edits"
 
 
@@ -250,6 +255,32 @@ def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int 
 
 
 def proposals_section(proposals: Sequence[Proposed]) -> str:
-    """Return numbered proposals as a JSON list."""
     rows = [{"number": number} | proposed_fields(proposal) for number, proposal in enumerate(proposals)]
     return tagged(kind_of(proposals), json.dumps(rows, indent=1, ensure_ascii=False))
+
+
+def told_of_files(session: Session, messages: Sequence[Message]) -> list[Message]:
+    """Return a prompt that asks for edits, with what holds for other files where ``SKILL.md`` is not the only one."""
+    files = session.settings.optimizer.trainable
+    if not files.beyond_document:
+        return list(messages)
+    patterns = "\n".join(f"- `{pattern}`" for pattern in files.patterns)
+    return extended(messages, FILES, patterns)
+
+
+def aware(session: Session, source: EditSource, messages: Sequence[Message]) -> list[Message]:
+    """Return an analyst's prompt that asks for reminders too, where skill-aware reflection is on for its ``source``."""
+    name = "lapses_in_failures" if source is EditSource.FAILURE else "lapses_in_successes"
+    return extended(messages, name) if listens(session, source) else list(messages)
+
+
+def extended(messages: Sequence[Message], name: str, patterns: str = "") -> list[Message]:
+    """Return a prompt whose instructions go on with the text called ``name``."""
+    first, *rest = messages
+    return [system(f"{first.text.rstrip()}\n\n{prompt(name).replace('{patterns}', patterns)}"), *rest]
+
+
+def listens(session: Session, source: EditSource) -> bool:
+    optimizer = session.settings.optimizer
+    is_relevant = source is EditSource.FAILURE or optimizer.skill_aware_appendix_source == "both"
+    return optimizer.use_skill_aware_reflection and is_relevant

@@ -1,4 +1,9 @@
-"""Reflect: analysts read trajectories in minibatches and propose changes."""
+"""Reflect: analysts read trajectories in minibatches and propose changes.
+
+In deep reflect a few items are rolled out again with a probe, an instruction that the optimizer writes for the
+experiment, and what they show then is analysed too. The probe is behind the skill during these rollouts only and is
+never part of a candidate; since the text differs, so do the keys of its rollouts.
+"""
 
 from __future__ import annotations
 
@@ -6,73 +11,65 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pydantic import field_validator
+
 from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.edit import EditSource, normalised
-from skillgit.engine.companion_files import told_of_files
+from skillgit.domain.edit import EditReport, EditSource, normalised
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.protected_regions import has_marker
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.engine import evidence_files
+from skillgit.engine.candidate_text import fits, sifted
 from skillgit.engine.concurrency import ended
-from skillgit.engine.edit_places import fits, sifted
-from skillgit.engine.minibatches import Cutter
-from skillgit.engine.optimizer_memory import feedback_section, history_section, tried_section
-from skillgit.engine.progress import Stage
+from skillgit.engine.minibatches import Cutter, Minibatch, shuffle, stream
+from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
 from skillgit.engine.prompt_sections import (
+    aware,
     budget_section,
     contrast_section,
     conversation,
-    memory_section,
+    extended,
+    listens,
     skill_section,
-    template_section,
+    tagged,
+    told_of_files,
     trajectories_section,
     with_pictures,
 )
-from skillgit.engine.reminder_appendix import aware, notes_of
-from skillgit.engine.reply_schemas import Finding, ask
-from skillgit.engine.update_modes import dialect
+from skillgit.engine.questions import ask
+from skillgit.engine.reply_schemas import Analysis, Finding, ReplyModel, dialect
+from skillgit.engine.rollout import roll_out
+from skillgit.engine.session import Session, Stage
+from skillgit.engine.trajectory_elision import elide
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.edit import EditReport
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.proposal import Feedback
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.domain.untrusted.model_text import SkillText
-    from skillgit.engine.deep_reflect import Experiment
-    from skillgit.engine.minibatches import Minibatch
     from skillgit.engine.proposals import Draft
-    from skillgit.engine.reply_schemas import Analysis
-    from skillgit.engine.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflection:
-    """What the analysts say.
-
-    Attributes:
-        notes: Reminders for the appendix, where they are asked for.
-        probe: The experiment of the step, if there was one.
-        feedback: What people had said when the step began.
-        losses: Edits that have no place in the skill, or may not be made.
-    """
-
     failure: tuple[Draft, ...]
     success: tuple[Draft, ...]
     findings: tuple[Finding, ...]
     unusable: int
-    notes: tuple[SkillText, ...] = ()
-    probe: Experiment | None = None
-    feedback: tuple[Feedback, ...] = ()
-    losses: tuple[EditReport, ...] = ()
+    notes: tuple[SkillText, ...] = ()  # reminders for the appendix, where they are asked for
+    probe: Experiment | None = None  # the experiment of the step, if there was one
+    feedback: tuple[Feedback, ...] = ()  # what people had said when the step began
+    losses: tuple[EditReport, ...] = ()  # edits that have no place in the skill, or may not be made
 
 
 class Reading:
     """The analysts of a step: each is sent off as soon as its minibatch is complete, while later items still run.
 
-    An analyst that fails keeps nobody from working: the failure is raised once all have ended, so that nothing which
-    was paid for is losses.
-
-    Args:
-        budget: Changes that each analyst may propose at most; None is no limit.
+    Each may propose at most ``budget`` changes. One that fails keeps nobody from working: the failure is raised once
+    all have ended, so that nothing that was paid for is lost.
     """
 
     def __init__(
@@ -104,22 +101,28 @@ class Reading:
 
     async def reflection(self) -> Reflection:
         """Return what all analysts say; every item of the step has been taken before."""
-        self._tell_total()
+        self._complete = True
+        # nobody knew before how many analysts there are
+        self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
+        for _ in range(self._read):
+            self._session.monitor.tick()
         analysts = sorted(self._analysts, key=lambda analyst: analyst[0].place)
         await asyncio.gather(*(task for _, task in analysts), return_exceptions=True)
         replies = [(group, task.result()) for group, task in analysts]
         answers = [(group, reply) for group, reply in replies if reply is not None]
         sources = [group.source for group, _ in answers]
-        drafts, losses = sifted(self._session, self._skill, [_draft(reply, group) for group, reply in answers])
-        drafts = tuple(draft.limited(self._budget) for draft in drafts)
+        proposals = [reply.draft(group.source, [trial.item.id for trial in group.rollouts]) for group, reply in answers]
+        drafts, losses = sifted(self._session, self._skill, proposals)
+        by_source = [(source, draft.limited(self._budget)) for source, draft in zip(sources, drafts, strict=True)]
+        findings = (finding for group, reply in answers for finding in reply.seen(group.rollouts))
         return Reflection(
-            failure=_of(EditSource.FAILURE, sources, drafts),
-            success=_of(EditSource.SUCCESS, sources, drafts),
-            findings=joined(
-                (finding for group, reply in answers for finding in reply.seen(group.rollouts)), len(self._cutters)
-            ),
+            failure=tuple(draft for source, draft in by_source if source is EditSource.FAILURE),
+            success=tuple(draft for source, draft in by_source if source is EditSource.SUCCESS),
+            findings=joined(findings, len(self._cutters)),
             unusable=len(replies) - len(answers),
-            notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
+            notes=tuple(
+                note for group, reply in answers if listens(self._session, group.source) for note in reply.notes
+            ),
             feedback=self._feedback,
             losses=losses,
         )
@@ -142,13 +145,6 @@ class Reading:
         if self._complete:
             self._session.monitor.tick()
         return reply
-
-    def _tell_total(self) -> None:
-        """Say how many analysts there are, which nobody knew before, and how many have ended."""
-        self._complete = True
-        self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
-        for _ in range(self._read):
-            self._session.monitor.tick()
 
 
 def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...]:
@@ -186,13 +182,15 @@ def with_probe(
     if probe is None:
         return reflection
     draft = probe.draft(budget)
-    findings = probe.analysis.seen(probe.after) if probe.analysis is not None else ()
+    findings, notes = (
+        (probe.analysis.seen(probe.after), probe.analysis.notes) if probe.analysis is not None else ((), ())
+    )
     return replace(
         reflection,
         failure=reflection.failure if draft is None else (*reflection.failure, draft),
         findings=joined((*reflection.findings, *findings), trajectories),
         unusable=reflection.unusable + (draft is None and probe.text != ""),
-        notes=(*reflection.notes, *probe.notes),
+        notes=(*reflection.notes, *notes),
         probe=probe,
     )
 
@@ -206,9 +204,7 @@ async def _analyse(
         words.failures if group.source is EditSource.FAILURE else words.successes,
         session.task.environment,
         (
-            template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
-            memory_section(state.optimizer_memory),
-            history_section(state.memory, session.settings.gradient.max_history_tokens),
+            *standing_sections(session, state, skill, whole=whole),
             tried_section(session.tried),
             feedback,
             "" if whole else budget_section(budget),
@@ -222,9 +218,122 @@ async def _analyse(
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=fits(skill))
 
 
-def _draft(reply: Analysis, group: Minibatch) -> Draft:
-    return reply.draft(group.source, [rollout.item.id for rollout in group.rollouts])
+PROBE_LENGTH = 1200  # characters of a probe at most
+_ANSWER_SHOWN = 200
 
 
-def _of(source: EditSource, sources: Sequence[EditSource], drafts: Sequence[Draft]) -> tuple[Draft, ...]:
-    return tuple(draft for own, draft in zip(sources, drafts, strict=True) if own is source)
+class ProbeReply(ReplyModel):
+    reasoning: str = ""
+    probe: str
+
+    @field_validator("probe")
+    @classmethod
+    def _no_markers(cls, value: str) -> str:
+        if has_marker(value):
+            raise ValueError("a probe must not contain skillgit markers")
+        return value.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    text: str = ""  # the instruction; empty if the optimizer wanted none
+    reasoning: str = ""
+    before: tuple[Rollout, ...] = ()
+    after: tuple[Rollout, ...] = ()
+    analysis: Analysis | None = None  # what an analyst says of it; None without a usable reply
+
+    def draft(self, budget: int | None) -> Draft | None:
+        """Return what the analyst proposes, cut to ``budget``; None without a usable reply."""
+        if self.analysis is None:
+            return None
+        draft = self.analysis.draft(EditSource.FAILURE, [rollout.item.id for rollout in self.after])
+        return draft.limited(budget)
+
+    def evidence(self) -> evidence_files.Evidence:
+        data = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
+        files = evidence_files.rollouts_files("probed", self.after) if self.after else {}
+        return evidence_files.merged([{"probe.json": evidence_files.json_file(data)}, files])
+
+
+async def probe(
+    session: Session, state: RunState, skill: Skill, rollouts: Sequence[Rollout], *, step: int, budget: int | None
+) -> Experiment | None:
+    """Carry out the experiment of a step; None where the settings want none or nothing failed."""
+    settings = session.settings.gradient
+    if not settings.use_deep_reflect:
+        return None
+    failures = diverse(
+        session, [trial for trial in rollouts if _solved(trial) is False], settings.deep_reflect_failures, step
+    )
+    passes = diverse(session, [trial for trial in rollouts if _solved(trial)], settings.deep_reflect_successes, step)
+    if not failures:
+        return None
+    reply = await _written(session, skill, failures, passes, step=step)
+    text = redact(elide(reply.probe, PROBE_LENGTH)) if reply is not None else ""
+    before = (*failures, *passes)
+    if reply is None or not text:
+        return Experiment(reasoning=reply.reasoning if reply is not None else "", before=before)
+    session.monitor.stage(Stage.PROBE, len(before))
+    after = await roll_out(session, probed(skill, text), [rollout.item for rollout in before], "probe")
+    experiment = Experiment(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
+    if not any(rollout.trajectory for rollout in after):
+        return experiment
+    return replace(experiment, analysis=await _analysed(session, state, skill, experiment, step=step, budget=budget))
+
+
+def probed(skill: Skill, text: str) -> Skill:
+    return skill.with_text(DOCUMENT, f"{skill.document.rstrip()}\n\n## For this task only\n\n{text}\n")
+
+
+def diverse(session: Session, rollouts: Sequence[Rollout], size: int, step: int) -> tuple[Rollout, ...]:
+    """Return ``size`` of ``rollouts``: the types of tasks in turn, the most frequent first, each in random order."""
+    by_type: dict[str, list[Rollout]] = {}
+    for rollout in shuffle(sorted(rollouts, key=lambda trial: trial.item.id), stream(session.seed, "probe", step)):
+        by_type.setdefault(rollout.item.task_type, []).append(rollout)
+    queues = sorted(by_type.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    longest = max((len(queue) for _, queue in queues), default=0)
+    in_turn = [queue[index] for index in range(longest) for _, queue in queues if index < len(queue)]
+    return tuple(in_turn[:size])
+
+
+def _solved(rollout: Rollout) -> bool | None:
+    return rollout.outcome.passed if isinstance(rollout.outcome, Scored) else None
+
+
+async def _written(
+    session: Session, skill: Skill, failures: Sequence[Rollout], passes: Sequence[Rollout], *, step: int
+) -> ProbeReply | None:
+    room = session.settings.gradient.max_trajectory_tokens
+    sections = (
+        skill_section(skill, session.settings.optimizer),
+        trajectories_section(failures, "failure", room),
+        trajectories_section(passes, "success", room) if passes else "",
+    )
+    messages = conversation("probe", session.task.environment, sections)
+    messages = with_pictures(session, messages, (*failures, *passes))
+    return await ask(session, "probe", messages, ProbeReply, draw=(step,))
+
+
+async def _analysed(
+    session: Session, state: RunState, skill: Skill, experiment: Experiment, *, step: int, budget: int | None
+) -> Analysis | None:
+    words, settings = dialect(session), session.settings
+    whole = settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
+    sections = (
+        *standing_sections(session, state, skill, whole=whole),
+        "" if whole else budget_section(budget),
+        tagged("probe", experiment.text),
+        tagged("before", "\n".join(map(_before, experiment.before))),
+        trajectories_section(experiment.after, "probed", settings.gradient.max_trajectory_tokens),
+    )
+    messages = conversation(words.failures, session.task.environment, sections)
+    request = aware(session, EditSource.FAILURE, told_of_files(session, extended(messages, "probed")))
+    request = with_pictures(session, request, experiment.after)
+    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=fits(skill))
+    return reply if reply is None or listens(session, EditSource.FAILURE) else reply.model_copy(update={"notes": ()})
+
+
+def _before(rollout: Rollout) -> str:
+    answer = rollout.trajectory.answer if rollout.trajectory is not None else ""
+    hard = rollout.outcome.hard if isinstance(rollout.outcome, Scored) else 0.0
+    return f"{rollout.item.id}: hard {hard:g}, answered: {elide(' '.join(answer.split()), _ANSWER_SHOWN)}"

@@ -1,52 +1,139 @@
-"""The JSON that optimizer prompts ask for: schemas, extraction from a reply, and one re-ask.
-
-This is the door through which text of models enters: ``parse`` cleans every text of a reply.
-"""
+"""The JSON that optimizer prompts ask for: schemas of replies, and fields that a model may write in several ways."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
 from pydantic.json_schema import SkipJsonSchema  # noqa: TC002 - pydantic reads it
+from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.document_rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
-from skillgit.domain.edit import Edit, EditSource, Op, Patch
+from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode
+from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
-from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean_json
-from skillgit.engine.proposals import Draft, common_source, grounded, joint_total, supported
-from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers, ReplyModel, strict_schema
-from skillgit.errors import UnanswerableError
-from skillgit.plugin.backend import assistant, user
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
+from skillgit.engine.proposals import Draft, Proposed, common_source, grounded, joint_total, supported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.skill import Skill
+    from pydantic.json_schema import JsonSchemaValue
+
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.proposals import Proposed
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Message
 
-_MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
+
+class ReplyModel(BaseModel):
+    """What a prompt asks for; keys that it does not ask for are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+def _count(value: object) -> object:
+    """Read a count that a model may write as text or as an integral float; whatever it is, it is at least 1."""
+    match = re.search(r"\d+", str(value))
+    return max(int(match.group()), 1) if match else 1
+
+
+Count = Annotated[int, BeforeValidator(_count)]
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    """Read a list that a model may leave out, or write as a single value."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _named(value: object) -> object:
+    return tuple(str(entry) for entry in _listed(value))
+
+
+def _numbers(value: object) -> object:
+    return tuple(int(str(entry)) for entry in _listed(value) if re.fullmatch(r"\d+", str(entry)))
+
+
+def _noted(value: object) -> object:
+    """Read notes that a model may write as texts, as one text or as objects with ``note`` or ``content``."""
+    texts = [entry.get("note", entry.get("content")) if isinstance(entry, dict) else entry for entry in _listed(value)]
+    return tuple(text for text in texts if isinstance(text, str) and text.strip())
+
+
+def _as_clean(value: object, text: Callable[[object], str]) -> SkillText:
+    """Return a text cleaned; one that ``parse`` has cleaned keeps its count of what was removed."""
+    return value if isinstance(value, SkillText) else clean(text(value))
+
+
+Cleaned = Annotated[SkillText, GetPydanticSchema(lambda *_: no_info_wrap_validator_function(_as_clean, str_schema()))]
+"""A text that may be in a skill."""
+Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
+Notes = Annotated[tuple[Cleaned, ...], BeforeValidator(_noted)]
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
+
+
+@cache
+def strict_schema(model: type[ReplyModel], prompt: str) -> JsonSchemaValue:
+    """Return the JSON schema of a reply as the strict modes of providers take it: objects are closed and complete.
+
+    It has the keys that ``prompt`` names, in the order of its names, and those that cannot be left out: a provider has
+    the keys written in this order, and a model has to say what it saw before it says what to do. A model that has
+    nothing to say for a key writes an empty value. The schema has few words, for servers that make a grammar of it
+    refuse those that they do not know. A ValueError if a field is of a kind that strict modes do not have, such as an
+    object with any keys.
+    """
+    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - needed where a model is asked only
+
+    class Generator(GenerateJsonSchema):
+        ignored_warning_kinds = {"non-serializable-default"}  # noqa: RUF012 - defaults are left out
+
+    whole = model.model_json_schema(schema_generator=Generator)
+    order = re.findall(r"`(\w+)`", prompt[max(prompt.rfind("\n## Your answer"), 0) :])
+    return {"title": model.__name__, **_strict(whole, whole.get("$defs", {}), tuple(dict.fromkeys(order)))}
+
+
+def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], order: Sequence[str]) -> JsonSchemaValue:
+    match schema:
+        case {"$ref": str(reference)}:
+            return _strict(definitions[reference.rpartition("/")[2]], definitions, order)
+        case {"type": "object", "properties": dict(properties)}:
+            required = [name for name in schema.get("required", ()) if name not in order]
+            names = [*(name for name in order if name in properties), *required]
+            return {
+                "type": "object",
+                "properties": {name: _strict(properties[name], definitions, order) for name in names},
+                "required": names,
+                "additionalProperties": False,
+            }
+        case {"type": "array", "items": items}:
+            return {"type": "array", "items": _strict(items, definitions, order)}
+        case {"type": "string", "enum": values}:
+            return {"type": "string", "enum": values}
+        case {"type": ("string" | "integer") as kind}:
+            return {"type": kind}
+    raise ValueError(f"strict modes have no such field: {schema}")
 
 
 class _ProposalReply(ReplyModel):
-    """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins."""
+    """What every kind of proposal says of itself; ``makes`` is the class of the proposal, which has the same fields."""
 
     support: Count = 1
     source: SkipJsonSchema[EditSource | None] = None  # no prompt asks for it
     items: Names = ()
     joins: Numbers = ()
+    makes: ClassVar[type[Edit | Suggestion | Rewrite]]
+
+    def proposed(self, source: EditSource) -> Proposed:
+        values = {field.name: getattr(self, field.name) for field in fields(self.makes)}
+        return self.makes(**values | {"source": self.source or source})
 
 
 class EditReply(_ProposalReply):
-    """An edit as a model writes it."""
+    makes = Edit
 
     op: Op
     file: str = DOCUMENT
@@ -58,44 +145,15 @@ class EditReply(_ProposalReply):
     def _null_is_empty(cls, value: object) -> object:
         return "" if value is None else value
 
-    def edit(self, source: EditSource) -> Edit:
-        """Return the edit; ``source`` holds where the model names none."""
-        return Edit(
-            op=self.op,
-            file=self.file,
-            anchor=self.anchor,
-            content=self.content,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
-
-    def proposed(self, source: EditSource) -> Edit:
-        """Return the edit; ``source`` holds where the model names none."""
-        return self.edit(source)
-
 
 class SuggestionReply(_ProposalReply):
-    """A suggestion as a model writes it."""
+    makes = Suggestion
 
     type: SuggestionType
     title: str = ""
     motivation: str = ""
     instruction: Annotated[str, Field(min_length=1)]
     priority: Priority = Priority.MEDIUM
-
-    def proposed(self, source: EditSource) -> Suggestion:
-        """Return the suggestion; ``source`` holds where the model names none."""
-        return Suggestion(
-            type=self.type,
-            title=self.title,
-            motivation=self.motivation,
-            instruction=self.instruction,
-            priority=self.priority,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
 
 
 class Finding(ReplyModel):
@@ -120,7 +178,7 @@ class DraftReply(ReplyModel):
     reasoning: str = ""
 
     @abstractmethod
-    def parts(self) -> Sequence[EditReply | SuggestionReply | RewriteReply]:
+    def parts(self) -> Sequence[_ProposalReply]:
         """Return the proposals."""
 
     def draft(self, source: EditSource, ids: Sequence[str]) -> Draft:
@@ -141,22 +199,13 @@ class DraftReply(ReplyModel):
 
 
 class PatchReply(DraftReply):
-    """A proposed patch."""
-
     edits: tuple[EditReply, ...]
 
     def parts(self) -> Sequence[EditReply]:
         return self.edits
 
-    def patch(self, source: EditSource) -> Patch:
-        """Return the patch; ``source`` holds for edits that name none."""
-        edits = tuple(edit.edit(source) for edit in self.edits)
-        return Patch(edits=edits, reasoning=self.reasoning, title=self.title)
-
 
 class SuggestionsReply(DraftReply):
-    """Proposed suggestions."""
-
     suggestions: tuple[SuggestionReply, ...]
 
     def parts(self) -> Sequence[SuggestionReply]:
@@ -166,26 +215,15 @@ class SuggestionsReply(DraftReply):
 class RewriteReply(_ProposalReply, DraftReply):
     """A complete new editable text; an empty one is none."""
 
+    makes = Rewrite
+
     summary: Names = ()
     body: Cleaned
 
     def parts(self) -> Sequence[RewriteReply]:
-        """Return the text as the only proposal, if there is one."""
         return (self,) if self.body.strip() else ()
 
-    def proposed(self, source: EditSource) -> Rewrite:
-        """Return the rewrite; ``source`` holds where the model names none."""
-        return Rewrite(
-            title=self.title,
-            summary=self.summary,
-            body=self.body,
-            support=self.support,
-            source=self.source or source,
-            items=self.items,
-        )
-
     def merged(self, inputs: Sequence[Proposed]) -> Draft:
-        """Return the text, which joins all ``inputs``."""
         draft = super().merged(inputs)
         return replace(draft, proposals=tuple(supported(proposal, inputs) for proposal in draft.proposals))
 
@@ -233,8 +271,6 @@ def _edits(value: object) -> object:
 
 
 class BudgetReply(ReplyModel):
-    """How many edits the optimizer wants to make."""
-
     edits: Annotated[int, Field(strict=True), BeforeValidator(_edits)]
     reasoning: str = ""
     confidence: str = ""
@@ -242,16 +278,12 @@ class BudgetReply(ReplyModel):
 
 
 class RankReply(ReplyModel):
-    """The choice of edits."""
-
     title: str = ""
     reasoning: str = ""
     selected: tuple[Annotated[int, Field(strict=True)], ...]
 
 
 class GuidanceReply(ReplyModel):
-    """The slow update's answer."""
-
     title: str = ""
     reasoning: str = ""
     guidance: Cleaned
@@ -265,130 +297,41 @@ class GuidanceReply(ReplyModel):
 
 
 class MemoryReply(ReplyModel):
-    """The optimizer's note to itself."""
-
     reasoning: str = ""
     memory: str
 
 
-R = TypeVar("R", bound=ReplyModel)
-_ONE_OBJECT = "one JSON object and nothing else"
-_CUT = (
-    "Your reply reached the limit of its length and was cut. Answer again within half of it: propose fewer items, the"
-    f" most valuable first, and write shorter texts. Answer with {_ONE_OBJECT}."
-)
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The prompts and replies of an update mode; where nothing is chosen, it has no prompts of a choice."""
+
+    failures: str
+    successes: str
+    analysis: type[Analysis]
+    merge: str
+    merged: type[DraftReply]
+    rank: str = ""
+    merge_and_rank: str = ""
 
 
-class UnusableReplyError(Exception):
-    """A reply is not the JSON that was asked for; the text says why, for the model to read."""
+DIALECTS = {
+    UpdateMode.PATCH: Dialect(
+        "analyse_failures", "analyse_successes", AnalysisReply, "merge", PatchReply, "rank", "merge_and_rank"
+    ),
+    UpdateMode.SUGGESTIONS: Dialect(
+        "suggest_from_failures",
+        "suggest_from_successes",
+        SuggestionAnalysis,
+        "merge_suggestions",
+        SuggestionsReply,
+        "rank_suggestions",
+        "merge_and_rank_suggestions",
+    ),
+    UpdateMode.FULL: Dialect(
+        "rewrite_from_failures", "rewrite_from_successes", RewriteAnalysis, "merge_rewrites", RewriteReply
+    ),
+}
 
 
-class MisplacedEditsError(UnusableReplyError):
-    """Some edits of a reply have no place in the skill; the others can be used."""
-
-
-def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
-    """Read the JSON object in ``text``, and clean what it says.
-
-    Args:
-        mend: Whether near misses are mended; the rest of a reply that was cut is not there to be mended.
-
-    Raises:
-        UnusableReplyError: There is none, or it does not fit ``schema``.
-    """
-    try:
-        value = clean_json(_json_object(text, mend=mend))
-    except RecursionError as error:  # what was mended may be nested as deep as it likes
-        raise UnusableReplyError("its JSON is nested too deeply") from error
-    if value is None:
-        raise UnusableReplyError("it contains no JSON object")
-    try:
-        return schema.model_validate(value)
-    except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'object'}: {fault['msg']}" for fault in error.errors()[:5]]
-        raise UnusableReplyError("; ".join(faults)) from error
-
-
-def _json_object(text: str, *, mend: bool) -> dict[str, object] | None:
-    """Return the JSON object of a reply, see :func:`object_in`."""
-    try:
-        return object_in(text) or None
-    except SeveralObjectsError as error:
-        raise UnusableReplyError("it holds several JSON objects") from error
-    except DocumentError:
-        if not mend:
-            return None
-        fences, braces = json_spans(text)
-    excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
-    if "{" not in excerpt or len(excerpt) > _MOST_MENDED:
-        return None
-    from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
-
-    try:
-        value = repair_json(excerpt, return_objects=True)
-    except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
-        return None
-    return value if isinstance(value, dict) and value else None
-
-
-def keeps_protected(skill: Skill) -> Callable[[ReplyModel], None]:
-    """Return a check of replies with a whole new text: it must keep what is protected in ``skill``."""
-    template = Template.of(skill.document)
-
-    def check(reply: ReplyModel) -> None:
-        if isinstance(reply, RewriteReply) and reply.body.strip():
-            try:
-                template.fill(reply.body)
-            except RewriteError as error:
-                raise UnusableReplyError(f"body: {error}") from error
-
-    return check
-
-
-async def ask(
-    session: Session,
-    stage: str,
-    messages: Sequence[Message],
-    schema: type[R],
-    *,
-    draw: tuple[str | int, ...],
-    check: Callable[[R], object] = lambda _: None,
-) -> R | None:
-    """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
-
-    A reply of which only some edits have no place is better than none: it is returned if the second is no better.
-
-    A question that will never be answered is left out like a reply that cannot be used: see ``engine.unanswered``.
-
-    Args:
-        draw: The place in the run that the call belongs to.
-        check: Raises UnusableReplyError if a reply of the right shape cannot be used all the same.
-
-    Returns:
-        The reply, or None if the second one does not fit either, or the question will never be answered.
-    """
-    conversation, partial = list(messages), None
-    form = strict_schema(schema, messages[0].text) if session.settings.optimizer.structured_output == "auto" else None
-    for attempt in (1, 2):
-        key = (stage, session.seed, *draw, attempt)
-        try:
-            reply = await session.calls.call("optimizer", stage, conversation, draw=key, schema=form)
-        except UnanswerableError:
-            return partial  # the door keeps why
-        is_cut = reply.finish_reason == "length"
-        try:
-            answer = parse(reply.text, schema, mend=not is_cut)
-            check(answer)
-        except MisplacedEditsError as fault:
-            partial = answer
-            again = (
-                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object,"
-                " every edit included; copy each anchor from the skill as it is written there."
-            )
-            conversation += [assistant(reply.text), user(again)]
-        except UnusableReplyError as fault:
-            again = _CUT if is_cut else f"Your reply cannot be used: {fault}. Answer again with {_ONE_OBJECT}."
-            conversation += [assistant(reply.text), user(again)]
-        else:
-            return answer
-    return partial
+def dialect(session: Session) -> Dialect:
+    return DIALECTS[session.settings.optimizer.skill_update_mode]

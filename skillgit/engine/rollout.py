@@ -7,43 +7,37 @@ item that it worked on, never a score, and other items go on. What ends a run en
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
-from skillgit.domain.trajectory import Rollout, Trajectory, Turn
-from skillgit.engine.companion_files import delivered
-from skillgit.engine.concurrency import ordered
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
+from skillgit.engine.concurrency import both, growing, ordered
+from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
+from skillgit.engine.minibatches import shuffle, slow_sample, stream
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.backend import Message
+from skillgit.plugin.backend import Message, Reply, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.calls.client import Calls
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Reply, Tool
     from skillgit.plugin.environment import Environment
-
-
-_LONGEST_WORDS = 300
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """A model while one item is rolled out and scored.
-
-    Attributes:
-        turn: How many questions there were, which names the draws.
-        end: The error of a question that no item survives, such as a cap that is reached.
-    """
-
     calls: Calls
     role: str
     purpose: str
@@ -51,8 +45,8 @@ class _Conversation:
     seed: int
     item: str
     sample: int = 0
-    turn: int = 0
-    end: BaseException | None = None
+    turn: int = 0  # how many questions there were, which names the draws
+    end: BaseException | None = None  # the error of a question that no item survives, such as a cap that is reached
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         if not all(isinstance(message, Message) for message in messages):
@@ -89,8 +83,8 @@ async def roll_out(
     each ``sample`` is a draw of its own. An item that could not be evaluated has the outcome ``FailedToEvaluate``. One
     of a permanent kind is kept like a score; what infrastructure spoilt is tried again by the next who asks.
 
-    Args:
-        slots: The places of rollouts in progress, where they are shared with others; each call has its own otherwise.
+    ``slots`` are the places of rollouts in progress, where they are shared with others; each call has its own
+    otherwise.
     """
     skill = delivered(skill, session.settings.target)
     prefix = _shared_key(session, skill)
@@ -98,20 +92,18 @@ async def roll_out(
     async def one(item: Item) -> Rollout:
         return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, prefix))
 
-    def told(rollout: Rollout) -> None:
+    def tell(rollout: Rollout) -> None:
         session.monitor.rolled(rollout)
         each(rollout)
 
-    return await ordered(one, items, limit=session.workers if slots is None else slots, each=told)
+    return await ordered(one, items, limit=session.workers if slots is None else slots, each=tell)
 
 
 def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
-    """Return what the keys of all items have in common."""
     return (skill.digest, session.setup)
 
 
 def _key(session: Session, item: Item, sample: int, prefix: tuple[str, ...]) -> str:
-    """Return what decides the outcome of an item."""
     return digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)])
 
 
@@ -126,7 +118,10 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
         except (KeyboardInterrupt, SandboxError, ConfigError):
             raise
         except BaseException as error:  # noqa: BLE001 - see the module
-            failure = _failure(error)
+            if isinstance(error, BackendError | EnvironmentFaultError):
+                failure = FailedToEvaluate(error.message, FailureKind.of(error))
+            else:
+                failure = FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
             row = outcome_row(failure)
             keep = failure.kind.permanent
             _go_on(target, judge)
@@ -148,7 +143,8 @@ async def _attempt(
     score, feedback = await environment.score(item, trajectory, judge)
     if not isinstance(score, Scored):
         raise TypeError(f"score returned {type(score).__name__}, and not Scored")
-    row = _trajectory_row(trajectory, feedback)
+    turns = [turn.row for turn in trajectory.turns]
+    row: dict[str, object] = {"answer": trajectory.answer, "feedback": feedback, "turns": turns}
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
     return row | outcome_row(score)
@@ -163,11 +159,7 @@ def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
 
 
 def _go_on(*conversations: _Conversation) -> None:
-    """Raise what ends more than one item, which an environment may have caught or made another error of.
-
-    Raises:
-        CancelledError: Nobody waits for this item any more.
-    """
+    """Raise what ends more than one item, which an environment may have caught, or that nobody waits any more."""
     for conversation in conversations:
         if conversation.end is not None:
             raise conversation.end
@@ -176,17 +168,10 @@ def _go_on(*conversations: _Conversation) -> None:
         raise asyncio.CancelledError
 
 
-def _failure(error: BaseException) -> FailedToEvaluate:
-    """Return what ``error`` makes of an item."""
-    if isinstance(error, BackendError | EnvironmentFaultError):
-        return FailedToEvaluate(error.message, FailureKind.of(error))
-    return FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
-
-
 def _described(error: BaseException) -> str:
     """Return the kind of ``error``, its words and the line of the plug-in that it came from."""
     try:
-        words = " ".join(str(error).split())[:_LONGEST_WORDS]
+        words = " ".join(str(error).split())[:300]
     except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
         words = ""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
@@ -195,24 +180,13 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {words}' if words else ''}{line}"
 
 
-def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
-    return {
-        "answer": trajectory.answer,
-        "feedback": feedback,
-        "turns": [turn.row for turn in trajectory.turns],
-    }
-
-
 def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
     outcome = read_outcome(row)
     if isinstance(outcome, FailedToEvaluate):
         return Rollout(item=item, trajectory=None, outcome=outcome)
     turns = cast("list[dict[str, object]]", row["turns"])
     trajectory = Trajectory(
-        item_id=item.id,
-        turns=tuple(map(Turn.read, turns)),
-        answer=str(row["answer"]),
-        feedback=str(row["feedback"]),
+        item_id=item.id, turns=tuple(map(Turn.read, turns)), answer=str(row["answer"]), feedback=str(row["feedback"])
     )
     return Rollout(item=item, trajectory=trajectory, outcome=outcome)
 
@@ -221,3 +195,160 @@ def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sampl
     """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``."""
     prefix = _shared_key(session, delivered(skill, session.settings.target))
     return [_key(session, item, sample, prefix) for item in items]
+
+
+TAG = "companion"
+
+
+def delivered(skill: Skill, settings: TargetSettings) -> Skill:
+    """Return ``skill`` as a target gets it: with the texts that its ``SKILL.md`` names at the end of that.
+
+    A file counts as named if its path inside the skill folder is in the text: in a link, in code or in a sentence.
+    What those files name in turn is not followed. They share ``max_companion_tokens`` in the order in which they
+    are named; what is cut says so, and those that have no room are listed.
+    """
+    if settings.companions is Companions.NONE or len(skill.files) == 1:
+        return skill
+    room = settings.max_companion_tokens * CHARACTERS_PER_TOKEN
+    parts: list[str] = []
+    left_out: list[str] = []
+    for path, text in named_texts(skill):
+        if room < min(LEAST, len(text)):
+            left_out.append(path)
+            continue
+        part = elide(text, room)
+        room -= len(part)
+        parts.append(f'<{TAG} path="{path}">\n{part.strip(chr(10))}\n</{TAG}>')
+    if left_out:
+        parts.append(f"[... {', '.join(left_out)} left out: too long ...]")
+    if not parts:
+        return skill
+    return skill.with_text(DOCUMENT, "\n\n".join([skill.document.rstrip("\n"), *parts]) + "\n")
+
+
+def named_texts(skill: Skill) -> list[tuple[str, str]]:
+    """Return path and text of the other text files that ``SKILL.md`` names, in the order in which it does."""
+    body = skill.document.removeprefix(frontmatter(skill.document))
+    mentions = [
+        (match.start(), path, text)
+        for path, text in skill.text_files()
+        if path != DOCUMENT and (match := _mention(path).search(body)) is not None
+    ]
+    return [(path, text) for _, path, text in sorted(mentions)]
+
+
+def _mention(path: str) -> re.Pattern[str]:
+    """Return what finds ``path`` where it is no part of another path; a folder's placeholder may be before it."""
+    return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")
+
+
+ROUND = 8  # items that are rolled out at a time to top up changed pairs
+
+
+class Category(StrEnum):
+    REGRESSED = "regressed"
+    PERSISTENT_FAIL = "persistent_fail"
+    IMPROVED = "improved"
+    STABLE_SUCCESS = "stable_success"
+
+    @property
+    def is_change(self) -> bool:
+        return self in {Category.REGRESSED, Category.IMPROVED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutPair:
+    category: Category
+    previous: Rollout
+    current: Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochComparison:
+    kept: tuple[RolloutPair, ...]
+    dropped: tuple[RolloutPair, ...]
+
+
+async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
+    """Roll out a sample of train items with both versions, and keep the pairs that the settings ask for.
+
+    ``changed`` goes on with other train items, in an order of its own and in rounds of fixed size, until it has as many
+    pairs as the sample has items or there are no more; what it keeps does not depend on how many run at once.
+    """
+    settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
+    policy = settings.longitudinal_pair_policy
+    sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
+    reserve: list[Item] = []
+    if policy is PairPolicy.CHANGED:
+        ids = {item.id for item in sample}
+        reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
+    pairs = await _roll_out_both(session, previous, current, sample, reserve)
+    selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
+    return EpochComparison(
+        kept=tuple(worst_first(selection)),
+        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
+    )
+
+
+def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
+    return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
+
+
+async def _roll_out_both(
+    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
+) -> list[RolloutPair]:
+    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed."""
+    settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
+    items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
+    start_count, possible = 0, 0
+
+    async def one(index: int) -> None:
+        nonlocal possible
+        before, after = await both(
+            roll_out(session, previous, [items[index]], "slow", slots=slots),
+            roll_out(session, current, [items[index]], "slow", slots=slots),
+        )
+        by_index[index] = compare(before, after)
+        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
+        top_up()
+
+    def start(count: int) -> None:
+        nonlocal start_count, possible
+        indexes = range(start_count, min(start_count + count, len(items)))
+        start_count, possible = indexes.stop, possible + len(indexes)
+        for index in indexes:
+            group.create_task(one(index))
+
+    def top_up() -> None:
+        while possible < settings.slow_update_samples and start_count < len(items):
+            start(ROUND)
+
+    async with growing() as group:
+        start(len(sample))
+        top_up()
+    return [pair for index in sorted(by_index) for pair in by_index[index]]
+
+
+def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[RolloutPair]:
+    """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
+    pairs: list[RolloutPair] = []
+    for before, after in zip(previous, current, strict=True):
+        if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
+            category = _CATEGORIES[before.outcome.passed, after.outcome.passed]
+            pairs.append(RolloutPair(category=category, previous=before, current=after))
+    return pairs
+
+
+_CATEGORIES = {
+    (True, False): Category.REGRESSED,
+    (False, False): Category.PERSISTENT_FAIL,
+    (False, True): Category.IMPROVED,
+    (True, True): Category.STABLE_SUCCESS,
+}
+"""How an outcome changed, by whether the item was solved before and is solved now."""
+
+
+def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
+    """Return the pairs by category, regressions first; within one they keep their order."""
+    order = list(Category)
+    return sorted(pairs, key=lambda pair: order.index(pair.category))

@@ -10,25 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.address import version_label
-from skillgit.domain.confirmation import confirmation
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate_decision import Decision
-from skillgit.domain.outcomes import Pairs
+from skillgit.domain.outcomes import Confirmation, Pairs, confirmation
 from skillgit.domain.placebo import Placebo, no_op
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.engine import evidence_files
 from skillgit.engine.gating import judge, recorded
-from skillgit.engine.progress import Stage
+from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.domain.confirmation import Confirmation
-    from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Session
 
 SAMPLES_APART = 1_000_000
 """So far apart are the draws of one placebo from those of another, and from those of real candidates."""
@@ -36,15 +32,8 @@ SAMPLES_APART = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceboResult:
-    """What came of the placebos of a run.
-
-    Attributes:
-        counts: How many there were and passed; absent if there were none.
-        sentence: What that means; empty if there were none.
-    """
-
-    counts: Placebo | None = None
-    sentence: str = ""
+    counts: Placebo | None = None  # how many there were and passed; absent if there were none
+    sentence: str = ""  # what that means; empty if there were none
     files: evidence_files.Evidence
 
 
@@ -62,20 +51,10 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
     for number in range(1, count + 1):
         candidate = no_op(skill, number)
         judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number)
-        verdict = judgement.verdict
-        rows.append(
-            {
-                "number": number,
-                "change": candidate.change,
-                "decision": verdict.decision.value,
-                "accepted": verdict.decision.accepted,
-                "score": verdict.score,
-                "current": verdict.current,
-                "p": verdict.p,
-                "fixed": list(judgement.fixed),
-                "broken": list(judgement.broken),
-            }
-        )
+        verdict, decision = judgement.verdict, judgement.verdict.decision
+        row = {"number": number, "change": candidate.change, "decision": decision.value, "accepted": decision.accepted}
+        numbers = {"score": verdict.score, "current": verdict.current, "p": verdict.p}
+        rows.append(row | numbers | {"fixed": list(judgement.fixed), "broken": list(judgement.broken)})
     counts = Placebo(n=count, accepted=sum(bool(row["accepted"]) for row in rows))
     quiet = not any(row["fixed"] or row["broken"] for row in rows)
     return PlaceboResult(
@@ -92,13 +71,10 @@ def _sentence(counts: Placebo, *, quiet: bool) -> str:
 
 
 def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> RunOutcome:
-    """Return how a run that has done all its steps ended.
+    """Return how a run that has done all its steps ended, by ``tests``: version to its evaluation on the test split.
 
     A best version that scores higher than the seed on the selection split makes a run improved, unless the test split
-    contradicts it (see :mod:`skillgit.domain.confirmation`). Without a test split nothing contradicts it.
-
-    Args:
-        tests: Version to its evaluation on the test split; empty if the settings ask for none.
+    contradicts it (see :mod:`skillgit.domain.outcomes`). Without a test split nothing contradicts it.
     """
     first, best = _selection_scores(session, state)
     if state.best > 0 and best > first:
@@ -134,12 +110,10 @@ def _confirmation(session: Session, state: RunState, tests: Mapping[int, Evaluat
 
 def detectable(session: Session) -> float | None:
     """Return the smallest gain that the paired test would find on the selection split; None if it would find none."""
-    alpha = session.rule.alpha
-    return minimum_detectable_effect(len(session.task.items[Split.SELECTION]), alpha=alpha)
+    return minimum_detectable_effect(len(session.task.items[Split.SELECTION]), alpha=session.rule.alpha)
 
 
 def headroom(session: Session, state: RunState) -> float:
-    """Return what is left between the best score and a full one."""
     return 1.0 - session.score(state, state.best)
 
 

@@ -14,22 +14,18 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import stop_at_once, stop_before_step, stop_sentence
-from skillgit.engine.candidate_validity import check_seed
-from skillgit.engine.companion_files import check_files
+from skillgit.engine.candidate_guards import check_files, check_seed
 from skillgit.engine.concurrency import ended, ordered, side_by_side
-from skillgit.engine.evaluate import evaluate, evaluate_selection
-from skillgit.engine.ledger_scope import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
-from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
+from skillgit.engine.epoch_end import merge_slow_update, propose_slow_update, reflect_on_epoch
+from skillgit.engine.evaluate import EvaluationResult, evaluate, evaluate_selection
+from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.minibatches import epoch_of
-from skillgit.engine.progress import Monitor, Overlap, Stage
-from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.run_end import finish_sentence, measure_placebo, run_outcome
-from skillgit.engine.slow_update import merge_slow_update, propose_slow_update
-from skillgit.engine.step import models, run_step, step_batches
-from skillgit.engine.transition import Transition, unanswered_file
+from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
+from skillgit.engine.step import run_step, step_batches
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -38,42 +34,25 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.evaluate import EvaluationResult
-    from skillgit.engine.session import Session
-    from skillgit.engine.transition import SkillHistory
 
 
-FIRST_SLOW_EPOCH = 2
-"""The slow update compares two epochs, so that there is none after the first."""
-_SOLVED = 1.0 - 1e-6
-"""Below it, one item keeps a mean from being rounded to a full score."""
+FIRST_SLOW_EPOCH = 2  # the slow update compares two epochs, so that there is none after the first
+_SOLVED = 1.0 - 1e-6  # below it, one item keeps a mean from being rounded to a full score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What a run starts from.
-
-    Attributes:
-        config: Digest of the resolved configuration.
-        splits: Digest of all items.
-        evidence: The files behind the digests.
-        fork_of: ``<run>/v<N>`` for a fork.
-    """
-
     skill: Skill
-    config: str
-    splits: str
-    evidence: Mapping[str, bytes]
-    fork_of: str = ""
+    config: str  # digest of the resolved configuration
+    splits: str  # digest of all items
+    evidence: Mapping[str, bytes]  # the files behind the digests
+    fork_of: str = ""  # ``<run>/v<N>`` for a fork
 
 
 def _check_measured(session: Session, measurement: EvaluationResult) -> None:
-    """Refuse to begin a run on nothing.
+    """Refuse to begin a run on nothing, with a ServiceError if no item of the selection split could be evaluated.
 
     Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
-
-    Raises:
-        ServiceError: No item of the selection split could be evaluated.
     """
     outcomes = measurement.evaluation.outcomes.values()
     failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
@@ -90,19 +69,11 @@ def _check_measured(session: Session, measurement: EvaluationResult) -> None:
 
 @dataclass(slots=True)
 class Ahead:
-    """The rollouts that run ahead of their step, if there are any."""
-
     _task: asyncio.Task[None] | None = None
     _over: bool = False
 
     def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
-        """Begin the rollouts of ``step``, which is certain to come and to work on ``skill``; once begun they go on.
-
-        Under a cap nothing runs ahead: it would be reached at another place.
-
-        Args:
-            slots: The places of rollouts in progress, shared with the event that is being waited for.
-        """
+        """Begin the rollouts of ``step``, which is certain to work on ``skill``; under a cap, nothing runs ahead."""
         if (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
             self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))
@@ -118,7 +89,6 @@ class Ahead:
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Cancel what still runs, and wait until it has ended."""
         if self._task is not None:
             task, self._task = self._task, None
             await ended((task,))
@@ -141,18 +111,13 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trainer:
-    """The method, ready to compute transitions of one run.
-
-    Attributes:
-        prepare: What has to succeed before a run begins; its calls are charged to the first event.
-        ahead: Rollouts of the step after the transition in progress.
-    """
+    """The method; ``prepare`` has to succeed before a run begins, and its calls are charged to the first event."""
 
     session: Session
     start: Start
     history: SkillHistory
     prepare: Callable[[], Awaitable[None]] | None = None
-    ahead: Ahead = field(default_factory=Ahead)
+    ahead: Ahead = field(default_factory=Ahead)  # rollouts of the step after the transition in progress
 
     async def next(self, state: RunState | None) -> Transition | None:
         """Return the transition that follows ``state``; None once the run is finished."""
@@ -266,7 +231,7 @@ class Trainer:
             config=start.config,
             splits=start.splits,
             environment=session.task.digest,
-            models=models(session),
+            models=session.models,
             evaluation=summary,
             gauge=session.gauge,
             fork_of=start.fork_of,
@@ -304,7 +269,7 @@ class Trainer:
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),
             placebo=placebo.counts,
-            models=models(session),
+            models=session.models,
             cost=session.cost_since(began),
         )
         files = [
@@ -324,3 +289,36 @@ class Trainer:
             return await evaluate(session, self.history.skill(version), Split.TEST)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))
+
+
+def stop_at_once(session: Session, state: RunState) -> str:
+    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
+    settings, evaluation = session.settings, state.evaluation(state.version)
+    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
+    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
+        version = version_label(state.version)
+        return f"{version} has the full score on the selection split, so that no edit can score higher."
+    return ""
+
+
+def stop_before_step(session: Session, state: RunState) -> str:
+    """Return why no further step is taken though there would be one; empty if one is taken."""
+    patience = session.settings.train.patience
+    count = state.step - state.versions[state.best].step
+    if patience and count >= patience and state.step < session.steps:
+        steps = "1 step" if count == 1 else f"{count} steps in a row"
+        return f"{steps} made no new best version, and train.patience is {patience}."
+    return ""
+
+
+def stop_sentence(session: Session, state: RunState) -> str:
+    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
+    if state.step >= session.steps:
+        return ""
+    return stop_at_once(session, state) or stop_before_step(session, state)
+
+
+def is_due(session: Session, state: RunState) -> bool:
+    at_the_end = state.step > 0 and state.step % session.per_epoch == 0
+    open_ = max(state.meta_epoch, state.slow_epoch) < state.epoch
+    return session.settings.optimizer.use_meta_reflect and at_the_end and open_

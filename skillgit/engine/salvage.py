@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
-from skillgit.domain.edit import Application, EditReport, EditStatus, apply
+from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Rejected
-from skillgit.domain.gate_decision import Decision
+from skillgit.domain.event import Event, Rejected
+from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import EditRecord
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import refusal
-from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.candidate_guards import invalid, refusal
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.prompt_sections import edit_fields
 from skillgit.engine.rollout import roll_out
@@ -22,40 +21,23 @@ from skillgit.engine.rollout import roll_out
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from skillgit.domain.edit import Edit
-    from skillgit.domain.event import Event
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.session import Session
-    from skillgit.engine.transition import Transition
+    from skillgit.engine.session import Session, Transition
 
-MOST_PARTS = 2
-"""Parts that are measured at most."""
-FEWEST_EDITS = 2
-"""A patch of fewer edits has no parts."""
-_WHOLE = "salvage"
+MOST_PARTS = 2  # parts that are measured at most
+FEWEST_EDITS = 2  # a patch of fewer edits has no parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchPart:
-    """Some edits of a patch on their own.
-
-    Attributes:
-        application: The skill with these edits, and what happened to every edit of the patch.
-        breaks: Of the items that the whole patch broke, those that the part breaks too.
-    """
-
-    application: Application
-    breaks: int
+    application: Application  # the skill with these edits, and what happened to every edit of the patch
+    breaks: int  # of the items that the whole patch broke, those that the part breaks too
 
 
 def worth_salvaging(session: Session, event: Event) -> bool:
-    """Say whether ``event`` is a rejection of which a part may pass, and the settings ask for it.
-
-    A whole that is known to have broken nothing has nothing in it that keeps a part of it from gaining.
-    """
+    """Say whether ``event`` rejects a patch of which a part may pass: one that is not known to have broken nothing."""
     return (
         session.settings.optimizer.salvage
         and isinstance(event, Rejected)
@@ -80,10 +62,7 @@ async def salvage(
 
     The edits are halved by their support. Both halves are first rolled out on the items that the whole is known to have
     broken; the half that breaks fewer of them is measured first. At most two parts are measured, and each is one more
-    look at the selection split.
-
-    Args:
-        judge: Measures a part and puts it before the gate.
+    look at the selection split. ``judge`` measures a part and puts it before the gate.
     """
     rows: list[dict[str, object]] = []
     for part in (await _parts(session, skill, whole, edits))[:MOST_PARTS]:
@@ -99,10 +78,7 @@ async def salvage(
 
 
 def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tuple[EditRecord, ...]:
-    """Return the records of applied edits; an accepted edit that was measured alone bears what it fixed and broke.
-
-    Of several edits that were measured together, nobody knows which did what, and nothing is guessed.
-    """
+    """Return the records of edits; only an accepted one that was measured alone bears what it fixed and broke."""
     records = tuple(EditRecord.of(edit) for edit in edits)
     if len(records) != 1 or mode.proposals is not ProposalKind.EDITS or not verdict.decision.accepted:
         return records
@@ -176,16 +152,11 @@ def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Ev
     """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
     inner = b'"trajectory": "selection/'
     files = {
-        f"{_WHOLE}/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
+        f"salvage/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
         for path, content in whole.evidence.items()
         if path.startswith(("patch.json", "selection"))
     }
     event = cast("Rejected", whole.event)
-    summary = {
-        "score": event.verdict.score,
-        "current": event.verdict.current,
-        "p": event.verdict.p,
-        "fixed": list(event.fixed),
-        "broken": list(event.broken),
-    }
+    verdict, flips = event.verdict, {"fixed": list(event.fixed), "broken": list(event.broken)}
+    summary = {"score": verdict.score, "current": verdict.current, "p": verdict.p, **flips}
     return files | {"salvage.json": evidence_files.json_file({"whole": summary, "parts": rows})}

@@ -1,45 +1,43 @@
-"""What all stages work with: the task, the settings, the door to the models, and whom to tell."""
+"""What all stages work with: the task, the settings, the door to the models, whom to tell; and what they hand over.
+
+Progress is for live displays; stages that overlap are reported one after the other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
 
-from skillgit.domain.evaluation import Gauge, Split, item_set_digest
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import Gauge, Outcome, Split, item_set_digest
+from skillgit.domain.event import Event, Models
 from skillgit.domain.ids import short_digest
+from skillgit.engine import evidence_files
 from skillgit.engine.candidate_guards import LeakLint
 from skillgit.engine.minibatches import steps_per_epoch
-from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.environment import Environment, asks_judge
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from skillgit.calls.client import Calls
-    from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.feedback import Feedback, Tried
+    from skillgit.calls.client import Calls, Unanswered
     from skillgit.domain.gate_decision import GateRule
+    from skillgit.domain.proposal import Feedback, Tried
     from skillgit.domain.run_state import RunState
-    from skillgit.domain.trajectory import Item
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.method_settings import MethodSettings
-    from skillgit.engine.progress import Monitor
-    from skillgit.plugin.environment import Environment
     from skillgit.plugin.plugin_identity import PluginSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An environment with the items of this run.
-
-    Attributes:
-        items: Split to its items, in order, after the limits of the settings.
-        source: The code of the environment; None where it was not loaded as a plug-in.
-    """
-
     environment: Environment
-    items: Mapping[Split, tuple[Item, ...]]
-    source: PluginSource | None = None
+    items: Mapping[Split, tuple[Item, ...]]  # split to its items, in order, after the limits of the settings
+    source: PluginSource | None = None  # the code of the environment; None where it was not loaded as a plug-in
 
     @property
     def digest(self) -> str:
@@ -48,16 +46,11 @@ class Task:
         return own if self.source is None else short_digest([own, self.source.identity])
 
     def item_set(self, split: Split) -> str:
-        """Return the digest of the items of a split."""
         return item_set_digest({item.id: item.digest for item in self.items[split]})
 
 
 def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
-    """Return what identifies everything that decides an outcome besides item, skill and draw.
-
-    Args:
-        fingerprint: Role to the digest of the backend, model and parameters that answer it.
-    """
+    """Identify all that decides an outcome besides item, skill and draw; ``fingerprint`` is that of a role."""
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
     return short_digest([task.digest, fingerprint("target"), *judge])
 
@@ -67,10 +60,7 @@ class Session:
     """Everything that a stage may use.
 
     Attributes:
-        calls: The door to the models.
-        pinned: Ids of the items that may not score lower.
         feedback: Returns what people have said about the run's versions by now, oldest first.
-        tried: What was tried on the seed before the run began, oldest first.
         recorded: Returns the outcomes that the run has recorded of a version on the selection split; None if they are
             not here.
     """
@@ -79,14 +69,14 @@ class Session:
     skill_path: str
     task: Task
     settings: MethodSettings
-    calls: Calls
+    calls: Calls  # the door to the models
     workers: int
     clock: Callable[[], datetime]
     monitor: Monitor
     leaks: LeakLint = field(default_factory=LeakLint)
-    pinned: frozenset[str] = frozenset()
+    pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
     feedback: Callable[[], tuple[Feedback, ...]] = tuple
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
     recorded: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
 
     @property
@@ -103,12 +93,10 @@ class Session:
 
     @property
     def setup(self) -> str:
-        """Identify everything that decides an outcome besides item, skill and draw."""
         return setup_digest(self.task, self.calls.fingerprint)
 
     @property
     def judged(self) -> bool:
-        """Whether scores come from the judge's model."""
         return asks_judge(self.task.environment)
 
     @property
@@ -120,11 +108,153 @@ class Session:
         rule = self.rule
         return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)
 
+    @property
+    def models(self) -> Models:
+        calls = self.calls
+        judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if self.judged else ""
+        return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
+
     def cost_since(self, began: datetime) -> Cost:
-        """Return what the event in progress has cost, with the wall time since ``began``."""
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
 
     def score(self, state: RunState, version: int) -> float:
-        """Return a version's selection score under the gate's metric."""
         rule = self.rule
         return state.evaluation(version).score(rule.metric, rule.soft_weight)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One step of a run's history.
+
+    ``skill`` is the one that the event's commit holds; absent where the tree stays as it was (skipped, run-finished) or
+    is made from the event itself (slow-proposed). ``evidence`` are its artefacts, path to content: ``patch.json``,
+    ``selection.json``, ``rollout.json``, …
+    """
+
+    event: Event
+    skill: Skill | None = None
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class SkillHistory(Protocol):
+    """Where the engine reads the skill of an earlier version."""
+
+    def skill(self, version: int) -> Skill: ...
+
+
+def unanswered(session: Session, *stages: str) -> str:
+    """Return a sentence on calls of ``stages`` in the event in progress that will never be answered; empty if none."""
+    calls = [call for call in _calls(session) if call.stage in stages]
+    if not calls:
+        return ""
+    subject = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
+    return redact(f"{subject} will never be answered: {calls[0].reason}.")
+
+
+def unanswered_file(session: Session) -> evidence_files.Evidence:
+    """Return ``unanswered.json`` with a row for each such call of the event in progress; nothing without any."""
+    rows = [{"stage": call.stage, "kind": call.kind.value, "reason": call.reason} for call in _calls(session)]
+    return {"unanswered.json": evidence_files.json_file(rows)} if rows else {}
+
+
+def _calls(session: Session) -> list[Unanswered]:
+    return [call for call in session.calls.unanswered if call.role == "optimizer"]
+
+
+class Stage(StrEnum):
+    BASELINE = "baseline"
+    ROLLOUT = "rollout"
+    REFLECT = "reflect"
+    PROBE = "probe"
+    AGGREGATE = "aggregate"
+    SELECT = "select"
+    UPDATE = "update"
+    EVALUATE = "evaluate"
+    META = "meta reflect"
+    SLOW = "slow update"
+    TEST = "test"
+    PLACEBO = "placebo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    epoch: int = 0
+    epochs: int = 0
+    step: int = 0
+    steps: int = 0
+    stage: Stage = Stage.BASELINE
+    done: int = 0  # items or calls of the stage that are done
+    total: int = 0  # items or calls of the stage in all; 0 if that is not known
+    score: float | None = None  # the current version's score on the selection split; None before the baseline
+    best: float | None = None
+    spent: Cost = Cost()  # what the run has cost so far, this event included
+
+
+class Watcher(Protocol):
+    def progress(self, progress: Progress) -> None: ...
+
+    def happened(self, event: Event, commit: str) -> None: ...
+
+    def remark(self, text: str) -> None:
+        """Something is worth telling that is no event."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Monitor:
+    """Passes progress on to a watcher; holds nothing that a run depends on."""
+
+    report: Callable[[Progress], None] = lambda _: None
+    saw: Callable[[Rollout, Stage], None] = lambda *_: None
+    spent: Callable[[], Cost] = Cost
+    now: Progress = field(default_factory=Progress)
+
+    def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
+        self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
+
+    def stage(self, stage: Stage, total: int = 0) -> None:
+        self._tell(stage=stage, done=0, total=total)
+
+    def tick(self) -> None:
+        self._tell(done=self.now.done + 1)
+
+    def rolled(self, rollout: Rollout) -> None:
+        self.saw(rollout, self.now.stage)
+        self.tick()
+
+    def _tell(self, **changes: object) -> None:
+        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
+        self.now = Progress(**values)
+        self.report(self.now)
+
+
+_ORDER = {stage: place for place, stage in enumerate(Stage)}
+
+
+@dataclass(slots=True)
+class Overlap:
+    """Shows, of several stages in progress, the first one that is not done; work never waits for it."""
+
+    monitor: Monitor
+    _seen: dict[Stage, Progress] = field(default_factory=dict)
+    _shown: Stage | None = None
+
+    def branch(self) -> Monitor:
+        """Return a monitor for one of the things that are carried out at the same time."""
+        return Monitor(report=self._report, saw=self.monitor.saw)
+
+    def _report(self, progress: Progress) -> None:
+        before, self._seen[progress.stage] = self._seen.get(progress.stage), progress
+        pending = [stage for stage, latest in self._seen.items() if latest.done < latest.total]
+        first = min(pending, key=_ORDER.__getitem__, default=progress.stage)
+        begins = before is None or before.total != progress.total or progress.done == 0
+        if first is not self._shown or (first is progress.stage and begins):
+            self._show(first)
+        elif first is progress.stage:
+            self.monitor.tick()
+
+    def _show(self, stage: Stage) -> None:
+        self._shown, progress = stage, self._seen[stage]
+        self.monitor.stage(stage, progress.total)
+        for _ in range(progress.done):
+            self.monitor.tick()

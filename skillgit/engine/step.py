@@ -7,30 +7,24 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import EditStatus, removal, removals, title_of
+from skillgit.domain.edit import Application, EditReport, EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Accepted, Event, Models, Rejected, Skipped
-from skillgit.domain.proposal import EditRecord, PatchCounts
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.event import Skipped
+from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
-from skillgit.engine.candidate_guards import Refusal, refusal, told
-from skillgit.engine.candidate_text import carry_out
-from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
+from skillgit.engine.candidate_text import Appendix, RewriteResult, carry_out, loss_paragraphs, remember, sifted
 from skillgit.engine.concurrency import side_by_side
-from skillgit.engine.deep_reflect import probe
-from skillgit.engine.edit_budget import analyst_budget, step_budget
-from skillgit.engine.edit_places import loss_paragraphs, sifted
-from skillgit.engine.gating import judge
+from skillgit.engine.edit_budget import EditBudget, analyst_budget, step_budget
+from skillgit.engine.gating import judge, judged_event
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file
-from skillgit.engine.progress import Overlap, Stage
-from skillgit.engine.proposals import concatenated
-from skillgit.engine.reflect import Reading, with_probe
-from skillgit.engine.reminder_appendix import remember
+from skillgit.engine.proposals import Draft, concatenated
+from skillgit.engine.reflect import Reading, Reflection, probe, with_probe
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.transition import Transition, unanswered
+from skillgit.engine.session import Overlap, Session, Stage, Transition, unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -38,34 +32,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit import Application, EditReport
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Rollout
-    from skillgit.engine.candidate_text import RewriteResult
-    from skillgit.engine.edit_budget import EditBudget
     from skillgit.engine.evaluate import Refused
-    from skillgit.engine.gating import Judgement
-    from skillgit.engine.proposals import Draft
-    from skillgit.engine.reflect import Reflection
-    from skillgit.engine.reminder_appendix import Appendix
     from skillgit.engine.reply_schemas import Finding
-    from skillgit.engine.session import Session
 
-SHOWN_ITEMS = 4
-"""How many item ids a reason names before it says how many more there are."""
+SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a step has found before the candidate is measured.
-
-    Attributes:
-        salvaged: Whether the candidate is a part of one that the gate refused.
-        appendix: New reminders; absent if there are none.
-        losses: Edits that had no place in the skill, or may not be made, and were never chosen from.
-    """
-
     rollouts: tuple[Rollout, ...]
     reflection: Reflection
     merged: Draft
@@ -73,8 +50,8 @@ class Proposal:
     candidate: RewriteResult
     budget: EditBudget
     mode: UpdateMode = UpdateMode.PATCH
-    salvaged: bool = False
-    appendix: Appendix | None = None
+    salvaged: bool = False  # whether the candidate is a part of one that the gate refused
+    appendix: Appendix | None = None  # new reminders; absent if there are none
     losses: tuple[EditReport, ...] = ()
 
     @property
@@ -86,7 +63,6 @@ class Proposal:
 
     @property
     def counts(self) -> PatchCounts:
-        """How many edits there were at each stage."""
         count = len(self.application.applied)
         return PatchCounts(
             merged=len(self.merged.proposals),
@@ -105,8 +81,7 @@ async def run_step(
 ) -> Transition:
     """Carry out one step on ``skill``, the current version, and return its event.
 
-    Args:
-        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    ``on_refusal`` is called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     began = session.clock()
     proposal = await _propose(session, state, skill, step)
@@ -122,19 +97,18 @@ async def run_step(
         return whole
 
     async def measured(part: Application) -> Transition:
-        reports = _of_part(proposal.candidate.application.reports, part.reports)
-        application = replace(part, reports=reports)
+        # of the edits of the patch, a part knows only those that had been applied
+        known_reports = iter(part.reports)
+        reports = (
+            next(known_reports) if report.status is EditStatus.APPLIED else report
+            for report in proposal.candidate.application.reports
+        )
+        application = replace(part, reports=tuple(reports))
         alone = replace(proposal, candidate=replace(proposal.candidate, application=application), salvaged=True)
         return await _measured(session, state, skill, alone, step=step, began=began)
 
     transition = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
     return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
-
-
-def _of_part(whole: Sequence[EditReport], part: Sequence[EditReport]) -> tuple[EditReport, ...]:
-    """Return what happened to every edit of a patch in a part of it, which only knows those that had been applied."""
-    reports = iter(part)
-    return tuple(next(reports) if report.status is EditStatus.APPLIED else report for report in whole)
 
 
 async def _measured(
@@ -147,14 +121,26 @@ async def _measured(
     began: datetime,
     on_refusal: Refused | None = None,
 ) -> Transition:
-    """Measure the candidate of ``proposal`` and put it before the gate."""
-    judgement = await judge(session, state, skill, proposal.application.skill, on_refusal=on_refusal)
-    cost = session.cost_since(began)
-    return Transition(
-        event=_judged(session, state, skill, step, proposal=proposal, judgement=judgement, cost=cost),
-        skill=proposal.application.skill,
-        evidence=evidence_files.merged([_evidence(proposal), judgement.evidence]),
+    application, appendix = proposal.application, proposal.appendix
+    judgement = await judge(session, state, skill, application.skill, on_refusal=on_refusal)
+    title, reasons = _words(session, skill, proposal)
+    records = tuple(map(EditRecord.of, application.applied))
+    event = judged_event(
+        session,
+        state,
+        judgement,
+        epoch=epoch_of(step, session.per_epoch),
+        step=step,
+        title=title,
+        why=reasons,
+        edits=attributed(application.applied, judgement.verdict, proposal.mode) if appendix is None else records,
+        changes=changed_lines(skill, application.skill),
+        patch=proposal.counts,
+        appendix=appendix.counts if appendix is not None else None,
+        cost=session.cost_since(began),
     )
+    files = evidence_files.merged([_evidence(proposal), judgement.evidence])
+    return Transition(event=event, skill=application.skill, evidence=files)
 
 
 async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
@@ -221,46 +207,7 @@ def _items(session: Session, step: int) -> list[Item]:
     return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
 
 
-def _judged(
-    session: Session,
-    state: RunState,
-    skill: Skill,
-    step: int,
-    *,
-    proposal: Proposal,
-    judgement: Judgement,
-    cost: Cost,
-) -> Event:
-    verdict = judgement.verdict
-    title, reasons = _words(session, skill, proposal)
-    facts = {
-        "run": session.run,
-        "skill": session.skill_path,
-        "epoch": epoch_of(step, session.per_epoch),
-        "step": step,
-        "base": state.version,
-        "title": title,
-        "why": reasons,
-        "edits": attributed(proposal.application.applied, verdict, proposal.mode)
-        if proposal.appendix is None
-        else tuple(map(EditRecord.of, proposal.application.applied)),
-        "changes": changed_lines(skill, proposal.application.skill),
-        "patch": proposal.counts,
-        "appendix": proposal.appendix.counts if proposal.appendix is not None else None,
-        "evaluation": judgement.evaluation,
-        "verdict": verdict,
-        "fixed": judgement.fixed,
-        "broken": judgement.broken,
-        "models": models(session),
-        "cost": cost,
-    }
-    if verdict.decision.accepted:
-        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts)  # type: ignore[arg-type]
-
-
 def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
-    """Return the title and the reasons of a candidate."""
     edits, reports = proposal.application.applied, proposal.application.reports
     title, reasoning = _optimizer_words(proposal)
     findings = why(reasoning, proposal.reflection.findings, len(proposal.rollouts))
@@ -271,7 +218,6 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
 
 
 def _removed(proposal: Proposal) -> str:
-    """Return what was removed from what models wrote before it entered the candidate."""
     candidate, appendix = proposal.candidate, proposal.appendix
     rewrite = removal("the new text", candidate.rewrite) if candidate.rewrite is not None else ""
     notes = [removal(f"the reminder '{note}'", note) for note in (appendix.notes if appendix is not None else ())]
@@ -302,13 +248,12 @@ def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, object
         title=title,
         why=redact(reason),
         patch=proposal.counts,
-        models=models(session),
+        models=session.models,
         cost=cost,
     )
 
 
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
-    """Return the title and the reasons of a step without a candidate."""
     if not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
     if not proposal.merged.proposals and proposal.reflection.unusable:
@@ -333,7 +278,6 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
 
 
 def _unusable(session: Session, count: int) -> tuple[str, str]:
-    """Return the title and the reasons of a step whose analysts, ``count`` of them, proposed nothing usable."""
     reason = unanswered(session, "analyst")
     unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
     problem = f"{unread} analyst replies were not the JSON asked for, or were cut twice." if unread else ""
@@ -352,28 +296,17 @@ def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
     return "\n\n".join(paragraphs)
 
 
-def models(session: Session) -> Models:
-    """Return the names of the run's models."""
-    calls = session.calls
-    judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if session.judged else ""
-    return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
-
-
 def _evidence(proposal: Proposal) -> evidence_files.Evidence:
+    reflection, reminders = proposal.reflection, proposal.appendix.notes if proposal.appendix is not None else None
     return evidence_files.merged(
         [
             evidence_files.rollouts_files("rollout", proposal.rollouts),
-            evidence_files.findings_file(
-                proposal.reflection.findings, proposal.reflection.unusable, proposal.selected.unusable
-            ),
+            evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.selected.unusable),
             evidence_files.patch_file(
-                proposal.selected,
-                proposal.application.reports,
-                proposal.candidate.rewrite,
-                proposal.appendix.notes if proposal.appendix is not None else None,
+                proposal.selected, proposal.application.reports, proposal.candidate.rewrite, reminders
             ),
-            proposal.reflection.probe.evidence() if proposal.reflection.probe is not None else {},
+            reflection.probe.evidence() if reflection.probe is not None else {},
             proposal.budget.evidence(),
-            feedback_file(proposal.reflection.feedback),
+            feedback_file(reflection.feedback),
         ]
     )

@@ -10,8 +10,7 @@ from skillgit.domain.trajectory import Turn
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LEAST = 240
-"""Characters of a turn that are worth showing."""
+LEAST = 240  # characters of a turn that are worth showing
 _MARK = 50
 _HEAD = 2
 _TROUBLE = re.compile(
@@ -29,10 +28,7 @@ def elide(text: str, limit: int) -> str:
 
 
 def failing_turn(turns: Sequence[Turn]) -> int:
-    """Return the place of the turn that the failure shows in: the last reply of the surroundings that tells of trouble.
-
-    Without one it is the last turn of the target, which gave the answer.
-    """
+    """Return the place of the last reply that tells of trouble, else of the target's last turn: the answer."""
     surroundings = [index for index, turn in enumerate(turns) if index and turn.role in ("tool", "user")]
     troubles = [index for index in surroundings if _TROUBLE.search(turns[index].text)]
     spoken = [index for index, turn in enumerate(turns) if turn.role == "assistant"]

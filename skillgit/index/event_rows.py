@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.cost import CostPart
-    from skillgit.domain.event_order import OrderKey
+    from skillgit.domain.event_keys import OrderKey
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import Change, EditRecord, PatchCounts
     from skillgit.index.evidence_rows import OutcomeRow, PlanRow

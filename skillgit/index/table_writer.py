@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillgit.domain.event_order import OrderKey
+    from skillgit.domain.event_keys import OrderKey
     from skillgit.index.event_rows import Rows
     from skillgit.index.evidence_rows import OutcomeRow, PlanRow
     from skillgit.index.version_queries import Scores

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.domain.event import Edited, RunStarted, event_step, version_of
-from skillgit.domain.text_diff import changed_texts
+from skillgit.domain.proposal import changed_texts
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
 from skillgit.store import commit_message, commit_prose, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText

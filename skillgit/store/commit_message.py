@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, SlowProposed
-from skillgit.domain.event_order import event_order
+from skillgit.domain.event_keys import event_order
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store import commit_prose
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.domain.event import Event
-    from skillgit.domain.event_order import OrderKey
+    from skillgit.domain.event_keys import OrderKey
     from skillgit.store.commit_prose import Body
     from skillgit.store.trailers import TrailerBlock
 

@@ -43,7 +43,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.event_kinds import TRAITS, AddressKind
 from skillgit.domain.proposal import Change, Origin
-from skillgit.domain.prose import clean_paragraphs
+from skillgit.domain.untrusted.model_text import clean_paragraphs
 from skillgit.errors import TrailerError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.domain.event import SlowProposed
-from skillgit.domain.event_order import event_at
+from skillgit.domain.event_keys import event_at
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError

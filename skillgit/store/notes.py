@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
-from skillgit.domain.feedback import Feedback
+from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.cost import CostRow, Spending
     from skillgit.app.history.status import Unfinished
     from skillgit.app.setup.plan import Plan, PlanRow
-    from skillgit.app.train.exit_report import ReportRow, Trained
+    from skillgit.app.train.run_report import ReportRow, Trained
     from skillgit.domain.placebo import Placebo
     from skillgit.view.surface import Screen
 

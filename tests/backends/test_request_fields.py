@@ -9,9 +9,8 @@ import pytest
 from wire import Faults, wire_server
 from wire.schemas import schema_of
 
-from skillgit.engine.prompts import prompt
-from skillgit.engine.reply_fields import strict_schema
-from skillgit.engine.reply_schemas import AnalysisReply
+from skillgit.engine.prompt_sections import prompt
+from skillgit.engine.reply_schemas import AnalysisReply, strict_schema
 from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError
 from skillgit.plugin.backend import Image, Message, Request, Text, Usage, user
 from skillgit_backends.claude_chat import STREAMED_FROM, ClaudeChatBackend

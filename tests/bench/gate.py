@@ -30,10 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 import toy
 
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
-from skillgit.domain.evaluation_early_stop import EarlyStop
 from skillgit.domain.gate_decision import GateRule, NoRegression, decide
 from skillgit.domain.gate_policies import PAIRED, POLICIES
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.evaluate import WAVE, EarlyStop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,7 @@ from skillgit.app.history.diff.text import Diffed
 from skillgit.app.setup.comparable_conditions import Aspect, Difference
 from skillgit.domain.address import address_of
 from skillgit.domain.skill_rules import Region
-from skillgit.domain.text_diff import detailed
-from skillgit.domain.unified_diff import read
+from skillgit.domain.text_diff import detailed, read_patch
 
 PATCH = "".join(
     f"{line}\n"
@@ -44,7 +43,7 @@ PATCH = "".join(
     )
 )
 DIFFED = Diffed(a=sample.V6, b=sample.V7, text=PATCH.encode())
-AS_DATA = replace(DIFFED, files=detailed(read(PATCH)))
+AS_DATA = replace(DIFFED, files=detailed(read_patch(PATCH)))
 SAME = replace(DIFFED, text=b"")
 STAT = DiffStat(
     text=" skills/searchqa/SKILL.md | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",

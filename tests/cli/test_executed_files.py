@@ -38,17 +38,31 @@ def demo(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("words", "most"), [(["log"], 30), (["diff", "--items", "v0", "v3"], 40), (["why", "1"], 45)], ids=str
-)
-def test_a_command_runs_no_more_files_than_it_needs(demo, words, most):
+def files_run(folder, *words):
+    """Run ``skillgit`` with ``words`` and return how it ended and how many of our files it ran."""
     ended = subprocess.run(
         [sys.executable, "-c", COUNTING, *words],
-        cwd=demo,
+        cwd=folder,
         env=surroundings(),
         capture_output=True,
         text=True,
         check=False,
     )
+    return ended, int(ended.stderr.split()[-1])
+
+
+@pytest.mark.parametrize(
+    ("words", "most"), [(["log"], 30), (["diff", "--items", "v0", "v3"], 40), (["why", "1"], 45)], ids=str
+)
+def test_a_command_runs_no_more_files_than_it_needs(demo, words, most):
+    ended, count = files_run(demo, *words)
     assert ended.returncode == 0, ended
-    assert 10 < int(ended.stderr.split()[-1]) <= most
+    assert 10 < count <= most
+
+
+def test_a_training_until_its_cap_runs_no_more_files_than_it_needs(tmp_path):
+    skillgit = [sys.executable, "-m", "skillgit"]
+    subprocess.run([*skillgit, "init", ".", "--env", "searchqa"], cwd=tmp_path, env=surroundings(), check=True)
+    ended, count = files_run(tmp_path, "train", "demo", "--run", "x", "--max-calls", "90")
+    assert ended.returncode == 7, ended
+    assert 100 < count <= 151

@@ -14,12 +14,11 @@ from skillgit.app.interventions.merge import MeasuredChoice, Merged, Stretch
 from skillgit.app.interventions.retry import Retried, RetryResult
 from skillgit.app.interventions.shorten import Pruned
 from skillgit.app.setup.model_session import MeasuringTerms
-from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate_decision import Decision, Verdict
-from skillgit.domain.skill_rules import Region
+from skillgit.domain.skill_rules import Region, Worth
 from skillgit.errors import BudgetError, ExitCode, RunLockedError, SkillgitError
 from skillgit.view.show import gate
 from skillgit.view.surface import Screen

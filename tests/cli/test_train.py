@@ -12,7 +12,7 @@ from rich.console import Console
 
 from skillgit.app.recorded.stagnation import Cause, Diagnosis
 from skillgit.app.setup.plan import Plan, total_of
-from skillgit.app.train.exit_report import ReportRow, Trained
+from skillgit.app.train.run_report import ReportRow, Trained
 from skillgit.app.train.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LineWatcher, LiveWatcher

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.ablation import Worth, without, worth
-from skillgit.domain.skill_rules import rules
+from skillgit.domain.skill_rules import Worth, rules, without, worth
 
 TEXT = """\
 ---

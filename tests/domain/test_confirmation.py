@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.confirmation import confirmation, contradicted
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
+from skillgit.domain.outcomes import confirmation, contradicted
 
 FAILED = FailedToEvaluate("timeout")
 EIGHTHS = st.integers(0, 8).map(lambda number: number / 8)  # sums of them are exact, so that ties are ties

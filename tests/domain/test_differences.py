@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain import sequence_diff as module
-from skillgit.domain.proposal import Change
+from skillgit.domain.proposal import Change, changed_texts
 from skillgit.domain.sequence_diff import differences
-from skillgit.domain.text_diff import changed_texts
 
 LINES = st.lists(st.sampled_from(["", "", "", "a", "b", "c", "d", "e", "f", "g"]), max_size=40)
 BLANK = [""] * 100_000

@@ -8,9 +8,9 @@ from sample_run import transitions
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import KIND_OF, Event, event_step
-from skillgit.domain.event_order import event_order
+from skillgit.domain.event_keys import event_order
 from skillgit.domain.proposal import Change, EditRecord
-from skillgit.domain.prose import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
+from skillgit.domain.untrusted.model_text import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
 
 
 @given(strategies.texts)

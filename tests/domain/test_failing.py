@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.failure_patterns import LONGEST, NAMED, PATTERNS, Reason, grouped, pattern
+from skillgit.domain.outcomes import LONGEST, NAMED, PATTERNS, Reason, grouped, pattern
 
 WORDS = st.text(alphabet=st.characters(exclude_characters="\"“”'`"), max_size=30)
 

@@ -8,7 +8,7 @@ import pytest
 from sample_run import PATH, RUN, transitions
 
 from skillgit.domain.event import Edited, Inherited, Measured, Reverted, RunFinished
-from skillgit.domain.event_order import event_order, event_rank
+from skillgit.domain.event_keys import event_order, event_rank
 from skillgit.domain.gate_decision import Decision, decision
 from skillgit.domain.proposal import BudgetSource, Change, Origin
 from skillgit.domain.run_state import advance, fold

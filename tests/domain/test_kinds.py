@@ -7,7 +7,7 @@ from typing import get_args
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.event import KIND_OF, Event
 from skillgit.domain.event_kinds import TRAITS, EventKind
-from skillgit.engine.update_modes import DIALECTS
+from skillgit.engine.reply_schemas import DIALECTS
 from skillgit.view.event_marks import LOOKS
 
 

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.prose import common, similarity, words
+from skillgit.domain.sequence_diff import common, similarity, words
 
 sequences = st.lists(st.sampled_from("abc"), max_size=12)
 

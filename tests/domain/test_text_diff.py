@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillgit.domain.text_diff import FileDiff, Hunk, Line, Place, Sign, detailed, emphasis
-from skillgit.domain.unified_diff import read
+from skillgit.domain.text_diff import FileDiff, Hunk, Line, Place, Sign, detailed, emphasis, read_patch
 
 
 def difference(folder, old: str, new: str, *options: str) -> str:
@@ -23,7 +22,7 @@ def difference(folder, old: str, new: str, *options: str) -> str:
 
 
 def whole(folder, old: str, new: str) -> tuple[FileDiff, ...]:
-    return read(difference(folder, old, new, "-U100000"))
+    return read_patch(difference(folder, old, new, "-U100000"))
 
 
 def told(folder, old: str, new: str, context: int = 3) -> FileDiff:
@@ -64,7 +63,7 @@ def test_what_git_tells_is_read_completely_and_cut_as_git_cuts_it(tmp_path, old,
     (file,) = files
     assert (side(file, Sign.REMOVED), side(file, Sign.ADDED)) == (old, new)
     (cut,) = detailed(files, context)
-    (gits,) = read(difference(tmp_path, old, new, f"-U{context}"))
+    (gits,) = read_patch(difference(tmp_path, old, new, f"-U{context}"))
     assert [(line.sign, line.text) for hunk in cut.hunks for line in hunk.lines] == [
         (line.sign, line.text) for hunk in gits.hunks for line in hunk.lines
     ]
@@ -91,7 +90,7 @@ def test_files_that_are_new_gone_renamed_binary_or_executable_say_so(tmp_path):
     (tmp_path / "run").chmod(0o755)
     (tmp_path / "empty").touch()
     git("add", "-A")
-    found = {file.path: file for file in read(git("diff", "--cached"))}
+    found = {file.path: file for file in read_patch(git("diff", "--cached"))}
     assert found["gone.md"].notes == ("deleted file mode 100644",)
     assert found["gone.md"].removed == 1
     assert found["new näme.md"].notes == ("rename from old name.md", "rename to new näme.md")

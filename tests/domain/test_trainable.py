@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
-from skillgit.domain.skill import Skill
-from skillgit.domain.trainable_files import TrainableFiles, new_file_problem, pattern_problem
+from skillgit.domain.skill import Skill, TrainableFiles, new_file_problem, pattern_problem
 
 SKILL = Skill(
     "toy",

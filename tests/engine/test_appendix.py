@@ -10,7 +10,7 @@ from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.protected_regions import APPENDIX_START, AppendixCounts, appendix_notes
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.reminder_appendix import NOTE_LENGTH, cleaned, fresh, note_key
+from skillgit.engine.candidate_text import NOTE_LENGTH, cleaned, fresh, note_key
 
 ON = {"use_skill_aware_reflection": True}
 SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}

@@ -8,8 +8,9 @@ import pytest
 
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine import candidate_text as stage
-from skillgit.engine.prompts import NAMES, prompt
-from skillgit.engine.reply_schemas import RewriteReply, parse
+from skillgit.engine.prompt_sections import NAMES, prompt
+from skillgit.engine.questions import parse
+from skillgit.engine.reply_schemas import RewriteReply
 
 TEXT = """\
 ---

@@ -12,10 +12,9 @@ from toy import History, ToyBackend, run_to_end, trainer
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
-from skillgit.engine.aggregate import disjoint
 from skillgit.engine.method_settings import GradientSettings
 from skillgit.engine.minibatches import Cutter
-from skillgit.engine.proposals import Draft
+from skillgit.engine.proposals import Draft, disjoint
 from skillgit.engine.reflect import joined
 from skillgit.engine.reply_schemas import Finding
 

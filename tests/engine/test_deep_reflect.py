@@ -8,7 +8,7 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, tr
 
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
-from skillgit.engine.deep_reflect import diverse, probed
+from skillgit.engine.reflect import diverse, probed
 
 ON = {"use_deep_reflect": True, "deep_reflect_failures": 3, "deep_reflect_successes": 1}
 SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}

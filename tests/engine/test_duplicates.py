@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.document_rewrite import Suggestion, SuggestionType
 from skillgit.domain.edit import Edit, EditSource, Op
-from skillgit.engine.aggregate import alike, alike_texts, without_duplicates
-from skillgit.engine.proposals import Draft
+from skillgit.engine.proposals import Draft, alike, alike_texts, without_duplicates
 
 
 def edit(content: str, **facts) -> Edit:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from toy import SEED, ToyEnvironment
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.prompt_sections import conversation, marked, skill_section, tagged
-from skillgit.engine.prompts import NAMES
+from skillgit.engine.prompt_sections import NAMES, conversation, marked, skill_section, tagged
 from skillgit.plugin.environment import ShowsPrompt
 from skillgit.plugin.registry import installed, load_environment
 from skillgit_backends.offline.prompts import sections

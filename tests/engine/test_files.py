@@ -11,9 +11,9 @@ from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped
 from skillgit.domain.skill import Skill
-from skillgit.engine.candidate_validity import fault_in
+from skillgit.engine.candidate_guards import fault_in
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.prompts import prompts_digest
+from skillgit.engine.prompt_sections import prompts_digest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.sandbox import Sandbox
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.companion_files import delivered, named_texts
 from skillgit.engine.method_settings import TargetSettings
+from skillgit.engine.rollout import delivered, named_texts
 
 HEAD = "---\nname: s\ndescription: See references/b.md.\n---\n\n"
 

@@ -12,10 +12,11 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
-from skillgit.domain.untrusted.hidden_characters import hidden_characters
+from skillgit.domain.skill import hidden_characters
 from skillgit.domain.untrusted.model_text import clean, hidden_in
-from skillgit.engine.reminder_appendix import cleaned
-from skillgit.engine.reply_schemas import AnalysisReply, RewriteReply, UnusableReplyError, parse
+from skillgit.engine.candidate_text import cleaned
+from skillgit.engine.questions import UnusableReplyError, parse
+from skillgit.engine.reply_schemas import AnalysisReply, RewriteReply
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 DIRT = "\x00\x1b]0;x\x07\r\u202e\u200b\U000e0041\ud83d"
@@ -115,7 +116,7 @@ def test_reminders_enter_clean_and_keep_their_count():
 @given(st.text(st.characters(codec=None), max_size=60), st.text(st.characters(codec=None), max_size=60))
 def test_no_reply_makes_an_edit_that_is_not_clean(anchor, content):
     reply = json.dumps({"edits": [{"op": "replace", "anchor": anchor, "content": content, "file": content}]})
-    (edit,) = parse(reply, AnalysisReply).patch(EditSource.FAILURE).edits
+    (edit,) = parse(reply, AnalysisReply).draft(EditSource.FAILURE, ()).edits
     assert (edit.anchor, edit.content, edit.file) == (clean(anchor), clean(content), clean(content))
     apply(SEED, [edit])
 

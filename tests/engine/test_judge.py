@@ -8,10 +8,9 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
-from skillgit.domain.evaluation_early_stop import order
 from skillgit.domain.event import Accepted, Rejected
 from skillgit.domain.gate_decision import Decision, NoRegression
-from skillgit.engine.evaluate import WAVE, evaluate
+from skillgit.engine.evaluate import WAVE, evaluate, order
 from skillgit.engine.gating import judge
 from skillgit.engine.session import Session
 from skillgit.errors import EnvironmentFaultError

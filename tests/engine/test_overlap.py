@@ -11,7 +11,7 @@ from paced import Held, Shuffled, optimizer_for, target_on
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import SlowProposed
-from skillgit.engine.progress import Monitor, Overlap, Stage
+from skillgit.engine.session import Monitor, Overlap, Stage
 from skillgit.engine.step import step_batches
 from skillgit.errors import HandoffError
 

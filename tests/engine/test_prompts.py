@@ -6,9 +6,9 @@ import re
 import pytest
 
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.engine.prompts import NAMES, prompt
-from skillgit.engine.reply_schemas import BudgetReply, RankReply, RewriteReply, parse
-from skillgit.engine.update_modes import DIALECTS
+from skillgit.engine.prompt_sections import NAMES, prompt
+from skillgit.engine.questions import parse
+from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, RewriteReply
 
 SCHEMAS = {"budget": BudgetReply, "rank": RankReply, "rank_suggestions": RankReply, "rewrite": RewriteReply}
 for found in DIALECTS.values():

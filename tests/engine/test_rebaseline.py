@@ -10,9 +10,9 @@ from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Edited, Measured, RunFinished
 from skillgit.domain.gate_decision import Decision
+from skillgit.domain.proposal import changed_lines
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.text_diff import changed_lines
-from skillgit.engine.transition import Transition
+from skillgit.engine.session import Transition
 from skillgit.errors import ServiceError
 
 LINE = "- A person wrote this."

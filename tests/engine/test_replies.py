@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.edit import EditSource, Op
+from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
+from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply
 
 
 @pytest.mark.parametrize(
@@ -17,8 +18,8 @@ from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply,
     ],
 )
 def test_json_is_found_in_a_fence_in_prose_and_when_it_is_almost_json(text):
-    patch = parse(text, AnalysisReply).patch(EditSource.FAILURE)
-    assert [(edit.op, edit.content, edit.source) for edit in patch.edits] == [(Op.APPEND, "- a", EditSource.FAILURE)]
+    draft = parse(text, AnalysisReply).draft(EditSource.FAILURE, ())
+    assert [(edit.op, edit.content, edit.source) for edit in draft.edits] == [(Op.APPEND, "- a", EditSource.FAILURE)]
 
 
 @pytest.mark.parametrize(

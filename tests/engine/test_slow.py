@@ -13,7 +13,7 @@ from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import MOST_DOCUMENT
 from skillgit.engine.method_settings import OptimizerSettings, PairPolicy
 from skillgit.engine.minibatches import epoch_of, slow_sample, step_items
-from skillgit.engine.slow_update import Category, compare_versions
+from skillgit.engine.rollout import Category, compare_versions
 
 STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire.schemas import faults
 
-from skillgit.engine import deep_reflect, reminder_appendix, reply_schemas
-from skillgit.engine.prompts import prompt
-from skillgit.engine.reply_fields import ReplyModel, strict_schema
-from skillgit.engine.reply_schemas import AnalysisReply, parse
+from skillgit.engine import candidate_text, reflect, reply_schemas
+from skillgit.engine.prompt_sections import prompt
+from skillgit.engine.questions import parse
+from skillgit.engine.reply_schemas import AnalysisReply, ReplyModel, strict_schema
 
 DEEPEST, MOST_KEYS = 5, 100
 """What OpenAI's strict mode takes: levels of objects and lists, and keys in all."""
@@ -25,7 +25,7 @@ TEXTS = st.text(st.characters(categories=("L", "N", "P", "Z")), min_size=1, max_
 
 def models(base: type[ReplyModel] = ReplyModel) -> list[type[ReplyModel]]:
     """Return every kind of reply that the engine asks for."""
-    modules = {module.__name__ for module in (reply_schemas, deep_reflect, reminder_appendix)}
+    modules = {module.__name__ for module in (reply_schemas, reflect, candidate_text)}
     kinds = [inner for kind in base.__subclasses__() for inner in (kind, *models(kind))]
     whole = {kind for kind in kinds if kind.__module__ in modules and not kind.__abstractmethods__}
     return sorted((kind for kind in whole if not kind.__name__.startswith("_")), key=lambda kind: kind.__name__)

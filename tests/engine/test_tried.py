@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.feedback import Tried
-from skillgit.domain.proposal import Change
+from skillgit.domain.proposal import Change, Tried
 from skillgit.engine.optimizer_memory import TRIED_TOKENS, read_tried, tried_file, tried_section
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 

@@ -18,9 +18,8 @@ from skillgit.domain.run_state import advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.progress import Monitor
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Session, Task
+from skillgit.engine.session import Monitor, Session, Task
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
 from skillgit.plugin.environment import EnvironmentInfo
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.run_state import RunState
-    from skillgit.engine.transition import Transition
+    from skillgit.engine.session import Transition
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Judge, Target
 

@@ -29,7 +29,7 @@ from skillgit.domain.event import (
     SlowProposed,
     version_of,
 )
-from skillgit.domain.event_order import event_at
+from skillgit.domain.event_keys import event_at
 from skillgit.domain.gate_decision import Decision, Verdict, decision
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
 from skillgit.store.commit_message import Recorded

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from program import git
 from sample_run import write_run
 
-from skillgit.domain.feedback import Feedback
+from skillgit.domain.proposal import Feedback
 from skillgit.store import notes, refs
 from skillgit.store.notes import feedback_in, feedback_reader, give, withdraw
 

@@ -12,7 +12,7 @@ from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, ev
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import Skipped
-from skillgit.domain.event_order import event_order
+from skillgit.domain.event_keys import event_order
 from skillgit.domain.proposal import BudgetSource, Origin
 from skillgit.domain.protected_regions import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError

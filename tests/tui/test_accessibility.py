@@ -15,7 +15,7 @@ from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
 from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
-from skillgit.domain.failure_patterns import Failing
+from skillgit.domain.outcomes import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen

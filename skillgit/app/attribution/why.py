@@ -15,7 +15,7 @@ from skillgit.app.recorded.step_evidence import StepEvidence, with_questions
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.prose import similarity, words
+from skillgit.domain.sequence_diff import similarity, words
 from skillgit.domain.skill_rules import Rule
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import rule_queries

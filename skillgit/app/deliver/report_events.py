@@ -14,8 +14,7 @@ from skillgit.app.recorded.check_scores import changes_from_base
 from skillgit.app.recorded.step_evidence import StepEvidence
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.text_diff import detailed
-from skillgit.domain.unified_diff import read
+from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.store import diff as store_diff
 from skillgit.store.diff import PATCH
 from skillgit.store.history_reader import read_commit
@@ -95,7 +94,7 @@ def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowanc
     record = read_commit(workspace.repo, row.commit)
     evidence = StepEvidence(workspace.repo, record.evidence)
     # words are compared where there is room for them
-    diffs = room.take(read(patch.decode(errors="replace")))
+    diffs = room.take(read_patch(patch.decode(errors="replace")))
     return Telling(
         event=record.event,
         difference=replace(diffs, files=detailed(diffs.files)),

@@ -22,8 +22,7 @@ from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
-from skillgit.domain.text_diff import FileDiff, detailed
-from skillgit.domain.unified_diff import read
+from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.evidence_rows import CONFIG
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.proposal import Feedback
     from skillgit.index.rows import LogRow
 
 
@@ -113,7 +112,7 @@ class EventDetail:
 def event_detail(context: Context, commit: str) -> EventDetail:
     """Return the event that ``commit`` holds, in full."""
     detail = show(context, commit)
-    files = tuple(detailed(read(detail.diff)))
+    files = tuple(detailed(read_patch(detail.diff)))
     if not detail.evidence_tree:
         return EventDetail(shown=detail, files=files)
     with open_workspace(context) as workspace:

@@ -12,11 +12,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Edited, Inherited, RunFinished, RunStarted, SlowMerged
-from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import GateRule
-from skillgit.domain.proposal import Origin
-from skillgit.domain.statistics import LEVEL
-from skillgit.engine.ledger_scope import (
+from skillgit.domain.event_keys import (
     event_scope,
     finish_scope,
     intervention_scope,
@@ -26,6 +22,10 @@ from skillgit.engine.ledger_scope import (
     start_scope,
     step_scope,
 )
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import GateRule
+from skillgit.domain.proposal import Origin
+from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import cost_queries, queries
 from skillgit.store.exchange.sending import unpushed

@@ -13,11 +13,10 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.ablation import Worth, without, worth
 from skillgit.domain.evaluation import Split
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.skill_rules import Region, rules
+from skillgit.domain.skill_rules import Region, Worth, rules, without, worth
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.index import queries

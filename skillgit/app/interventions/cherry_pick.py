@@ -17,9 +17,8 @@ from skillgit.domain.address import version_label
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_policies import NOT_WORSE
-from skillgit.domain.proposal import Origin
+from skillgit.domain.proposal import Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.history_reader import read_commit, skill_at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from skillgit.app.workspace.revision import default_run, version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Rejected, RunStarted
-from skillgit.domain.feedback import Tried
 from skillgit.domain.ids import check_run_name
+from skillgit.domain.proposal import Tried
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries

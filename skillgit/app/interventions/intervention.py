@@ -17,19 +17,16 @@ from skillgit.domain.document_rewrite import UpdateMode, changed_hunks
 from skillgit.domain.edit import EditReport, EditSource, EditStatus, Patch, apply, left_out
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event import Accepted, Rejected, version_of
-from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts
+from skillgit.domain.event_keys import intervention_scope
+from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
 from skillgit.domain.run_state import advance, fold
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
-from skillgit.engine.candidate_guards import skill_tokens
-from skillgit.engine.candidate_validity import invalid
+from skillgit.engine.candidate_guards import invalid, skill_tokens
 from skillgit.engine.evaluate import evaluate
-from skillgit.engine.ledger_scope import intervention_scope
-from skillgit.engine.progress import Stage
-from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.salvage import attributed
-from skillgit.engine.step import models
+from skillgit.engine.session import Stage
 from skillgit.errors import ConfigError, SkillError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
@@ -391,7 +388,7 @@ class Gating:
             "verdict": judgement.verdict,
             "fixed": judgement.fixed,
             "broken": judgement.broken,
-            "models": models(measuring.session),
+            "models": measuring.session.models,
             "cost": measuring.cost(),
         }
         if judgement.verdict.decision.accepted:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.feedback import Feedback
+from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries

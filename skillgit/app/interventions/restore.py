@@ -10,9 +10,9 @@ from skillgit.app.workspace.revision import version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Inherited, Reverted
+from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import advance, fold
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
@@ -83,7 +83,6 @@ def _gated(
 ) -> RestoreResult | Plan:
     from skillgit.app.interventions import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see above
-    from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
         address, measuring = str(row.address), gating.measuring
@@ -110,7 +109,7 @@ def _gated(
             verdict=judgement.verdict,
             fixed=judgement.fixed,
             broken=judgement.broken,
-            models=models(measuring.session),
+            models=measuring.session.models,
             cost=cost,
         )
         record = gating.append(event, skill, judgement.evidence)

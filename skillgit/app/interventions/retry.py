@@ -17,10 +17,10 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Split
+from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import decide
 from skillgit.domain.proposal import Origin
-from skillgit.engine.ledger_scope import intervention_scope
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.history_reader import skill_at

@@ -13,18 +13,17 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.ablation import without
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.skill_rules import Region
+from skillgit.domain.skill_rules import Region, without
 from skillgit.engine.candidate_text import STAGE
 from skillgit.engine.candidate_text import compress as shorten
 from skillgit.engine.evidence_files import json_file
-from skillgit.engine.prompts import prompt
-from skillgit.engine.transition import unanswered
+from skillgit.engine.prompt_sections import prompt
+from skillgit.engine.session import unanswered
 from skillgit.errors import SkillgitError, UsageError
 
 if TYPE_CHECKING:

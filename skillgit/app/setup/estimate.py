@@ -9,12 +9,12 @@ from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKEN
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import DOCUMENT
-from skillgit.engine.companion_files import delivered
 from skillgit.engine.method_settings import ControlMode, PairPolicy
 from skillgit.engine.minibatches import steps_per_epoch
-from skillgit.engine.prompts import FILES, prompt
+from skillgit.engine.prompt_sections import FILES, prompt
+from skillgit.engine.reply_schemas import DIALECTS
+from skillgit.engine.rollout import delivered
 from skillgit.engine.salvage import MOST_PARTS
-from skillgit.engine.update_modes import DIALECTS
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
-from skillgit.engine.progress import Monitor, Stage
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Session
+from skillgit.engine.session import Monitor, Session, Stage
 from skillgit.errors import BudgetError, ServiceError, StoppedError
 from skillgit.index.cost_queries import paces
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.engine.progress import Progress
+    from skillgit.engine.session import Progress
 
 T = TypeVar("T")
 

@@ -12,9 +12,8 @@ from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
 from skillgit.calls.fingerprints import QUESTION, reply_key
 from skillgit.calls.pricing import dollars
-from skillgit.engine.companion_files import delivered
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
-from skillgit.engine.rollout import rollout_keys
+from skillgit.engine.rollout import delivered, rollout_keys
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds
 from skillgit.plugin.request_json import request_digest

@@ -19,7 +19,7 @@ from skillgit.domain.gate_decision import NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
 from skillgit.engine.evidence_files import json_file
-from skillgit.engine.prompts import FILES, prompts_digest
+from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries

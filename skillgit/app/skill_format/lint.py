@@ -21,9 +21,8 @@ from skillgit.domain.protected_regions import (
     SLOW_START,
     frontmatter,
 )
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, hidden_characters
 from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
-from skillgit.domain.untrusted.hidden_characters import hidden_characters
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format import frontmatter
-from skillgit.domain.prose import clean_line
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.untrusted.model_text import clean_line
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.untrusted.model_text import removed_from
-from skillgit.engine.reply_fields import ReplyModel
-from skillgit.engine.reply_schemas import UnusableReplyError, parse
+from skillgit.engine.questions import UnusableReplyError, parse
+from skillgit.engine.reply_schemas import ReplyModel
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.cost_queries import paces
 from skillgit.plugin.backend import assistant, system, user

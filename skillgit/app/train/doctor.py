@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import context_of, look, room
+from skillgit.app.setup.models import PromptRoom, context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
-from skillgit.app.setup.run_setup import set_up
+from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.fingerprints import QUESTION
@@ -28,15 +28,12 @@ from skillgit.store.history_reader import runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.setup.models import PromptRoom
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Price, Probe, Reply
+    from skillgit.plugin.backend import Price
 
-REPLY_TOKENS = 2048
-"""Tokens that the answer to the question may have: few, and enough for a model that thinks first."""
+REPLY_TOKENS = 2048  # tokens that the answer to the question may have: few, and enough for a model that thinks first
 _PARAMETERS = frozenset({"temperature", "reasoning_effort", "top_p", "seed", "stop"})
 _PROGRAMS = (
     ("bubblewrap", ("bwrap",), "keeps commands of agents and programs of environments apart"),
@@ -46,95 +43,57 @@ _PROGRAMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program that some environments and backends use.
-
-    Attributes:
-        path: Where it is; empty if it is not installed.
-    """
-
     name: str
-    path: str
+    path: str  # where it is; empty if it is not installed
     purpose: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What this machine has.
-
-    Attributes:
-        git: The version of git; empty if there is none.
-    """
-
     python: str
     system: str
-    git: str
+    git: str  # the version of git; empty if there is none
     sqlite: str
     programs: tuple[Program, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The repository around the working directory."""
-
     path: str
     runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleHealth:
-    """What is known of a role's model.
-
-    Attributes:
-        place: Where calls go: a server or a program; empty if the backend does not tell.
-        credential: As whom calls are made; never a secret.
-        answers: Whether the model answered; absent if it was not asked.
-        answered_by: The name that the provider gives the model that answered.
-        counted: Whether the provider counted the tokens; absent if nothing was answered.
-        parameters: What the configuration says of how the model answers, such as its temperature.
-        error: Why the model cannot be called; empty if nothing speaks against it.
-        is_local: Whether the model is on this machine, so that there is nothing to ask.
-        price: What a million tokens cost; absent if that is not known.
-        price_source: Who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does.
-        room: How the longest prompt compares with what the model takes.
-    """
-
     role: str
     backend: str
     model: str
-    place: str = ""
+    place: str = ""  # where calls go: a server or a program; empty if the backend does not tell
     version: str = ""
-    credential: str = ""
-    answers: bool | None = None
+    credential: str = ""  # as whom calls are made; never a secret
+    answers: bool | None = None  # whether the model answered; absent if it was not asked
     latency_ms: int | None = None
-    answered_by: str = ""
-    counted: bool | None = None
+    answered_by: str = ""  # the name that the provider gives the model that answered
+    counted: bool | None = None  # whether the provider counted the tokens; absent if nothing was answered
     parameters: Mapping[str, object] = field(default_factory=dict)
-    error: str = ""
+    error: str = ""  # why the model cannot be called; empty if nothing speaks against it
     hint: str = ""
-    is_local: bool
-    price: Price | None
-    price_source: str
-    room: PromptRoom | None = None
+    is_local: bool  # whether the model is on this machine, so that there is nothing to ask
+    price: Price | None  # what a million tokens cost; absent if that is not known
+    price_source: str  # who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does
+    room: PromptRoom | None = None  # how the longest prompt compares with what the model takes
     fit: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """Everything that was found.
-
-    Attributes:
-        repository: The repository; absent outside of one.
-        config: The configuration; empty if none was named.
-        notes: What the user should know of the configuration.
-    """
-
     machine: Machine
-    repository: Found | None
-    config: str
+    repository: Found | None  # the repository; absent outside of one
+    config: str  # the configuration; empty if none was named
     roles: tuple[RoleHealth, ...]
     prices_of: str
     contexts_of: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what the user should know of the configuration
     exit_code: ExitCode
 
 
@@ -147,17 +106,11 @@ def doctor(
     caps: Caps | None = None,
     dry_run: bool = False,
 ) -> Checkup | Plan:
-    """Return what this machine has and, with a configuration, how its models are.
+    """Return what this machine has and, with a configuration, how its models are; for a dry run the plan of that.
 
-    Args:
-        config: A configuration file, or the name of a shipped one; None looks at the machine only.
-        overrides: ``section.key=value``; later ones win.
-        call: Whether each model that is not on this machine is asked one tiny question.
-        caps: What these questions may cost; None for whatever they cost.
-        dry_run: Whether to plan them and look at nothing.
-
-    Returns:
-        What was found; for a dry run the plan.
+    ``config`` is a configuration file, or the name of a shipped one; None looks at the machine only. ``overrides`` are
+    ``section.key=value``; later ones win. Each model that is not on this machine is asked one tiny question if ``call``
+    says so; ``caps`` are what these may cost.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     roles: tuple[RoleHealth, ...] = ()
@@ -181,7 +134,6 @@ def doctor(
 
 
 def _plan(setup: Setup | None, caps: Caps, *, call: bool) -> Plan:
-    """Return the plan of the questions: one for each model that is not on this machine."""
     remote = {
         role: route
         for role, route in (setup.routes if setup is not None and call else {}).items()
@@ -208,14 +160,12 @@ def _check_caps(plan: Plan, caps: Caps) -> None:
 
 def _machine(context: Context) -> Machine:
     path = context.environ.get("PATH")
-    programs = (
+    programs = [
         Program(
-            name=name,
-            path=next(filter(None, (shutil.which(program, path=path) for program in names)), ""),
-            purpose=purpose,
+            name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=purpose
         )
-        for name, names, purpose in _PROGRAMS
-    )
+        for name, words, purpose in _PROGRAMS
+    ]
     return Machine(
         python=platform.python_version(),
         system=platform.platform(terse=True),
@@ -246,7 +196,6 @@ async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHeal
 
 
 def _start(setup: Setup, role: str) -> RoleHealth:
-    """Return what is known of a role without looking."""
     route = setup.routes[role]
     source = ""
     if route.price is not None:
@@ -269,27 +218,19 @@ def _start(setup: Setup, role: str) -> RoleHealth:
 
 async def _health(health: RoleHealth, route: Route, *, call: bool) -> RoleHealth:
     try:
-        health = _seen(health, await look(route))
+        if (probe := await look(route)) is not None:
+            health = replace(health, place=probe.place, version=probe.version, credential=probe.detail)
         if not call or health.is_local:
             return health
         loop = asyncio.get_running_loop()
         began = loop.time()
         limit = min(route.max_output_tokens, REPLY_TOKENS)
         reply = await route.attempt(replace(route, max_output_tokens=limit).request(QUESTION))
-        return _answered(health, reply, loop.time() - began)
+        latency = round(1000 * (loop.time() - began))
+        is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
+        return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
     except BackendError as error:
         return replace(health, answers=False if call else None, error=error.message, hint=error.hint)
-
-
-def _seen(health: RoleHealth, probe: Probe | None) -> RoleHealth:
-    if probe is None:
-        return health
-    return replace(health, place=probe.place, version=probe.version, credential=probe.detail)
-
-
-def _answered(health: RoleHealth, reply: Reply, seconds: float) -> RoleHealth:
-    is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
-    return replace(health, answers=True, latency_ms=round(1000 * seconds), answered_by=reply.model, counted=is_counted)
 
 
 async def _with_room(health: RoleHealth, route: Route, prompts: dict[str, int], contexts: dict[str, int]) -> RoleHealth:

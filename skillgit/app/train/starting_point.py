@@ -1,4 +1,4 @@
-"""Where a new run begins: on which commit, with which skill folder, with which text."""
+"""Where a run begins: a new one on which commit, with which text; one that goes on, with what it began with."""
 
 from __future__ import annotations
 
@@ -6,58 +6,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.skill_format import seed
+from skillgit.app.recorded.run_record import start_document
+from skillgit.app.setup.comparable_conditions import environment_change
+from skillgit.app.setup.config.error_sentences import shown
+from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.skill_format.frontmatter import skill_name
-from skillgit.app.skill_format.seed import normalise, read_seed
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.skill_format.seed import normalise, read_seed, starter
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.run_state import fold
 from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
 from skillgit.store import main_branch, refs
 from skillgit.store.history_reader import skill_at
-from skillgit.store.main_branch import skills_at
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from skillgit.app.setup.config.resolved import ResolvedConfig
+    from collections.abc import Mapping
+
+    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.event import RunStarted
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment
+    from skillgit.store.commit_message import Recorded
 
-SKILLS = "skills"
-"""The folder of a repository that holds its skills."""
+SKILLS = "skills"  # the folder of a repository that holds its skills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
-    """What ``init`` left behind.
-
-    Attributes:
-        commit: The commit that ``main`` points at.
-        added: Whether the skill was added now; otherwise ``main`` had it already.
-    """
-
     path: Path
     skill_path: str
-    commit: str
+    commit: str  # the commit that ``main`` points at
     created: bool
-    added: bool
+    added: bool  # whether the skill was added now; otherwise ``main`` had it already
 
 
 def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
     """Make ``directory`` a repository whose ``main`` holds a seed skill, or add the skill to the one that is there.
 
-    Nothing is overwritten: a skill that ``main`` has already stays as it is, and so does everything uncommitted.
+    Nothing is overwritten: a skill that ``main`` has already stays as it is, and so does everything uncommitted. The
+    directory, by default the folder of the context, is made if it is missing. A RepositoryNotFoundError if it is a
+    repository that skillgit cannot use.
 
-    Args:
-        context: Where relative paths begin.
-        directory: The folder, which is made if it is missing; None for the context's folder.
-        skill: The seed: a skill folder, a ``SKILL.md`` or another Markdown file.
-        environment: The environment whose seed to take if ``skill`` is None. Without either, a repository that has no
-            skill gets one without rules.
-
-    Raises:
-        RepositoryNotFoundError: ``directory`` is a repository that skillgit cannot use.
+    The seed is ``skill``, a skill folder, a ``SKILL.md`` or another Markdown file, or that of the ``environment``.
+    Without either, a repository that has no skill gets one without rules.
     """
     if skill is not None and environment is not None:
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")
@@ -69,7 +62,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
         if there:
             commit = repo.tip(refs.MAIN) or ""
             return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=is_new, added=False)
-        first = seed.starter(skill_name(folder.name))
+        first = starter(skill_name(folder.name))
     path = f"{SKILLS}/{first.name}"
     addition = main_branch.add_skill(repo, path, first, time=context.clock())
     open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
@@ -79,21 +72,18 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
 def _seed(context: Context, skill: Path | None, environment: str | None) -> Skill | None:
     """Return the seed that was asked for; read before anything is made, so that a bad one leaves nothing behind."""
     if skill is not None:
-        return seed.read_seed(context.directory / skill)
+        return read_seed(context.directory / skill)
     if environment is None:
         return None
     from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - loads an environment only if one is named
 
     plugin = load_environment(environment, context.directory)
     defaults = {option.name: option.default for option in plugin.info.options}
-    return seed.normalise(plugin(defaults, context.directory).seed_skill())
+    return normalise(plugin(defaults, context.directory).seed_skill())
 
 
 def _open(folder: Path) -> tuple[Repo, bool]:
-    """Return the repository at ``folder``, which is made if it is missing, and whether it was made.
-
-    As for ``git init``, a repository that ``folder`` merely lies in does not count.
-    """
+    """Return the repository at ``folder`` itself, as for ``git init``, and whether it was made now."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,9 +93,7 @@ def _open(folder: Path) -> tuple[Repo, bool]:
         if (folder / ".git").exists():
             raise
         return Repo.init(folder), True
-    if _root(repo).resolve() != folder:
-        return Repo.init(folder), True
-    return repo, False
+    return (repo, False) if _root(repo).resolve() == folder else (Repo.init(folder), True)
 
 
 def _root(repo: Repo) -> Path:
@@ -114,17 +102,10 @@ def _root(repo: Repo) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a run's first commit is made of.
-
-    Attributes:
-        skill: Version 0.
-        fork_of: ``<run>/v<N>`` if the parent is a version of another run.
-    """
-
     commit: str
     skill_path: str
-    skill: Skill
-    fork_of: str = ""
+    skill: Skill  # version 0
+    fork_of: str = ""  # ``<run>/v<N>`` if the parent is a version of another run
 
 
 def find_beginning(
@@ -133,12 +114,9 @@ def find_beginning(
     """Return where a new run begins.
 
     ``start`` goes before ``env.skill_init``, that before the skill on ``main``, and that before the environment's own
-    seed.
-
-    Raises:
-        RevisionNotFoundError: There is no such revision, or no ``main``.
-        SkillError: It is not clear which of several skills is meant, or the skill is not valid.
-        ConfigError: A skill of the user's would be trained on the samples of an environment for data of the user's.
+    seed. A RevisionNotFoundError if there is no such revision, or no ``main``; a SkillError if it is not clear which of
+    several skills is meant, or the skill is not valid; a ConfigError if a skill of the user's would be trained on the
+    samples of an environment for data of the user's.
     """
     beginning = _beginning(workspace, config, environment, start)
     options, info = config.options, environment.info
@@ -158,22 +136,15 @@ def _beginning(workspace: Workspace, config: ResolvedConfig, environment: Enviro
     if commit is None:
         raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
     skill_init = config.values.env.skill_init
-    if skill_init:
-        skill = read_seed(Path(skill_init))
-        return Beginning(commit=commit, skill_path=f"skills/{skill.name}", skill=skill)
-    path = _only_skill(workspace, environment, commit)
-    if path is None:
-        skill = normalise(environment.seed_skill())
-        return Beginning(commit=commit, skill_path=f"skills/{skill.name}", skill=skill)
-    return Beginning(commit=commit, skill_path=path, skill=normalise(skill_at(workspace.repo, commit, path)))
+    path = None if skill_init else _only_skill(workspace, environment, commit)
+    if path is not None:
+        return Beginning(commit=commit, skill_path=path, skill=normalise(skill_at(workspace.repo, commit, path)))
+    skill = read_seed(Path(skill_init)) if skill_init else normalise(environment.seed_skill())
+    return Beginning(commit=commit, skill_path=f"{SKILLS}/{skill.name}", skill=skill)
 
 
 def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
-    """Return the skill that a new run would start with, in a repository or outside of one.
-
-    Raises:
-        SkillError: It is not clear which of several skills is meant, or the skill is not valid.
-    """
+    """Return the skill that a new run would start with, in a repository or outside of one."""
     try:
         with open_workspace(context) as workspace:
             return find_beginning(workspace, config, environment, None).skill
@@ -194,16 +165,13 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str) -
     skill_path = _only_skill(workspace, environment, resolution.commit)
     if skill_path is None:
         raise SkillError(f"there is no skill at {start}", hint="skills are in skills/<name>/SKILL.md")
-    return Beginning(
-        commit=resolution.commit,
-        skill_path=skill_path,
-        skill=normalise(skill_at(workspace.repo, resolution.commit, skill_path)),
-    )
+    skill = normalise(skill_at(workspace.repo, resolution.commit, skill_path))
+    return Beginning(commit=resolution.commit, skill_path=skill_path, skill=skill)
 
 
 def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:
     """Return the skill folder that is meant: the only one, or the one that bears the environment's name."""
-    paths = skills_at(workspace.repo, commit)
+    paths = main_branch.skills_at(workspace.repo, commit)
     if len(paths) <= 1:
         return paths[0] if paths else None
     name = environment.info.name
@@ -214,3 +182,53 @@ def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> 
         f"the repository has {len(paths)} skills and none of them is called {name}",
         hint=f"choose one with -o env.skill_init={paths[0]}",
     )
+
+
+_KEYS_SHOWN = 5  # keys that are named where a run cannot go on with another configuration
+
+
+def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> RunStarted | None:
+    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for."""
+    if not records:
+        return None
+    start_event = fold(record.event for record in records).started
+    differences = {
+        "configuration": start_event.config != setup.config_digest,
+        "items": start_event.splits != setup.splits_digest,
+        "environment": bool(change := environment_change(repo, records[0], setup)),
+    }
+    different = [aspect for aspect, differs in differences.items() if differs]
+    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins anew with yours"
+    if different == ["environment"]:
+        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
+    if different:
+        changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
+        if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:
+            fork = f"--from {name}/best --run NAME goes on from its best version, and knows what was tried there"
+        sentence = f"run {name} was started with another {' and other '.join(different)}"
+        raise ConfigError(sentence + _differences(changes, unknown=different == ["configuration"]), hint=fork)
+    return start_event
+
+
+def _changed_keys(repo: Repo, first: Recorded, setup: Setup) -> dict[str, str]:
+    """Return the keys whose values are not those that the run recorded, each with both of them in words."""
+    config, old = setup.config, start_document(repo, first.evidence, "config.json")
+    if not old:
+        return {}
+    new, changes = config.document, dict[str, str]()
+    for section in sorted({*old, *new}):
+        old_values = old.get(section)
+        before: dict[str, object] = old_values if isinstance(old_values, dict) else {}
+        after = new.get(section, {})
+        for key in sorted({*before, *after}):
+            full_name = f"{section}.{key}"
+            if before.get(key) != after.get(key) and not is_neutral(full_name) and full_name not in config.path_keys:
+                changes[full_name] = f"was {shown(before.get(key))} and is {shown(after.get(key))}"
+    return changes
+
+
+def _differences(changes: Mapping[str, str], *, unknown: bool) -> str:
+    if not changes:
+        return ", or by a skillgit with other prompts" if unknown else ""
+    rest = f" and {len(changes) - _KEYS_SHOWN} more" if len(changes) > _KEYS_SHOWN else ""
+    return f": {', '.join(f'{key} {words}' for key, words in list(changes.items())[:_KEYS_SHOWN])}{rest}"

@@ -3,62 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import shlex
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.score_summary import before_baseline
+from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
+from skillgit.app.interventions.fork import tried_before
+from skillgit.app.recorded.recomputed_gates import version_outcomes
+from skillgit.app.recorded.score_summary import after_baseline, before_baseline
+from skillgit.app.recorded.stagnation import remark
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
 from skillgit.app.setup.model_session import open_door, open_session, planner, stop_on_interrupt
-from skillgit.app.setup.models import STAGE, asked_roles
+from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.run_setup import recorded_config, set_up
-from skillgit.app.train.publisher import publishing
-from skillgit.app.train.starting_point import find_beginning
-from skillgit.app.train.training import Training, continuing, left_unfinished
+from skillgit.app.setup.run_setup import Setup, recorded_config, set_up
+from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, unfinished
+from skillgit.app.train.starting_point import check_same_work, find_beginning
 from skillgit.app.workspace.revision import resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Event, RunFinished, RunStarted, version_of
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.errors import ConfigError, UsageError
-from skillgit.index.cost_queries import paces
+from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.engine.concurrency import unless_failed
+from skillgit.engine.edit_budget import analyst_budget
+from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
+from skillgit.engine.run_loop import Start, Trainer
+from skillgit.engine.session import Monitor, Session, Transition, Watcher
+from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError, UsageError
+from skillgit.index import cost_queries
+from skillgit.store.event_writer import RunWriter
+from skillgit.store.evidence import read_evidence
+from skillgit.store.git_activity import until_kept
 from skillgit.store.history import run_names
+from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
+from skillgit.store.notes import feedback_reader
+from skillgit.store.repair import repair_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.plan import Plan
-    from skillgit.app.setup.run_setup import Setup
-    from skillgit.app.train.exit_report import Trained
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.calls.client import Calls
+    from skillgit.domain.proposal import Feedback, Tried
     from skillgit.domain.skill import Skill
-    from skillgit.engine.progress import Watcher
-    from skillgit.engine.session import Session
+    from skillgit.store.commit_message import Recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRequest:
-    """What the user asks for.
-
-    Attributes:
-        config: A configuration file, or the name of a shipped one; None takes what ``run`` recorded, or the run of
-            ``start``.
-        overrides: ``section.key=value``; later ones win.
-        run: The run's name; a new one is made if there is none.
-        start: The revision that a new run starts from; None takes the configuration's seed.
-        caps: What the run may cost; where it names no cap, the configuration's holds.
-        ask_again: Whether to ask once more what was recorded as never to be answered.
-    """
-
-    config: str | None
-    overrides: tuple[str, ...] = ()
-    run: str | None = None
-    start: str | None = None
-    caps: Caps = field(default_factory=Caps)
-    ask_again: bool = False
+    config: (
+        str | None
+    )  # a file, or the name of a shipped one; None takes what ``run`` recorded, or the run of ``start``
+    overrides: tuple[str, ...] = ()  # ``section.key=value``; later ones win
+    run: str | None = None  # the run's name; a new one is made if there is none
+    start: str | None = None  # the revision that a new run starts from; None takes the configuration's seed
+    caps: Caps = field(default_factory=Caps)  # what the run may cost; where it names no cap, the configuration's holds
+    ask_again: bool = False  # whether to ask once more what was recorded as never to be answered
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
@@ -74,11 +83,8 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             _check_budget(setup, caps)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
-            command = continuing(request, name)
-            with (
-                stop_on_interrupt(calls),
-                publishing(workspace.repo, name, watcher, caps=caps, command=command) as publisher,
-            ):
+            publication = publishing(workspace.repo, name, watcher, caps=caps, command=continuing(request, name))
+            with stop_on_interrupt(calls), publication as publisher:
                 training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
                     return publisher.finished(runner.run(training.to_the_end()))
@@ -110,15 +116,10 @@ def _new_name(context: Context, setup: Setup) -> str:
 def caps_of(setup: Setup, request: TrainRequest) -> Caps:
     """Return the caps of the request, and where it names none, those of the configuration."""
     budget = setup.config.values.budget
-    return Caps(
-        max_calls=request.caps.max_calls or budget.max_calls,
-        max_tokens=request.caps.max_tokens or budget.max_tokens,
-        max_usd=request.caps.max_usd or budget.max_usd,
-    )
+    return Caps(**{cap: limit or getattr(budget, cap) for cap, limit in asdict(request.caps).items()})
 
 
 def _check_budget(setup: Setup, caps: Caps) -> None:
-    """Refuse a budget that cannot pay for anything."""
     if caps.max_calls is None:
         return
     least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
@@ -147,7 +148,7 @@ def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill:
     names = {role: route.name for role, route in setup.routes.items()}
     parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
-    recorded_paces = paces(workspace.index)
+    recorded_paces = cost_queries.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
     plan_training(plan_maker, skill)
     tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
@@ -170,8 +171,211 @@ def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
 
 def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     settings, task = setup.config.values.method, setup.task
-    notes = [*setup.config.notes, before_baseline(len(task.items[Split.SELECTION]), settings.rule())]
-    least = least_calls(settings, task)
-    if caps.max_calls is not None:
-        notes.append(f"baseline and first step need {least} calls")
-    return tuple(notes)
+    sentence = f"baseline and first step need {least_calls(settings, task)} calls"
+    before = before_baseline(len(task.items[Split.SELECTION]), settings.rule())
+    return (*setup.config.notes, before, *((sentence,) if caps.max_calls is not None else ()))
+
+
+class Training:
+    def __init__(
+        self,
+        context: Context,
+        workspace: Workspace,
+        setup: Setup,
+        request: TrainRequest,
+        *,
+        name: str,
+        calls: Calls,
+        watcher: Publisher,
+    ) -> None:
+        self._workspace, self._setup = workspace, setup
+        self._watcher = watcher
+        self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        self._begun = len(self._recorded)
+        self._started = check_same_work(workspace.repo, name, self._recorded, setup)
+        self._start, path, self._parent = self._beginning(request)
+        self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
+        self._versions: dict[int, str] = {}
+        self._skills: dict[int, Skill] = {}
+        self._outcomes = version_outcomes(workspace.repo, self._recorded)
+        for record in self._recorded:
+            self._note_version(record)
+        self.session = Session(
+            run=name,
+            skill_path=path,
+            task=setup.task,
+            settings=setup.config.values.method,
+            calls=calls,
+            workers=setup.config.values.calls.concurrency,
+            clock=context.clock,
+            monitor=Monitor(report=watcher.progress, saw=watcher.rolled, spent=calls.spent),
+            pinned=setup.pins,
+            feedback=partial(self._said, feedback_reader(workspace.repo)),
+            tried=self._tried(),
+            recorded=self._outcomes.of,
+        )
+        watcher.budget = partial(analyst_budget, self.session)
+
+    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
+        setup = self._setup
+        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": setup.evidence()}
+        if self._started is not None:
+            first, repo = self._recorded[0], self._workspace.repo
+            seed = skill_at(repo, first.commit, self._started.skill)
+            return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
+        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        if beginning.fork_of:
+            attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
+            digests["evidence"] = {**setup.evidence(), **tried_file(attempts)}
+        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, **digests)  # type: ignore[arg-type]
+        return start, beginning.skill_path, beginning.commit
+
+    def _tried(self) -> tuple[Tried, ...]:
+        """Return what had been tried on the seed when the run began, as it is recorded."""
+        if not self._recorded:
+            return read_tried(self._start.evidence)
+        return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))
+
+    def _said(self, read: Callable[[Collection[str]], tuple[Feedback, ...]]) -> tuple[Feedback, ...]:
+        """Return what people have said about the events of the run and the version that it began at."""
+        return read([self._parent, *(record.commit for record in self._recorded)])
+
+    def skill(self, version: int) -> Skill:
+        if version not in self._skills:
+            commit = self._versions[version]
+            self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
+        return self._skills[version]
+
+    async def to_the_end(self) -> Trained:
+        is_begun = self._begun
+        if sentence := self._lacking():
+            self._watcher.remark(sentence)
+        if not is_begun:
+            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
+        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        writing: asyncio.Task[None] | None = None
+        try:
+            while (transition := await unless_failed(trainer.next(state), writing)) is not None:
+                if writing is not None:
+                    await writing
+                before, state = state, _advanced(state, transition.event)
+                self._note_made(transition)
+                writing = asyncio.create_task(self._write(transition, before, state))
+                if self._watcher.asked_to_stop and state.outcome is None:
+                    await writing
+                    await trainer.stop()
+                    raise StoppedError("stopped", hint="type the same command with --run to go on")
+        finally:
+            await trainer.close()
+            if writing is not None:
+                await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
+            await self.session.calls.aclose()
+        if writing is not None:
+            await writing
+        ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
+        if state is None or not ends:
+            raise AssertionError("the loop ends with run-finished")
+        report = finished(self.session, state, ends[-1], is_resumed=bool(is_begun))
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
+            repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
+            return replace(report, sentence=f"The run had finished before. {report.sentence}")
+        return report
+
+    def _lacking(self) -> str:
+        """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""
+        events = [record.event for record in self._recorded]
+        lacking = lacking_calls(self.session.calls.ledger, events)
+        if not lacking or isinstance(events[-1], RunFinished):
+            return ""
+        return (
+            f"the ledger of this repository lacks {lacking} of the calls that run {self.session.run} has paid for; what"
+            " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
+            " ledger was kept"
+        )
+
+    async def _prepare(self) -> None:
+        await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
+        if asked_roles(self._setup):
+            plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
+            self._watcher.remark("; ".join((plan.sentence, *plan.notes)))
+            return
+        for note in self._setup.config.notes:
+            self._watcher.remark(note)
+
+    async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
+        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        record = self._writer.append(
+            transition.event,
+            transition.skill,
+            transition.evidence,
+            start=self._parent,
+            check=partial(_advanced, before),
+            local=self._setup.config.local if isinstance(transition.event, RunStarted) else None,
+        )
+        if record.event != transition.event:
+            raise AssertionError(f"{record.commit} does not read as it was written")
+        self._recorded.append(record)
+        self._note_version(record)
+        # What git prunes between the write and this look is written again, and looked at again.
+        until_kept(self._workspace.repo, self._workspace.index.refresh)
+        self._watcher.happened(record.event, record.commit)
+        diagnose_after = self.session.settings.train.diagnose_after
+        if sentence := remark(after, record.event, after=diagnose_after, rule=self.session.rule):
+            self._watcher.remark(sentence)
+        if isinstance(record.event, RunStarted):
+            for sentence in after_baseline(record.event, transition.evidence, self.session.rule):
+                self._watcher.remark(sentence)
+
+    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        run, making = self.session.run, tuple[Unfinished, ...]()
+        with suppress(HistoryError):  # a ledger that fails may be what ended it
+            making = in_the_making(self.session.calls.ledger, run, cost_queries.progress(self._workspace.index, run))
+        return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
+
+    def _note_made(self, transition: Transition) -> None:
+        """Remember the text and the outcomes of a transition that may not be written yet."""
+        self._outcomes.take(transition.event, transition.evidence)
+        if (version := version_of(transition.event)) is not None and transition.skill is not None:
+            self._skills[version] = transition.skill
+
+    def _note_version(self, record: Recorded) -> None:
+        if (version := version_of(record.event)) is not None:
+            self._versions[version] = record.commit
+
+
+def _advanced(state: RunState | None, event: Event) -> RunState:
+    return fold([event]) if state is None else advance(state, event)
+
+
+def continuing(request: TrainRequest, run: str, *, reached: str = "") -> str:
+    """Return the command that goes on with ``run``, with the caps of the request; one that is ``reached`` is open."""
+    words = ["skillgit", "train", *filter(None, (request.config,))]
+    words += [word for override in request.overrides for word in ("-o", override)]
+    words += ["--run", run]
+    for cap, limit in asdict(request.caps).items():
+        value = "N" if cap == reached else None if limit is None else str(limit).removesuffix(".0")
+        words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
+    return shlex.join(words)
+
+
+@contextmanager
+def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]:
+    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
+    name = training.session.run
+    command = continuing(request, name)
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt) as error:
+        stop = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+        stop.result = training.unfinished(stop, command)
+        raise stop from error
+    except SkillgitError as error:
+        if isinstance(error, BudgetError):
+            command = continuing(request, name, reached=error.cap)
+            error.hint = f"{command} with a larger cap goes on where it stands"
+        error.hint = error.hint or f"{command} goes on where it stands"
+        error.result = training.unfinished(error, command)
+        raise

@@ -6,7 +6,6 @@ from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import parse, version_label
-from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -24,6 +23,7 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.outcomes import contradicted
 from skillgit.domain.proposal import EDITS_SHOWN, Origin
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError

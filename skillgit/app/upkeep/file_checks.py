@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.skill import hidden_characters
 from skillgit.domain.untrusted.file_names import (
     PATH_BYTES,
     entry_name,
@@ -13,7 +14,6 @@ from skillgit.domain.untrusted.file_names import (
     path_fault,
     shown,
 )
-from skillgit.domain.untrusted.hidden_characters import hidden_characters
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs

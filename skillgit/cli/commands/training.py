@@ -91,7 +91,7 @@ def train_command(
 
 
 def _train(session: CommandSession, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
-    from skillgit.app.train.exit_report import Trained, exit_code  # noqa: PLC0415 - see the package
+    from skillgit.app.train.run_report import Trained, exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train.train import train  # noqa: PLC0415 - see the package
 
     try:

@@ -18,37 +18,28 @@ from skillgit.errors import UnsafeNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-COMPONENT_BYTES = 255
-"""The longest name that ext4, APFS and NTFS all hold."""
-PATH_BYTES = 4096
-"""``PATH_MAX`` of Linux."""
+COMPONENT_BYTES = 255  # the longest name that ext4, APFS and NTFS all hold
+PATH_BYTES = 4096  # ``PATH_MAX`` of Linux
 _SHOWN = 100
 _HINT = "rename it where it comes from; skillgit fsck lists all such names of a run"
 
 # What HFS+ leaves out when it compares names: utf8.c of git, next_hfs_char.
-_IGNORED_BY_HFS = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF],
-)
+_IGNORED_BY_HFS = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 # NTFS drops dots and blanks at the end, and what follows a colon is a stream of the same file.
 _GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
 _LINE_END = r"\n"
-_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
-"""How ``entry_name`` writes what is not UTF-8."""
+_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")  # how ``entry_name`` writes what is not UTF-8
 _SIGNS = {"\\": "backslash", ":": "colon"}
-_SLASH = r"\x2f"
-"""Stands for a slash inside of the name of an entry, which is no path of two parts."""
-_JOINERS = "\u200c\u200d"
-"""Invisible, and needed to write Persian, several scripts of India, and many emoji."""
+_SLASH = r"\x2f"  # stands for a slash inside of the name of an entry, which is no path of two parts
+_JOINERS = "\u200c\u200d"  # invisible, and needed to write Persian, several scripts of India, and many emoji
 
 
 class TreePath(str):
     """A relative path with ``/`` between its parts that stays inside the folder that it is joined to.
 
-    To have one is to have passed the check: nothing else makes one.
-
-    Raises:
-        UnsafeNameError: It could mean another place, another file or no file on some system.
+    To have one is to have passed the check, for nothing else makes one: an UnsafeNameError if the text could mean
+    another place, another file or no file on some system.
 
     >>> TreePath('notes/units.md')
     'notes/units.md'
@@ -57,7 +48,6 @@ class TreePath(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
-        """Check ``text`` and return it as a path."""
         fault = path_fault(text)
         if fault:
             raise UnsafeNameError(f"{shown(text)} cannot be the path of a file: {fault}", hint=_HINT)
@@ -65,28 +55,17 @@ class TreePath(str):
 
 
 def file_name(text: str) -> TreePath:
-    """Return ``text`` as the name of one file or folder.
-
-    Raises:
-        UnsafeNameError: It cannot be one, or has a ``/``.
-    """
+    """Return ``text`` as the name of one file or folder; an UnsafeNameError if it cannot be one, or has a ``/``."""
     if "/" in text:
         raise UnsafeNameError(f"{shown(text)} cannot be the name of a file: it has a slash", hint=_HINT)
     return TreePath(text)
 
 
 def tree_paths(names: Iterable[str]) -> tuple[TreePath, ...]:
-    """Return ``names`` as the paths of the files of one folder, in their order.
-
-    Raises:
-        UnsafeNameError: One of them cannot be a path, or two are the same file on some system.
-    """
+    """Return ``names`` as paths of one folder; an UnsafeNameError if one is none, or two are one file somewhere."""
     paths = tuple(names)
     # An optimizer makes many skills of the same few files; a large listing comes once.
-    return _few_paths(paths) if len(paths) <= _FEW else _paths(paths)
-
-
-_FEW = 64
+    return _few_paths(paths) if len(paths) <= 64 else _paths(paths)  # noqa: PLR2004 - see above
 
 
 def _paths(names: tuple[str, ...]) -> tuple[TreePath, ...]:
@@ -172,12 +151,8 @@ def name_fault(name: str) -> str:
 
 
 def entry_name(raw: bytes) -> str:
-    """Return the name of an entry of a tree as text that can be shown, told apart from others, and checked.
-
-    A name that is not UTF-8, or has a slash in itself, comes back with a backslash, so that it is no path.
-    """
-    text = raw.decode(errors="backslashreplace")
-    return text.replace("/", _SLASH)
+    """Return the name of a tree's entry as text; what is not UTF-8 or has a slash is no path by its backslash."""
+    return raw.decode(errors="backslashreplace").replace("/", _SLASH)
 
 
 def name_key(path: str) -> str:

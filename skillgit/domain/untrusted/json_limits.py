@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_BYTES = 32 << 20
 """Bytes of a document. A reply of 128,000 tokens takes 4 MiB if every character of it is escaped, and as a stream of
@@ -23,8 +26,7 @@ MOST_DEPTH = 100
 _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
-_MOST_DIGITS = 300
-"""Characters of an integer that is kept exact; such a one is still within the range of a float."""
+_MOST_DIGITS = 300  # characters of an integer that is kept exact; such a one is still within the range of a float
 
 
 class DocumentError(ValueError):
@@ -38,9 +40,8 @@ class SeveralObjectsError(DocumentError):
 def object_in(reply: str) -> dict[str, Any]:
     """Return the one JSON object of a model's ``reply``: in a fence, else between the outermost braces.
 
-    Raises:
-        SeveralObjectsError: It holds several that differ.
-        DocumentError: It holds none, or one beyond a limit of this module.
+    A SeveralObjectsError if it holds several that differ, a DocumentError if it holds none, or one beyond a limit of
+    this module.
 
     >>> object_in('Here it is: {"edits": []} as asked.')
     {'edits': []}
@@ -87,35 +88,24 @@ def _is_followed(braces: str) -> bool:
 
 
 def read_document(content: str | bytes) -> object:
-    """Return the value of the JSON document ``content``.
-
-    Raises:
-        DocumentError: It is not JSON, or beyond a limit of this module.
-    """
+    """Return the value of the JSON document ``content``; a DocumentError if it is none, or beyond a limit."""
     if len(content) > MOST_BYTES:
         raise DocumentError(f"is longer than {MOST_BYTES >> 20} MiB")
     data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if sum(map(data.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} values")
-    try:
-        value: object = _DECODER.decode(data.decode("utf-8-sig", "surrogatepass"))
-    except RecursionError:
-        raise DocumentError(_TOO_DEEP) from None
-    except ValueError:
-        raise DocumentError("is not JSON") from None
-    if not _is_within(value, MOST_DEPTH):
-        raise DocumentError(_TOO_DEEP)
+    value: object = _parsed(lambda: _DECODER.decode(data.decode("utf-8-sig", "surrogatepass")))
     return value
 
 
 def loads(content: str | bytes) -> Any:  # noqa: ANN401 - as json has it
-    """Return the value of a JSON document that is here already, of any size: evidence and notes of whoever wrote them.
+    """Return the value of a JSON document that is here, of any size; a DocumentError if it is none, or too deep."""
+    return _parsed(lambda: json.loads(content))
 
-    Raises:
-        DocumentError: It is not JSON, or nested so deep that whatever goes through it would fail.
-    """
+
+def _parsed(parse: Callable[[], Any]) -> Any:  # noqa: ANN401 - as json has it
     try:
-        value = json.loads(content)
+        value = parse()
     except RecursionError:
         raise DocumentError(_TOO_DEEP) from None
     except ValueError:

@@ -1,9 +1,8 @@
-"""Text of models and of other programs: what of it may be in a skill, and how it is shown.
+"""Text of models and of other programs: what of it may be in a skill or a commit, and how it is shown.
 
 Text enters a skill as ``SkillText``, which only this module makes. ``clean`` makes it of what a model or another
 program wrote: line ends become LF, and characters that nobody sees, or that act on a terminal, an editor or git, are
-removed.
-``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
+removed. ``verbatim`` makes it of what people wrote and of what is in the history already; it changes nothing.
 
 The patterns list code points instead of asking for categories, so that every version of Unicode cleans alike.
 """
@@ -50,18 +49,13 @@ _UNPRINTED = re.compile(rf"[\x7f-\x9f\u200b\u2028\u2029{_BIDI}{_INVISIBLE}]|[\ud
 
 
 class SkillText(str):
-    """Text that may be in a skill; see ``clean`` and ``verbatim``.
-
-    Attributes:
-        removed: How many characters were removed when it was cleaned, line ends not counted.
-    """
+    """Text that may be in a skill; see ``clean`` and ``verbatim``."""
 
     __slots__ = ("removed",)
 
-    removed: int
+    removed: int  # how many characters were removed when it was cleaned, line ends not counted
 
     def __new__(cls, text: str) -> SkillText:  # noqa: PYI034 - it has no subclasses
-        """Clean ``text``."""
         return clean(text)
 
     def __reduce__(self) -> tuple[Callable[[str, int], SkillText], tuple[str, int]]:
@@ -120,7 +114,6 @@ def removed_from(value: object) -> int:
 
 
 def clean_json(value: object) -> object:
-    """Return a copy of a JSON value in which every text is clean."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -221,3 +214,36 @@ def unstorable_place(value: object) -> str | None:
         return None
     inner = ((key, unstorable_place(part)) for key, part in pairs)
     return next((f"{key}.{path}".rstrip(".") for key, path in inner if path is not None), None)
+
+
+TITLE_LENGTH = 60
+
+
+def clean_line(text: str) -> str:
+    """Return ``text`` on one line without surplus white space and what cleaning removes."""
+    if _is_clean(text):
+        return text
+    return " ".join(clean(text).split())
+
+
+def clean_title(text: str) -> str:
+    """Return ``text`` as a commit title: one line of at most 60 characters, cut at a word, without a full stop."""
+    line = clean_line(text).rstrip(" .;:,")
+    if len(line) <= TITLE_LENGTH:
+        return line
+    cut = line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" .;:,")
+    return f"{cut or line[: TITLE_LENGTH - 1]}…"
+
+
+def clean_paragraphs(text: str) -> str:
+    """Return ``text`` as paragraphs of one clean line each, parted by single blank lines."""
+    if _is_clean(text):
+        return text
+    paragraphs = (clean_line(paragraph) for paragraph in re.split(r"\n\s*\n", text))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _is_clean(text: str) -> bool:
+    """Say whether ``text`` is one clean line of ASCII, which most are; others may be clean as well."""
+    ends = text[:1] + text[-1:]
+    return text.isascii() and text.isprintable() and "  " not in text and " " not in ends

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.history.live import LiveLook, Snapshot, StageCount
-    from skillgit.domain.failure_patterns import Failing
+    from skillgit.domain.outcomes import Failing
     from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
     from skillgit.view.surface import Screen

@@ -24,12 +24,12 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.train import publisher as publishing_module
-from skillgit.app.train.publisher import Publisher, publishing
+from skillgit.app.train import run_report as publishing_module
+from skillgit.app.train.run_report import Publisher, publishing
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
-from skillgit.engine.progress import Progress, Stage
+from skillgit.engine.session import Progress, Stage
 from skillgit.errors import BudgetError, NotFoundError, ProviderFailureError, StoppedError
 from skillgit.store import live_files
 from skillgit.store.lock import RunLock
@@ -196,7 +196,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
     program = (
         "import os, signal, sys; from pathlib import Path; from datetime import UTC, datetime\n"
         "from skillgit.store.repo import Repo; from skillgit.store.lock import RunLock\n"
-        "from skillgit.app.train.publisher import publishing; from skillgit.domain.cost import Caps\n"
+        "from skillgit.app.train.run_report import publishing; from skillgit.domain.cost import Caps\n"
         "repo = Repo.discover(Path(sys.argv[1]))\n"
         "with RunLock(repo, 'small', lambda: datetime.now(UTC)), "
         "publishing(repo, 'small', None, caps=Caps(), command='skillgit train demo --run small'):\n"

@@ -12,7 +12,7 @@ from skillgit.app.interventions.cherry_pick import EditsRequest, revert, take_ba
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.proposal import changed_lines
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.history_reader import read_commit, skill_at
 

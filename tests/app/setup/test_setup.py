@@ -23,9 +23,8 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
-from skillgit.engine.progress import Monitor
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Session
+from skillgit.engine.session import Monitor, Session
 from skillgit.index import queries
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.store.history_reader import read_run

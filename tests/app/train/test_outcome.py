@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skillgit import errors
-from skillgit.app.train.exit_report import MEANINGS, UNFINISHED, exit_code, outcome_of
+from skillgit.app.train.run_report import MEANINGS, UNFINISHED, exit_code, outcome_of
 from skillgit.domain.event import RunOutcome
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.report import page

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.companion_files import delivered
 from skillgit.engine.method_settings import TargetSettings
+from skillgit.engine.rollout import delivered
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.workspace import fresh_workspace

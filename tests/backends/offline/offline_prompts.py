@@ -7,8 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.prompt_sections import conversation, marked, tagged
-from skillgit.engine.prompts import prompt
+from skillgit.engine.prompt_sections import conversation, marked, prompt, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import Briefing

@@ -19,9 +19,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished
 from skillgit.domain.run_state import advance, begin
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.progress import Monitor
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Session, Task
+from skillgit.engine.session import Monitor, Session, Task
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer
@@ -31,7 +30,7 @@ from skillgit_envs.searchqa.scoring import score
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
-    from skillgit.engine.transition import Transition
+    from skillgit.engine.session import Transition
 
 GOOD = frozenset(Habit) - HARMFUL
 BAD = frozenset(Habit) - GOOD

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.evaluation_early_stop import order
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.evaluate import WAVE, order
 from skillgit_envs import searchqa
 from skillgit_envs.searchqa import scoring
 

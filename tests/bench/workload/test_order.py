@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.domain.evaluation_early_stop import EarlyStop, order
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE
+from skillgit.engine.evaluate import WAVE, EarlyStop, order
 from skillgit_envs.searchqa import user_prompt
 
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.domain.untrusted.hidden_characters import hidden_characters
+from skillgit.domain.skill import hidden_characters
 
 
 @pytest.mark.parametrize(

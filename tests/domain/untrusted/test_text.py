@@ -11,12 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillgit.domain.ids import digest, text_digest
-from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 from skillgit.domain.untrusted.model_text import (
     SkillText,
     aligned,
     clean,
     clean_json,
+    clean_line,
+    clean_paragraphs,
+    clean_title,
     escaped_json,
     hidden_in,
     removed_from,

@@ -11,9 +11,8 @@ import pytest
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
 from skillgit.app.recorded.item_history import Cell
 from skillgit.app.workspace.context import Context
-from skillgit.domain.text_diff import detailed
+from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.domain.trajectory import Turn
-from skillgit.domain.unified_diff import read
 from skillgit.errors import NotFoundError
 from skillgit.tui import theme
 from skillgit.tui.app import SkillgitApp
@@ -105,7 +104,7 @@ STORY = ItemStory(
 def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
     """Put a screen on a stage on which the use cases tell the sample's history."""
     context = Context(directory=tmp_path, environ={}, clock=lambda: cli_sample.NOW, entropy=bytes)
-    whole = read(diff_sample.PATCH)
+    whole = read_patch(diff_sample.PATCH)
 
     def diff(_context, a, b, *, lines, as_data):
         assert as_data

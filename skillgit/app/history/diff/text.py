@@ -133,14 +133,13 @@ def diff(
 
 
 def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDiff, ...]:
-    from skillgit.domain.text_diff import CONTEXT, detailed  # noqa: PLC0415 - a pipe does not need it
-    from skillgit.domain.unified_diff import read  # noqa: PLC0415 - as above
+    from skillgit.domain.text_diff import CONTEXT, detailed, read_patch  # noqa: PLC0415 - a pipe does not need it
 
     for side, folder in zip((both.a, both.b), both.skills, strict=True):
         if folder:
             tree.read_texts(workspace.repo.commit(side.commit).tree, folder)  # refuses what takes no end to compare
     text = store_diff.whole(workspace.repo, both.a.commit, both.b.commit, *both.paths)
-    return detailed(read(text), _context(workspace, CONTEXT) if lines is None else lines)
+    return detailed(read_patch(text), _context(workspace, CONTEXT) if lines is None else lines)
 
 
 def _context(workspace: Workspace, usual: int) -> int:

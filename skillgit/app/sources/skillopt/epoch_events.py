@@ -13,7 +13,6 @@ from skillgit.app.sources.skillopt.skill_texts import alike, without_their_marke
 from skillgit.app.sources.skillopt.step_events import rule_of
 from skillgit.app.sources.skillopt.step_order import ACCEPTED
 from skillgit.domain.address import version_label
-from skillgit.domain.confirmation import contradicted
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import (
@@ -26,6 +25,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.outcomes import contradicted
 from skillgit.domain.protected_regions import has_marker, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.model_text import EMPTY, clean

@@ -27,8 +27,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.gate_decision import NoRegression
 from skillgit.domain.gate_policies import POLICIES
-from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts
-from skillgit.domain.text_diff import changed_lines
+from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts, changed_lines
 from skillgit.domain.untrusted.model_text import EMPTY, clean, verbatim
 from skillgit.engine.evidence_files import json_file, patch_file
 

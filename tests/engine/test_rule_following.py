@@ -16,7 +16,7 @@ from house_tasks import SEEDS, SPLITS, TASKS
 from program import skillgit
 from soaking import soak
 
-from skillgit.engine.prompts import prompt
+from skillgit.engine.prompt_sections import prompt
 
 MODELS = Path(rule_following.__file__)
 ROLES = [

@@ -1,15 +1,18 @@
-"""The events in progress, by the names under which the ledger charges calls to them.
+"""The keys of events: what sorts those of a run, and the names under which the ledger charges calls to them.
 
-A name is the same every time that its event is tried, so that a run that was killed and goes on costs what
+First comes the version that the run was at, then the step, then the kind. So everything that happened between two
+versions is between them, and a history has the same order however often it is read.
+
+The name in the ledger is the same whenever an event is attempted, so that a run that was killed and goes on costs what
 it would have.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillgit.domain.event import (
     Accepted,
+    Event,
+    MakesVersion,
     Measured,
     Rejected,
     Reverted,
@@ -18,40 +21,58 @@ from skillgit.domain.event import (
     Skipped,
     SlowProposed,
     event_address,
+    event_number,
+    event_origin,
+    event_step,
+    version_of,
 )
+from skillgit.domain.event_kinds import TRAITS, Rank
 from skillgit.domain.proposal import Origin
 
-if TYPE_CHECKING:
-    from skillgit.domain.event import Event
+OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank of the kind, number of an intervention
+
+
+def event_at(event: Event) -> int | None:
+    """Return the version that the event made or was proposed on; None if only its commit's place says it."""
+    if isinstance(event, MakesVersion | Measured):
+        return event.version
+    return event.base if isinstance(event, Rejected | SlowProposed) else None
+
+
+def event_rank(event: Event) -> Rank:
+    """Return the place of ``event`` among those of its version and step."""
+    origin = event_origin(event)
+    if version_of(event) is None and origin is Origin.META:
+        return Rank.META
+    return Rank.INTERVENED if isinstance(event, Rejected) and origin.intervenes else TRAITS[event.kind].rank
+
+
+def event_order(event: Event, at: int) -> OrderKey:
+    """Return the key that sorts the events of a run; ``at`` is the version that it is at with ``event``."""
+    return at, event_step(event), event_rank(event), event_number(event)
 
 
 def start_scope(run: str) -> str:
-    """Return the name of a run's first event."""
     return f"{run}/start"
 
 
 def step_scope(run: str, step: int) -> str:
-    """Return the name of the event that ends a step."""
     return f"{run}/step-{step}"
 
 
 def slow_scope(run: str, epoch: int) -> str:
-    """Return the name of the slow update at the end of an epoch."""
     return f"{run}/slow-{epoch}"
 
 
 def meta_scope(run: str, epoch: int) -> str:
-    """Return the name of the reflection on an epoch."""
     return f"{run}/meta-{epoch}"
 
 
 def measure_scope(run: str, version: int) -> str:
-    """Return the name of the measurement of a version that has no score yet."""
     return f"{run}/measure-{version}"
 
 
 def finish_scope(run: str) -> str:
-    """Return the name of a run's last event."""
     return f"{run}/finish"
 
 

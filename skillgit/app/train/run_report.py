@@ -1,0 +1,325 @@
+"""How training is told: a run in progress is published while it goes on, and reported where a process ends.
+
+Nothing of the publication can slow down or fail the run. A finished run has an outcome that its history records. A
+process that ends before has one too, but that is only said: the run has no end yet and can go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from skillgit.app.history.live import End, PaceOrigin, RunLimits, Snapshot, StageCount, encoded
+from skillgit.domain.address import refused_label, version_label
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.evaluation import FailedToEvaluate
+from skillgit.domain.event import Event, RunFinished, RunOutcome
+from skillgit.domain.outcomes import Reason, grouped
+from skillgit.domain.proposal import Origin
+from skillgit.engine.session import Progress, Session, Stage, Watcher
+from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
+from skillgit.plugin.redaction import redact
+from skillgit.store.live_files import publish, stop_requested, withdraw_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillgit.app.history.status import Unfinished
+    from skillgit.domain.placebo import Placebo
+    from skillgit.domain.run_state import RunState
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.store.repo import Repo
+
+MEANINGS: dict[RunOutcome, str] = {
+    RunOutcome.IMPROVED: "A version beats the seed on the selection split, and scores no lower on the test split",
+    RunOutcome.NOT_CONFIRMED: "A version beats the seed on the selection split, and scores lower on the test split",
+    RunOutcome.NULL_RESULT: "Candidates were measured and none scores higher than the seed",
+    RunOutcome.UNDERPOWERED: "None scores higher, and the selection split is too small to show what is left to gain",
+    RunOutcome.CEILING: "The seed solves every selection item",
+    RunOutcome.NO_CANDIDATES: "No step produced a candidate to measure",
+    RunOutcome.PROVIDER_FAILURE: "A provider or an environment failed; nothing was scored, the run can go on",
+    RunOutcome.BUDGET: "A cap on calls, tokens or money was reached; the run can go on with a larger one",
+    RunOutcome.STOPPED: "Ctrl-C; what was in flight is recorded, the run can go on",
+}
+"""What each outcome means, in one line."""
+UNFINISHED: dict[RunOutcome, ExitCode] = {
+    RunOutcome.PROVIDER_FAILURE: ExitCode.SERVICE,
+    RunOutcome.BUDGET: ExitCode.BUDGET,
+    RunOutcome.STOPPED: ExitCode.INTERRUPTED,
+}
+"""Outcomes of a process that left its run unfinished; history never records them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRow:
+    label: str  # ``first``, ``best`` or ``last``
+    version: int
+    selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
+    test: float | None  # its score on the test split under the same metric; None if it was not measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    run: str
+    outcome: RunOutcome
+    sentence: str
+    exit_code: ExitCode
+    resumed: bool
+    report: tuple[ReportRow, ...]  # first, best and last version with their scores; none if there is no version yet
+    metric: str
+    cost: Cost  # what the run cost in all, what is not recorded yet included
+    next_commands: tuple[str, ...]
+    placebo: Placebo | None = None  # what the gate made of candidates that change nothing; None if there were none
+    unfinished: tuple[Unfinished, ...] = ()  # spent on events that are not recorded yet; a resume does not buy it again
+
+
+def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
+    """Return what a process exits with; ``strict`` gives every end of a run a code of its own."""
+    if outcome in UNFINISHED:
+        return UNFINISHED[outcome]
+    # training to the end is a success by itself; for those who ask, each end but the best has a code of its name
+    return ExitCode[outcome.name] if strict and outcome is not RunOutcome.IMPROVED else ExitCode.OK
+
+
+def outcome_of(error: SkillgitError) -> RunOutcome | None:
+    """Return the outcome of a process that ``error`` ended; None if the error is no such end."""
+    match error:
+        case BudgetError():
+            return RunOutcome.BUDGET
+        case StoppedError() | HandoffError():
+            return RunOutcome.STOPPED
+        case ServiceError():
+            return RunOutcome.PROVIDER_FAILURE
+        case _:
+            return None
+
+
+def finished(session: Session, state: RunState, end: RunFinished, *, is_resumed: bool) -> Trained:
+    rule = session.rule
+    tests = {evaluation.version: evaluation.score(rule.metric, rule.soft_weight) for evaluation in end.evaluations}
+    return Trained(
+        run=session.run,
+        outcome=end.outcome,
+        sentence=end.why,
+        exit_code=exit_code(end.outcome, strict=False),
+        resumed=is_resumed,
+        report=_report(session, state, tests),
+        metric=rule.metric.value,
+        cost=_rounded(state.cost),
+        next_commands=_next_commands(session.run, state),
+        placebo=end.placebo,
+    )
+
+
+def unfinished(
+    session: Session,
+    state: RunState | None,
+    error: SkillgitError,
+    *,
+    is_resumed: bool,
+    command: str,
+    making: tuple[Unfinished, ...],
+) -> Trained | None:
+    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
+    outcome = outcome_of(error)
+    if outcome is None:
+        return None
+    return Trained(
+        run=session.run,
+        outcome=outcome,
+        sentence=f"The run is not finished: {error.message}.",
+        exit_code=error.exit_code,
+        resumed=is_resumed,
+        report=_report(session, state, {}) if state is not None else (),
+        metric=session.rule.metric.value,
+        cost=_rounded(sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())),
+        next_commands=(command,),
+        unfinished=making,
+    )
+
+
+def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
+    def score(version: int) -> float | None:
+        return None if state.known_evaluation(version) is None else session.score(state, version)
+
+    return tuple(
+        ReportRow(label=label, version=version, selection=score(version), test=tests.get(version))
+        for label, version in (("first", 0), ("best", state.best), ("last", state.version))
+    )
+
+
+def _rounded(cost: Cost) -> Cost:
+    return replace(cost, seconds=round(cost.seconds, 1))
+
+
+def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
+    commands, best = ["skillgit log --graph"], version_label(state.best)
+    if state.best > 0:
+        commands += [f"skillgit diff v0 {best} --items", f"skillgit show {best}"]
+    decisions = [(step.step, step.decision) for step in state.memory if step.origin is Origin.STEP]
+    refusals = [step for step, decision in decisions if decision is not None and not decision.accepted]
+    commands += [f"skillgit show {refused_label(step)}" for step in refusals[:1]]
+    return (*commands, f"skillgit checkout {run}/{best}")
+
+
+EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
+FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
+_ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.EVALUATE, Stage.TEST})
+"""Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
+_REMARKS: Final = 5
+
+
+class Publisher:
+    """A watcher that hands everything on and publishes it; ``budget`` returns the edit budget of a step."""
+
+    def __init__(self, repo: Repo, snapshot: Snapshot, watcher: Watcher) -> None:
+        self.budget: Callable[[int], int | None] = lambda _: None
+        self._repo = repo
+        self._snapshot = snapshot
+        self._watcher = watcher
+        self._began = time.monotonic()
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._now: Progress | None = None
+        self._stages: dict[Stage, StageCount] = {}
+        self._about: tuple[int, Stage | None] = (0, None)
+        self._reasons: dict[str, Reason] = {}
+        self._rolled: set[str] = set()
+
+    @property
+    def asked_to_stop(self) -> bool:
+        return stop_requested(self._repo, self._snapshot.run) == self._snapshot.pid
+
+    def begin(self) -> None:
+        """Publish that the process is there; a request to stop an earlier one is forgotten."""
+        with suppress(OSError):
+            withdraw_stop(self._repo, self._snapshot.run)
+        self._write()
+
+    def progress(self, progress: Progress) -> None:
+        self._watcher.progress(progress)
+        if self._now is None or self._now.step != progress.step:
+            self._stages = {}
+        # before a step has a stage, its place is told with the stage of the step before
+        if progress.total or progress.done or (self._now is not None and progress.stage is not self._now.stage):
+            count = StageCount(stage=progress.stage.value, done=progress.done, total=progress.total)
+            self._stages[progress.stage] = count
+        self._now = progress
+        self._soon()
+
+    def rolled(self, rollout: Rollout, stage: Stage) -> None:
+        if stage not in _ROLLING:
+            return
+        about = (self._now.step if self._now is not None else 0, stage)
+        if about != self._about:
+            self._about = about
+            self._reasons.clear()
+            self._rolled.clear()
+        item, kind, outcome = rollout.item.id, rollout.item.task_type, rollout.outcome
+        self._rolled.add(item)
+        self._reasons.pop(item, None)
+        if isinstance(outcome, FailedToEvaluate):
+            self._reasons[item] = Reason(kind, f"not evaluated: {outcome.reason}")
+        elif not outcome.passed:
+            feedback = rollout.trajectory.feedback if rollout.trajectory is not None else ""
+            self._reasons[item] = Reason(kind, feedback or "no reason is given")
+
+    def happened(self, event: Event, commit: str) -> None:
+        self._watcher.happened(event, commit)
+        self._soon()
+
+    def remark(self, text: str) -> None:
+        self._watcher.remark(text)
+        self._snapshot = replace(self._snapshot, remarks=(*self._snapshot.remarks, text)[-_REMARKS:])
+        self._soon()
+
+    def finished(self, result: Trained) -> Trained:
+        following = result.next_commands[0] if result.next_commands else ""
+        self.end(End(outcome=result.outcome.value, message=result.sentence, hint=following))
+        return result
+
+    def failed(self, error: BaseException) -> None:
+        if isinstance(error, SkillgitError):
+            outcome = outcome_of(error)
+            word = outcome.value if outcome is not None else FAILED
+            self.end(End(outcome=word, message=error.message, hint=error.hint))
+        else:
+            self.end(End(outcome=FAILED, message=f"internal error: {type(error).__name__}: {error}"))
+
+    def end(self, end: End) -> None:
+        """Publish how the process ended; nothing is published after it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._write(end)
+        with suppress(OSError):
+            withdraw_stop(self._repo, self._snapshot.run)
+
+    def _soon(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, self._due - loop.time()), self._publish, loop)
+
+    def _publish(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        self._write()
+        self._due = loop.time() + EVERY_S
+
+    def _write(self, end: End | None = None) -> None:
+        # Whoever cannot watch misses something; the run must not. The whole text is redacted, whoever said a part.
+        with suppress(OSError):
+            document = redact(encoded(self._look(end))).encode(errors="replace")
+            publish(self._repo, self._snapshot.run, document)
+
+    def _look(self, end: End | None) -> Snapshot:
+        snapshot = replace(
+            self._snapshot,
+            seconds=round(time.monotonic() - self._began, 1),
+            failing=grouped(self._reasons),
+            failed=len(self._reasons),
+            rolled=len(self._rolled),
+            looked_at=self._about[1].value if self._about[1] is not None else "",
+            end=end,
+        )
+        now = self._now
+        if now is None:
+            return snapshot
+        current = self._stages.get(now.stage)
+        snapshot = replace(
+            snapshot,
+            epoch=now.epoch,
+            epochs=now.epochs,
+            step=now.step,
+            steps=now.steps,
+            budget=self.budget(now.step) if now.step else None,
+            stage=current.stage if current is not None else "",
+            done=now.done,
+            total=now.total,
+            stages=tuple(self._stages.values()),
+            score=now.score,
+            best=now.best,
+            spent=now.spent.whole,
+        )
+        if snapshot.beginning is None and now.step > 0:
+            beginning = PaceOrigin(
+                step=now.step, stage=now.stage.value, done=now.done, total=now.total, seconds=snapshot.seconds
+            )
+            self._snapshot = replace(self._snapshot, beginning=beginning)
+            snapshot = replace(snapshot, beginning=beginning)
+        return snapshot
+
+
+@contextmanager
+def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: str) -> Iterator[Publisher]:
+    """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it."""
+    limits = RunLimits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
+    publisher = Publisher(repo, Snapshot(run=run, pid=os.getpid(), command=command, limits=limits), watcher)
+    publisher.begin()
+    try:
+        yield publisher
+    except BaseException as error:
+        publisher.failed(error)
+        raise

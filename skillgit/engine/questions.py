@@ -1,0 +1,136 @@
+"""A question to the optimizer: its JSON reply is read, checked, and asked for once more if it cannot be used.
+
+This is the door through which text of models enters: ``parse`` cleans every text of a reply.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import ValidationError
+
+from skillgit.domain.document_rewrite import RewriteError, Template
+from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
+from skillgit.domain.untrusted.model_text import clean_json
+from skillgit.engine.reply_schemas import ReplyModel, RewriteReply, strict_schema
+from skillgit.errors import UnanswerableError
+from skillgit.plugin.backend import Message, assistant, user
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Session
+
+_MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
+
+
+R = TypeVar("R", bound=ReplyModel)
+_ONE_OBJECT = "one JSON object and nothing else"
+_CUT = (
+    "Your reply reached the limit of its length and was cut. Answer again within half of it: propose fewer items, the"
+    f" most valuable first, and write shorter texts. Answer with {_ONE_OBJECT}."
+)
+
+
+class UnusableReplyError(Exception):
+    """A reply is not the JSON that was asked for; the text says why, for the model to read."""
+
+
+class MisplacedEditsError(UnusableReplyError):
+    """Some edits of a reply have no place in the skill; the others can be used."""
+
+
+def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
+    """Read the JSON in ``text`` and clean it, mending near misses; an UnusableReplyError if none fits ``schema``."""
+    try:
+        value = clean_json(_json_object(text, mend=mend))
+    except RecursionError as error:  # what was mended may be nested as deep as it likes
+        raise UnusableReplyError("its JSON is nested too deeply") from error
+    if value is None:
+        raise UnusableReplyError("it contains no JSON object")
+    try:
+        return schema.model_validate(value)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'object'}: {fault['msg']}" for fault in error.errors()[:5]]
+        raise UnusableReplyError("; ".join(faults)) from error
+
+
+def _json_object(text: str, *, mend: bool) -> dict[str, object] | None:
+    try:
+        return object_in(text) or None
+    except SeveralObjectsError as error:
+        raise UnusableReplyError("it holds several JSON objects") from error
+    except DocumentError:
+        if not mend:
+            return None
+        fences, braces = json_spans(text)
+    excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
+    if "{" not in excerpt or len(excerpt) > _MOST_MENDED:
+        return None
+    from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
+
+    try:
+        value = repair_json(excerpt, return_objects=True)
+    except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
+        return None
+    return value if isinstance(value, dict) and value else None
+
+
+def keeps_protected(skill: Skill) -> Callable[[ReplyModel], None]:
+    """Return a check of replies with a whole new text: it must keep what is protected in ``skill``."""
+    template = Template.of(skill.document)
+
+    def check(reply: ReplyModel) -> None:
+        if isinstance(reply, RewriteReply) and reply.body.strip():
+            try:
+                template.fill(reply.body)
+            except RewriteError as error:
+                raise UnusableReplyError(f"body: {error}") from error
+
+    return check
+
+
+async def ask(
+    session: Session,
+    stage: str,
+    messages: Sequence[Message],
+    schema: type[R],
+    *,
+    draw: tuple[str | int, ...],
+    check: Callable[[R], object] = lambda _: None,
+) -> R | None:
+    """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
+
+    Return None if the second reply does not fit either, or the question will never be answered: it is left out like a
+    reply that cannot be used, see :func:`skillgit.engine.session.unanswered`. A reply of which only some edits have no
+    place is better than none: it is returned if the second is no better.
+
+    ``draw`` is the place in the run that the call belongs to. ``check`` raises an UnusableReplyError if a reply of the
+    right shape cannot be used all the same.
+    """
+    conversation, partial = list(messages), None
+    form = strict_schema(schema, messages[0].text) if session.settings.optimizer.structured_output == "auto" else None
+    for attempt in (1, 2):
+        key = (stage, session.seed, *draw, attempt)
+        try:
+            reply = await session.calls.call("optimizer", stage, conversation, draw=key, schema=form)
+        except UnanswerableError:
+            return partial  # the door keeps why
+        is_cut = reply.finish_reason == "length"
+        try:
+            answer = parse(reply.text, schema, mend=not is_cut)
+            check(answer)
+        except MisplacedEditsError as fault:
+            partial = answer
+            again = (
+                f"Some of your edits have no place in the skill. {fault}\nAnswer again with the whole JSON object,"
+                " every edit included; copy each anchor from the skill as it is written there."
+            )
+            conversation += [assistant(reply.text), user(again)]
+        except UnusableReplyError as fault:
+            again = _CUT if is_cut else f"Your reply cannot be used: {fault}. Answer again with {_ONE_OBJECT}."
+            conversation += [assistant(reply.text), user(again)]
+        else:
+            return answer
+    return partial
