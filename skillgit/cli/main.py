@@ -73,13 +73,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(PROGRAM, cls=LazyGroup, context_settings=_SETTINGS, subcommand_metavar="COMMAND [ARGS]...")
-@click.option(
-    "-C",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Run as if started in DIR",
-)
+@click.option("-C", "directory", metavar="DIR", type=click.Path(path_type=Path), help="Run as if started in DIR")
 @click.option("--no-pager", "paging", flag_value=False, default=True, help="Print without a pager")
 @click.option(
     "--color",

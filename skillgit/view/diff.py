@@ -32,12 +32,7 @@ def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:
 
 
 def _rules(stat: DiffStat) -> str:
-    counts = (
-        ("+", stat.rules_added),
-        ("-", stat.rules_removed),
-        ("~", stat.rules_changed),
-        (">", stat.rules_moved),
-    )
+    counts = (("+", stat.rules_added), ("-", stat.rules_removed), ("~", stat.rules_changed), (">", stat.rules_moved))
     parts = [f"{sign}{count}" for sign, count in counts if count]
     return f"rules {' '.join(parts) if parts else 'the same'}"
 

@@ -60,11 +60,7 @@ def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
     """Yield what happened to each ref, those of one run and one kind together."""
     yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
     rows = [
-        (
-            owner,
-            _painted(state, result, screen),
-            f"{_named(refs)}{f': {reason}' if reason else ''}",
-        )
+        (owner, _painted(state, result, screen), f"{_named(refs)}{f': {reason}' if reason else ''}")
         for (owner, state, reason), refs in _grouped(result.refs).items()
     ]
     for row in table(rows, align="lll"):

@@ -203,19 +203,13 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
     if comparison.delta is not None and comparison.interval is not None:
         low, high = comparison.interval
         interval = f"95 % {numbers.delta(low)} to {numbers.delta(high)}"
-        yield (
-            "gained",
-            f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided",
-        )
+        yield ("gained", f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided")
     yield "rule", skill.policy
     yield "fixed", _ids(comparison.fixed, screen)
     yield "broken", _ids(comparison.broken, screen)
     yield "stable", f"{len(comparison.stable_pass)} solved, {len(comparison.stable_fail)} not"
     if comparison.missing:
-        yield (
-            "missing",
-            f"{len(comparison.missing)}: {numbers.ids(tuple(map(one_line, comparison.missing)), screen)}",
-        )
+        yield ("missing", f"{len(comparison.missing)}: {numbers.ids(tuple(map(one_line, comparison.missing)), screen)}")
     for warning in skill.warnings:
         yield "note", one_line(warning)
     yield "cost", numbers.cost(skill.cost, screen)

@@ -70,11 +70,7 @@ def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[st
     """Yield the hard score of each task type under each skill."""
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("task type, hard", "items", *(arm.name for arm in arms)))
     rows = [
-        (
-            group.task_type or "none",
-            str(group.n),
-            *(_mean(arm.splits[index].types[number].hard) for arm in arms),
-        )
+        (group.task_type or "none", str(group.n), *(_mean(arm.splits[index].types[number].hard) for arm in arms))
         for number, group in enumerate(arms[0].splits[index].types)
     ]
     yield from table([head, *rows], align="lr" + "r" * len(arms))
@@ -221,10 +217,7 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.measured is not None:
         yield from _numbers(verdict, screen)
     if result.plan.split == "test" or result.test_reads:
-        yield (
-            "test",
-            f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far",
-        )
+        yield ("test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far")
     if result.cost is not None:
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)
@@ -238,10 +231,7 @@ def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]
         )
     failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
     which = "the same" if verdict.recorded is not None else "the sample's"
-    yield (
-        "measured",
-        f"{numbers.score(verdict.measured)} on {which} {numbers.plural(verdict.n, 'item')}{failures}",
-    )
+    yield ("measured", f"{numbers.score(verdict.measured)} on {which} {numbers.plural(verdict.n, 'item')}{failures}")
     low, high = verdict.interval or (0.0, 0.0)
     test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
     if verdict.recorded is not None:

@@ -55,13 +55,7 @@ def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     duration = "" if total.seconds is None else numbers.duration(total.seconds)
     time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
-    cells = (
-        f"{total.calls:,}",
-        numbers.count(total.tokens_in),
-        numbers.count(total.tokens_out),
-        price,
-        time,
-    )
+    cells = (f"{total.calls:,}", numbers.count(total.tokens_in), numbers.count(total.tokens_out), price, time)
     yield from table([head, *(_cells(row, screen) for row in plan.stages), (whole, "", *cells)], align="llrrrrr", gap=3)
 
 

@@ -37,12 +37,7 @@ COLUMNS = (
 """The columns of ``diff --rules --plain``."""
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
-_STYLES = {
-    "added": Style.ACCEPTED,
-    "removed": Style.REJECTED,
-    "changed": Style.REVERTED,
-    "moved": Style.FAINT,
-}
+_STYLES = {"added": Style.ACCEPTED, "removed": Style.REJECTED, "changed": Style.REVERTED, "moved": Style.FAINT}
 _GAP = 2
 _NARROWEST = 24
 """Columns of a rule's text, however narrow the terminal is."""

@@ -135,12 +135,7 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
 def rows(notes: Sequence[Noted]) -> list[NoteRow]:
     return [
         NoteRow(
-            id=note.id,
-            name=_name(note),
-            commit=note.row.commit,
-            author=note.author,
-            time=note.time,
-            text=note.text,
+            id=note.id, name=_name(note), commit=note.row.commit, author=note.author, time=note.time, text=note.text
         )
         for note in notes
     ]

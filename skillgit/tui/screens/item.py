@@ -119,12 +119,7 @@ class ItemScreen(Screen[None]):
             self.version = (versions or names)[-1]
         facts, dot = self._facts, f" {self._facts.glyphs.dot} "
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
-        summary = dot.join(
-            [
-                *who_solves(story),
-                *(f"noisy: {doubt}" for doubt in story.doubts[:1]),
-            ]
-        )
+        summary = dot.join([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
         self._say(
             "head",
             [

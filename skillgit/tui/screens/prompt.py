@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-_NOT_HERE = {
-    "tui": "it is open already",
-    "help": "type the command with --help",
-}
+_NOT_HERE = {"tui": "it is open already", "help": "type the command with --help"}
 
 
 class PromptScreen(ModalScreen[tuple[str, ...] | None]):

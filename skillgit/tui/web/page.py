@@ -72,12 +72,7 @@ class Screens(AppService):
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         size = {"COLUMNS": str(width), "ROWS": str(height)}
         self._process = process = await asyncio.create_subprocess_exec(
-            *self._words,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={**self._environ, **size},
-            start_new_session=True,
+            *self._words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._environ, **size}, start_new_session=True
         )
         self._stdin = process.stdin
         return process

@@ -81,10 +81,7 @@ def listen(host: str, port: int) -> ListenAddress:
     hostname = socket.gethostname() if number.is_unspecified else host
     name = f"[{hostname}]" if ":" in hostname else hostname
     return ListenAddress(
-        listener=listener,
-        host=host,
-        link=f"http://{name}:{listener.getsockname()[1]}",
-        local=number.is_loopback,
+        listener=listener, host=host, link=f"http://{name}:{listener.getsockname()[1]}", local=number.is_loopback
     )
 
 

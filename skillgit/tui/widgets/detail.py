@@ -139,11 +139,7 @@ class Detail(Vertical):
             return
         lines = max(message.lines, 0)
         app_of(self).read(
-            _diff,
-            self.row.commit,
-            then=lambda diff: self._with_context(diff, lines),
-            group="context",
-            lines=lines,
+            _diff, self.row.commit, then=lambda diff: self._with_context(diff, lines), group="context", lines=lines
         )
 
     def _with_context(self, diff: Diffed, lines: int) -> None:
