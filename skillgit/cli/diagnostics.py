@@ -64,9 +64,11 @@ class Diagnostics:
         self._error("interrupted")
         return ExitCode.INTERRUPTED
 
-    def note(self, text: str) -> None:
-        """Tell something that is neither data nor an error."""
-        self._line(text)
+    def note(self, *texts: str, hint: str = "") -> None:
+        """Say what is neither data nor an error, each on a line, and what to do about it."""
+        for text in texts:
+            self._line(text)
+        self.hint(hint)
 
     def passing(self, text: str, end: str) -> None:
         """Pass on what another program tells; behind a carriage return the next line takes its place."""
@@ -122,6 +124,10 @@ def _wording(error: click.ClickException) -> str:
         return f"there is no option '{error.option_name}'{hint}"
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
+
+
+def no_runs(session: CommandSession) -> None:
+    session.diagnostics.note("there are no runs yet", hint="skillgit train CONFIG")
 
 
 def tell_unreadable(session: CommandSession) -> None:

@@ -126,7 +126,7 @@ _FORMS = {
 
 
 def forms(*options: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Give a command options for machine formats; it gets the chosen one as ``form``."""
+    """Give a command options for machine formats; the chosen one is the ``form`` of its session."""
 
     def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
         @wraps(command)
@@ -134,9 +134,11 @@ def forms(*options: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
             choices = [form for form in options if kwargs.pop(form.value)]
             if Form.NUL in choices and Form.PLAIN in choices:
                 choices.remove(Form.PLAIN)
+            ctx = click.get_current_context()
             if len(choices) > 1:
-                raise click.UsageError("choose one output format", click.get_current_context())
-            return command(*args, form=choices[0] if choices else Form.TEXT, **kwargs)
+                raise click.UsageError("choose one output format", ctx)
+            ctx.obj = replace(ctx.obj, form=choices[0] if choices else Form.TEXT)
+            return command(*args, **kwargs)
 
         function = chosen
         for form in reversed(options):
@@ -237,6 +239,17 @@ def _of_run(revision: str, run: str | None) -> str:
 
     return f"{run}/{revision}" if run and "/" not in revision and is_address(revision) else revision
 
+
+def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click calls it
+    """Have no progress shown."""
+    del param
+    session = ctx.find_object(CommandSession)
+    if value and session is not None:
+        ctx.obj = replace(session, quiet=True)
+    return value
+
+
+quiet_option = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=hush, help="Show no progress")
 
 run_argument = click.argument("run", required=False, shell_complete=complete_runs, callback=_choose_run)
 

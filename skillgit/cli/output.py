@@ -155,29 +155,6 @@ class Output:
         for row in rows:
             self._write(("\t".join(map(_cell, row)) + ("\0" if nul else "\n")).encode())
 
-    def listing(
-        self,
-        form: Form,
-        rows: Sequence[object],
-        *,
-        schema: str,
-        name: str,
-        columns: Sequence[str],
-        head: Mapping[str, object] | None = None,
-    ) -> None:
-        """Write a list of dataclasses in one of the machine formats.
-
-        Args:
-            name: The field of the document that holds the rows.
-            columns: The fields of a row that are columns, in their order.
-        """
-        if form is Form.JSON:
-            self.document(schema, {**(head or {}), name: rows})
-        elif form is Form.JSONL:
-            self.records(rows)
-        else:
-            self.table(([getattr(row, column) for column in columns] for row in rows), nul=form is Form.NUL)
-
     def raw(self, data: bytes) -> None:
         """Write bytes as they are; a terminal gets them as text, and what would act on it is shown."""
         if not self.screen.terminal:

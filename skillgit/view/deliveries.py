@@ -1,8 +1,9 @@
-"""What an install, an export or an import wrote, and what to type next."""
+"""What came in or went out: installs, exports, imports, and what other repositories got or gave; what to type next."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.items import name
-from skillgit.view.text import inert, one_line
+from skillgit.view.surface import Style
+from skillgit.view.text import inert, one_line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.deliver.export.folder import ExportedSkill
     from skillgit.app.deliver.export.mlflow import ExportedStore
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.tables import ExportedTables
     from skillgit.app.deliver.install import InstallResult, InstallState
     from skillgit.app.deliver.installed import Installed, UninstallResult
+    from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
+    from skillgit.app.exchange.push import Pushed, SentRef
+    from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.skillopt.outputs import Imported
     from skillgit.view.surface import Screen
@@ -136,3 +141,159 @@ def _done(result: Imported) -> str:
     more = "" if result.written == result.events else f", of which {result.written} are new"
     verb = "would import" if result.dry_run else "imported"
     return f"{verb} {numbers.plural(result.events, 'event')} as {result.run}{more}"
+
+
+_STATES = {"pushed": "pushed", "up_to_date": "up to date", "rejected": "rejected"}
+_JOINED = {
+    "new": "new",
+    "forward": "went forward",
+    "up_to_date": "up to date",
+    "ahead": "ahead, not pushed",
+    "diverged": "diverged",
+    "refused": "left as it is",
+}
+_KINDS = {
+    "run": "run",
+    "slow": "slow line",
+    "best": "best",
+    "rejected": "rejected candidate",
+    "tags": "tag",
+    "notes": "notes",
+    "evidence": "evidence",
+    "dropped": "list of dropped evidence",
+    "attic": "attic",
+    "plan": "configuration",
+}
+_COUNTED = {"rejected", "tags"}
+_THERE = {
+    "same": "the same",
+    "ahead": "not pushed yet",
+    "behind": "has more than here",
+    "diverged": "diverged",
+    "unknown": "has something that was not fetched",
+    "only-here": "only here",
+    "only-there": "only there",
+}
+
+
+def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
+    """Yield what happened to each ref, those of one run and one kind together."""
+    yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
+    rows = [
+        (owner, _painted(state, result, screen), f"{_named(refs)}{f': {reason}' if reason else ''}")
+        for (owner, state, reason), refs in _grouped(result.refs).items()
+    ]
+    for row in table(rows, align="lll"):
+        yield f"  {row}".rstrip()
+    if not result.refs:
+        yield "  nothing to push"
+
+
+def _painted(state: str, result: Pushed, screen: Screen) -> str:
+    word = "to push" if state == "pushed" and result.dry_run else _STATES[state]
+    return screen.paint(Style.REJECTED, word) if state == "rejected" else word
+
+
+def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for ref in refs:
+        owner = ref.run or ref.ref.rpartition("/")[2].replace("evals", "notes")
+        if not ref.run and ref.ref.startswith("refs/tags/"):
+            owner = "releases"
+        groups.setdefault((owner, ref.state.value, ref.reason), []).append(ref.ref)
+    return groups
+
+
+def _named(refs: Sequence[str]) -> str:
+    """Return what kinds of refs these are, with how many there are of those that are many."""
+    if len(refs) == 1 and refs[0] in {"refs/heads/main", "refs/notes/skillgit/evals"}:
+        return ""
+    kinds = Counter(_kind(ref) for ref in refs)
+    return ", ".join(
+        numbers.plural(number, _KINDS[kind]) if kind in _COUNTED else _KINDS[kind] for kind, number in kinds.items()
+    )
+
+
+def _kind(ref: str) -> str:
+    parts = ref.split("/")
+    return parts[1] if parts[1] in {"tags", "notes"} else parts[2]
+
+
+def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
+    """Yield what happened to main, of each run and of the notes."""
+    yield f"{'would pull' if result.dry_run else 'pull'} from {result.remote}, {result.url}"
+    yield from _joined(result, screen)
+
+
+def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
+    rows = [_joined_row("main", result.main, screen)] if result.main is not None else []
+    if result.releases:
+        rows.append(("releases", "new", ", ".join(result.releases)))
+    rows += [_joined_row(entry.run, entry, screen) for entry in result.runs]
+    if result.notes:
+        rows.append(("notes", "joined", ""))
+    for row in table(rows, align="lll"):
+        yield f"  {row}".rstrip()
+    if not result.runs:
+        yield "  it has no runs"
+
+
+def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str]:
+    word = _JOINED[entry.state.value]
+    if entry.state.value in {"diverged", "refused"}:
+        return name, screen.paint(Style.REJECTED, word), entry.reason
+    count = numbers.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
+    return name, word, "; ".join(part for part in (count, entry.note) if part)
+
+
+def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
+    if not result.refs:
+        yield f"nothing new from {result.remote}, {result.url}"
+        return
+    yield f"fetched from {result.remote}, {result.url}"
+    by_run: dict[str, list[str]] = {}
+    rest = 0
+    for ref in result.refs:
+        if ref.run:
+            by_run.setdefault(ref.run, []).append(ref.ref)
+        else:
+            rest += 1
+    for row in table([(run, _named(refs)) for run, refs in by_run.items()], align="ll"):
+        yield f"  {row}".rstrip()
+    if rest:
+        yield f"  {numbers.plural(rest, 'other ref')}"
+    evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
+    yield following((f"skillgit pull {quote(result.remote)}{evidence}",), screen)
+
+
+def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
+    """Yield where the copy is and what is in it."""
+    yield f"cloned {result.pulled.url} into {result.path}"
+    yield from _joined(result.pulled, screen)
+    yield following((f"cd {quote(str(result.path))}", "skillgit log"), screen)
+
+
+def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
+    cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
+    for line in table(cells, align="lll"):
+        yield line.rstrip()
+
+
+def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
+    dot = f" {screen.glyphs.dot} "
+    facts = (
+        result.remote.url,
+        numbers.plural(result.branches, "branch", "branches"),
+        "notes" if result.notes else "no notes",
+    )
+    yield f"{result.remote.name}  {dot.join(facts)}"
+    rows = []
+    for run in result.runs:
+        beside = (
+            numbers.plural(run.rejected, "rejected candidate") if run.rejected else "",
+            "attic" if run.attic else "",
+            "evidence" if run.evidence else "",
+        )
+        rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
+    for line in table(rows, align="lll"):
+        yield f"  {line}".rstrip()

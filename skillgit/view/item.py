@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-COLUMNS = ("name", "commit", "hard", "soft", "failed", "measured", "answer", "feedback", "trajectory", "title")
-"""The columns of ``items --item --plain``."""
-
 _HEAD, _TAIL = 200, 400
 _ANSWER = 28
 _MOST = 12

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.view.surface import Glyphs, Screen
 
-COLUMNS = ("item", "task_type", "before", "after", "change")
-"""The columns of ``diff --items --plain``."""
 
 STYLES: Final[dict[Change, Style]] = {
     "fixed": Style.ACCEPTED,
@@ -189,8 +187,6 @@ def _checks(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     yield from table([head, *body], align="lrrlrrl")
 
 
-CHECK_COLUMNS = ("check", "version", "items", "score")
-"""The columns of ``items --checks --plain``."""
 _CHECK_WIDTH = 48
 _SCORE_WIDTH = 7
 

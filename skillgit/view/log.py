@@ -20,27 +20,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.view.surface import Screen
 
-COLUMNS = (
-    "run",
-    "commit",
-    "kind",
-    "version",
-    "base",
-    "step",
-    "epoch",
-    "score",
-    "delta",
-    "measured",
-    "decision",
-    "origin",
-    "time",
-    "is_best",
-    "is_head",
-    "refs",
-    "bound",
-    "title",
-)
-"""The columns of ``log --plain``."""
 
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16

@@ -135,29 +135,6 @@ def _or_none(value: float | None) -> str:
     return numbers.score(value) if value is not None else "none"
 
 
-COST_COLUMNS = (
-    "run",
-    "role",
-    "stage",
-    "model",
-    "version",
-    "step",
-    "epoch",
-    "kind",
-    "origin",
-    "calls",
-    "tokens_in",
-    "tokens_out",
-    "cached",
-    "cache_written",
-    "reasoning",
-    "unpriced",
-    "usd",
-    "seconds",
-    "share",
-)
-"""The columns of ``cost --plain``."""
-
 _NOT_TOLD = "not recorded"
 
 

@@ -17,24 +17,6 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
     from skillgit.view.surface import Screen
 
-COLUMNS = (
-    "change",
-    "file",
-    "first",
-    "last",
-    "region",
-    "deed",
-    "by",
-    "version",
-    "step",
-    "commit",
-    "source",
-    "support",
-    "gain",
-    "text",
-    "before",
-)
-"""The columns of ``diff --rules --plain``."""
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
 _STYLES = {"added": Style.ACCEPTED, "removed": Style.REJECTED, "changed": Style.REVERTED, "moved": Style.FAINT}

@@ -21,28 +21,6 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-COLUMNS = (
-    "line",
-    "run",
-    "version",
-    "commit",
-    "kind",
-    "origin",
-    "step",
-    "epoch",
-    "source",
-    "support",
-    "score",
-    "delta",
-    "fixed",
-    "broken",
-    "items",
-    "author",
-    "restored",
-    "text",
-)
-"""The columns of ``blame --plain``."""
-
 _TEXT_LEAST = 44
 """Columns that the text gets before others are left out for it."""
 _ITEMS_SHOWN = 2

@@ -20,31 +20,6 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 _RUNS_NAMED = 5
-RUN_COLUMNS = (
-    "name",
-    "environment",
-    "skill",
-    "outcome",
-    "running_pid",
-    "steps",
-    "total_steps",
-    "versions",
-    "rejected",
-    "merges",
-    "best_version",
-    "best_score",
-    "first_score",
-    "metric",
-    "started",
-    "updated",
-    "calls",
-    "tokens_in",
-    "tokens_out",
-    "usd",
-    "first_test",
-    "best_test",
-)
-"""The columns of ``runs --plain``."""
 
 
 def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:

@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from skillgit.app.recorded.item_history import Cell
     from skillgit.view.surface import Screen
 
-MATRIX_COLUMNS = (
-    "version",
-    "commit",
-    "model",
-    "score",
-    "hard",
-    "soft",
-    "n",
-    "scored",
-    "measured",
-    "differs",
-    "source",
-    "time",
-    "others",
-)
-"""The columns of ``matrix --plain``."""
 
 _MARKS: Final[dict[Difference, str]] = {"items": "*", "environment": "!", "judge": "?"}
 _TITLE_LEAST = 12
@@ -158,9 +142,6 @@ def _matrix_legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     for note in notes:
         yield screen.paint(Style.FAINT, note)
 
-
-COLUMNS = ("item", "task_type", "first", "flips", "solved", "measured", "share", "doubts", "outcomes")
-"""The columns of ``items --plain``."""
 
 _LONGEST_NAME = 24
 _GAP = 1

@@ -167,10 +167,6 @@ def _context(role: RoleHealth, checkup: Checkup) -> str:
     }.get(role.fit, "")
 
 
-COLUMNS = ("name", "reference", "error")
-"""The columns of ``envs --plain`` and ``backends --plain``."""
-
-
 def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from json import loads
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
+from skillgit.view.json_values import named_values
 from skillgit.view.surface import Style
 from skillgit.view.text import inert, one_line, wrap
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
     from skillgit.domain.protected_regions import AppendixCounts
+    from skillgit.view.json_values import Json
     from skillgit.view.surface import Screen
 
 
@@ -96,29 +97,12 @@ _WIDTH = 120
 """So much of a note is enough to know it again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteRow:
-    """A note as a row of columns."""
-
-    id: str
-    name: str
-    commit: str
-    author: str
-    time: datetime
-    text: str
-
-
 def noted(result: Noted) -> Iterator[str]:
     yield f"note {result.id} is on {_name(result)}; undo: skillgit note --remove {result.id}"
 
 
 def removed(result: Noted) -> Iterator[str]:
     yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
-
-
-def masked(result: Noted, text: str) -> bool:
-    """Say whether the note is not what the user wrote."""
-    return result.text != text.strip()
 
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
@@ -132,13 +116,9 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
         yield from (f"    {line}" for line in inert(note.text).splitlines())
 
 
-def rows(notes: Sequence[Noted]) -> list[NoteRow]:
-    return [
-        NoteRow(
-            id=note.id, name=_name(note), commit=note.row.commit, author=note.author, time=note.time, text=note.text
-        )
-        for note in notes
-    ]
+def rows(notes: Sequence[Noted]) -> Iterator[dict[str, Json]]:
+    """Yield the notes as rows of columns."""
+    return ({**named_values(note), "name": _name(note), "commit": note.row.commit} for note in notes)
 
 
 def _name(note: Noted) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillgit.app.history.diff.text import Diffed
     from skillgit.cli.session import CommandSession
@@ -56,7 +56,7 @@ class _Diff(Verb):
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
 def diff_command(
-    session: CommandSession, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
+    session: CommandSession, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, **ways: bool
 ) -> ExitCode:
     """Show the difference of two versions.
 
@@ -73,17 +73,17 @@ def diff_command(
         a, b = _ends(ctx, a)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
     view = _way(ctx, [way for way, is_chosen in ways.items() if is_chosen])
-    _refuse(ctx, view, form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
+    _refuse(ctx, view, session.form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
     if view == "tui":
         return _on_screen(session, a, b)
     if view == "items":
-        differs = _items(session, a, b, form)
+        differs = _items(session, a, b)
     elif view == "rules":
-        differs = _rules(session, a, b, paths, form)
+        differs = _rules(session, a, b, paths)
     elif view == "stat":
-        differs = _stat(session, a, b, paths, form)
+        differs = _stat(session, a, b, paths)
     else:
-        differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=view, form=form))
+        differs = _text(session, a, b, paths, way=view, lines=lines)
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
@@ -149,118 +149,72 @@ def _ends(ctx: click.Context, text: str) -> tuple[str, str]:
     return begin, end or f"{run}{slash}head"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What to compare, and how to show its text."""
-
-    a: str
-    b: str | None
-    paths: tuple[str, ...]
-    lines: int | None
-    what: str
-    form: Form
-
-
-def _text(session: CommandSession, request: _Wanted) -> bool:
+def _text(
+    session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], *, way: str, lines: int | None
+) -> bool:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
-    screen, by_word = session.screen_for_diff(), request.what == "word"
-    view = _view(session, request)
+    screen, by_word = session.screen_for_diff(), way == "word"
+    view, is_json = _view(session, way), session.form is Form.JSON
     result = diff(
         session.context,
-        request.a,
-        request.b,
-        request.paths,
-        lines=request.lines,
+        a,
+        b,
+        paths,
+        lines=lines,
         words=by_word,
-        colour=by_word and screen.colour and request.form is Form.TEXT,
-        as_data=request.form is Form.JSON or view is not None,
+        colour=by_word and screen.colour and not is_json,
+        as_data=is_json or view is not None,
     )
-    if request.form is Form.JSON:
-        session.output.document("diff/1", result)
-    elif view is not None:
-        with session.output.paged():
-            session.output.text(view(result, session.screen))
+    if is_json or view is not None:
+        session.show("diff/1", result, view(result, session.screen) if view is not None else (), paged=True)
     elif screen.terminal or screen.colour:
         from skillgit.view import diff as text_diff  # noqa: PLC0415 - a pipe does not need it
 
-        with session.output.paged():
-            session.output.text(text_diff.plain(result.text.decode(errors="replace")))
+        session.page(text_diff.plain(result.text.decode(errors="replace")))
     else:
         session.output.raw(result.text)
     return bool(result.text)
 
 
-def _view(session: CommandSession, request: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
+def _view(session: CommandSession, way: str) -> Callable[[Diffed, Screen], Iterator[str]] | None:
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
-    if request.what == "side_by_side":
+    if way == "side_by_side":
         from skillgit.view.diff import side_by_side_lines as paired  # noqa: PLC0415 - a pipe does not need it
 
         return paired
-    if request.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
+    if way == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
         return None
     from skillgit.view.diff import unified_lines as unified  # noqa: PLC0415 - a pipe does not need it
 
     return unified
 
 
-def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]) -> bool:
     from skillgit.app.history.diff.summary import stat  # noqa: PLC0415 - see the package
     from skillgit.view.diff import stat_lines  # noqa: PLC0415 - as above
 
     result = stat(session.context, a, b, paths)
-    if form is Form.JSON:
-        session.output.document("diff-stat/1", result)
-    else:
-        session.output.text(stat_lines(result, session.screen))
+    session.show("diff-stat/1", result, stat_lines(result, session.screen))
     return bool(result.text)
 
 
-def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]) -> bool:
     from skillgit.app.history.diff.rules import rule_diff  # noqa: PLC0415 - see the package
-    from skillgit.view.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
+    from skillgit.view.rule_changes import lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(lines(result, session.screen))
-    else:
-        head = {"a": result.a, "b": result.b, "kept": result.kept}
-        session.output.listing(form, result.rows, schema="diff-rules/1", name="rules", columns=COLUMNS, head=head)
+    session.listing("diff --rules", result.rows, lines(result, session.screen), head=result, paged=True)
     return bool(result.rows)
 
 
-def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
+def _items(session: CommandSession, a: str, b: str | None) -> bool:
     from skillgit.app.history.diff.items import items  # noqa: PLC0415 - see the package
-    from skillgit.view.items import COLUMNS, flips  # noqa: PLC0415 - as above
+    from skillgit.view.items import flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(flips(result, session.screen))
-    else:
-        head: Mapping[str, object] = {
-            "a": result.a,
-            "b": result.b,
-            "differs": result.differs,
-            "metric": result.metric,
-            "fixed": result.fixed,
-            "broken": result.broken,
-            "gained": result.gained,
-            "lost": result.lost,
-            "stable_pass": result.stable_pass,
-            "stable_fail": result.stable_fail,
-            "not_measured": result.not_measured,
-            "missing": result.missing,
-            "p": result.p,
-            "p_worse": result.p_worse,
-            "types": result.types,
-            "checks": result.checks,
-            "length": result.length,
-            "notes": result.notes,
-        }
-        session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
+    session.listing("diff --items", result.rows, flips(result, session.screen), head=result, paged=True)
     return result.moved
 
 
@@ -271,7 +225,7 @@ def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
 @as_of_option
 @document_form
 @click.pass_obj
-def show_command(session: CommandSession, revision: str, *, stat: bool, settings: bool, form: Form) -> None:
+def show_command(session: CommandSession, revision: str, *, stat: bool, settings: bool) -> None:
     """Show one event, or a file of a version.
 
     Of an event it shows message, scores and diff. REV is the newest version of the default run unless you name one.
@@ -280,7 +234,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
     """
     version, _, path = revision.partition(":")
     if version and path and "{" not in version:  # :/TEXT and REV^{/TEXT} are git's names of commits
-        if stat or settings or form is Form.JSON:
+        if stat or settings or session.form is Form.JSON:
             raise click.UsageError("--stat, --settings and --json do not go with REV:PATH", click.get_current_context())
         from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
 
@@ -289,10 +243,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
         from skillgit.app.history.settings import run_settings  # noqa: PLC0415 - see the package
 
         configuration = run_settings(session.context, revision)
-        if form is Form.JSON:
-            return session.output.document("show-settings/1", configuration)
-        with session.output.paged():
-            return session.output.text(setting_lines(configuration, session.screen))
+        return session.show("show-settings/1", configuration, setting_lines(configuration, session.screen), paged=True)
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
     report = show(session.context, revision)
@@ -301,8 +252,5 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
 
         texts = changes(session.context, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(text.decode(errors="replace") for _, text in texts))
-    if form is Form.JSON:
-        return session.output.document("show/1", report)
-    with session.output.paged():
-        session.output.text(lines(report, session.screen, session.now, session.screen_for_diff()))
-    return None
+    text = lines(report, session.screen, session.now, session.screen_for_diff())
+    return session.show("show/1", report, text, paged=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.diagnostics import tell_unreadable
+from skillgit.cli.diagnostics import no_runs, tell_unreadable
 from skillgit.cli.options import (
     Verb,
     as_of_option,
@@ -23,7 +23,7 @@ from skillgit.cli.options import (
 from skillgit.cli.output import Form
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode
-from skillgit.view.log import COLUMNS, line, log_lines, with_changes
+from skillgit.view.log import line, log_lines, with_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,6 @@ def log_command(
     rejected: bool,
     reverse: bool,
     all_runs: bool,
-    form: Form,
 ) -> None:
     """Show the events of a run, newest first.
 
@@ -125,7 +124,13 @@ def log_command(
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
     from skillgit.app.history.log import LogRequest, log  # noqa: PLC0415 - see the package
 
-    _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
+    ctx = click.get_current_context()
+    if graph and reverse:
+        raise click.UsageError("--graph and --reverse do not go together", ctx)
+    if session.form is not Form.TEXT and (patch or stat):
+        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
+    if session.form is not Form.TEXT and graph:
+        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
     request = LogRequest(
         words=revisions,
         all_runs=all_runs,
@@ -141,28 +146,17 @@ def log_command(
     )
     result = log(session.context, request)
     _tell_gaps(session, result, request)
-    if form is Form.TEXT:
+    if session.form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
-        return
-    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head={"run": result.run})
-
-
-def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
-    ctx = click.get_current_context()
-    if graph and reverse:
-        raise click.UsageError("--graph and --reverse do not go together", ctx)
-    if form is not Form.TEXT and change:
-        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
-    if form is not Form.TEXT and graph:
-        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
+    else:
+        session.listing("log", result.rows, head=result)
 
 
 def _show(
     session: CommandSession, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool
 ) -> None:
     if not result.rows:
-        session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
-        session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
+        session.diagnostics.note("there are no such events") if result.run or runs else no_runs(session)
         return
     edges, flips = result.parents if graph else None, _flips(result, several=several)
     lines = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
@@ -210,12 +204,11 @@ def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -
 @as_of_option
 @forms(Form.JSONL)
 @click.pass_obj
-def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
+def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool) -> None:
     """Print the events of a run as they are in git, oldest first.
 
     Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its text.
     """
-    del form
     from skillgit.app.history.plumbing import events  # noqa: PLC0415 - see the package
 
     session.output.records(events(session.context, revisions, all_runs=all_runs))
@@ -239,7 +232,7 @@ def cat_command(session: CommandSession, name: str) -> None:
 @click.argument("revision", metavar="COMMIT", shell_complete=complete_revisions)
 @document_form
 @click.pass_obj
-def trailers_command(session: CommandSession, revision: str, form: Form) -> None:
+def trailers_command(session: CommandSession, revision: str) -> None:
     """Print the trailers of a commit, as git reads them.
 
     COMMIT is any REV. It prints nothing for a commit without trailers.
@@ -247,7 +240,7 @@ def trailers_command(session: CommandSession, revision: str, form: Form) -> None
     from skillgit.app.history.plumbing import trailers  # noqa: PLC0415 - see the package
 
     commit, rows = trailers(session.context, revision)
-    if form is Form.JSON:
+    if session.form is Form.JSON:
         pairs = [{"key": trailer.key, "value": trailer.value} for trailer in rows]
         session.output.document("trailers/1", {"commit": commit, "trailers": pairs})
     else:
@@ -275,7 +268,7 @@ def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, sh
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCode:
+def best_command(session: CommandSession, run: str | None) -> ExitCode:
     """Print the best version of a run.
 
     Exits with 1 if there is none.
@@ -283,12 +276,12 @@ def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCo
     from skillgit.app.workspace.revision_range import best  # noqa: PLC0415 - see the package
 
     row = best(session.context, run)
-    if form is Form.JSON:
+    if session.form is Form.JSON:
         session.output.document("best/1", {"best": row})
-    elif row is not None and form is Form.TEXT:
+    elif row is not None and session.form is Form.TEXT:
         session.output.text([line(row, session.screen, session.now)])
     elif row is not None:
-        session.output.table([[getattr(row, column) for column in COLUMNS]], nul=form is Form.NUL)
+        session.listing("log", [row])
     if row is None:
         session.diagnostics.note("there is no best version")
     return ExitCode.OK if row is not None else ExitCode.NO

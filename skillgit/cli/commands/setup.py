@@ -28,7 +28,6 @@ from skillgit.cli.output import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.json_values import plain_value
-from skillgit.view.setup import backend_lines, environment_lines, lines
 from skillgit.view.surface import Style
 from skillgit.view.text import table
 
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 
 Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")
-_SHOW = "show"
 
 
 class Listing(Verb):
@@ -52,7 +50,7 @@ class Listing(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Leave the word out; it says nothing that NAME does not say."""
-        if args[:1] == [_SHOW]:
+        if args[:1] == ["show"]:
             args = args[1:]
             if all(arg.startswith("-") for arg in args) and not ctx.resilient_parsing:
                 raise click.UsageError("show which one?", ctx)
@@ -60,14 +58,13 @@ class Listing(Verb):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Say that the word may be there."""
-        return [f"[[{_SHOW}] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
+        return ["[[show] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
 
 
 def plugin_command(
     verb: str,
     text: str,
     *,
-    rows: str,
     find: Callable[[Context, str | None], tuple[Plugin, ...]],
     describe: Callable[[Plugin, Screen], Iterable[str]],
     complete: Callable[[click.Context, click.Parameter, str], list[str]],
@@ -75,8 +72,7 @@ def plugin_command(
     """Make the command that lists one kind of plug-in.
 
     Args:
-        verb: Its name, and that of its machine formats.
-        rows: The field of the JSON document that holds the plug-ins.
+        verb: Its name, and that of its list.
         find: Returns all plug-ins, or the one of a name.
     """
 
@@ -84,14 +80,11 @@ def plugin_command(
     @click.argument("name", required=False, shell_complete=complete)
     @list_forms
     @click.pass_obj
-    def command(session: CommandSession, name: str | None, form: Form) -> None:
+    def command(session: CommandSession, name: str | None) -> None:
         entries = find(session.context, name)
-        if form is not Form.TEXT:
-            session.output.listing(form, entries, schema=f"{verb}/1", name=rows, columns=render.COLUMNS)
-        elif name is None:
-            session.output.text(render.listed(entries, session.screen))
-        else:
-            session.output.text(describe(entries[0], session.screen))
+        screen = session.screen
+        lines = render.listed(entries, screen) if name is None else describe(entries[0], screen)
+        session.listing(verb, entries, lines, head={})
 
     return command
 
@@ -102,9 +95,7 @@ def plugin_command(
 @click.option("--show-origin", is_flag=True, help="Show where each value comes from")
 @list_forms
 @click.pass_obj
-def config_command(
-    session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool, form: Form
-) -> None:
+def config_command(session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool) -> None:
     """Show the settings that CONFIG amounts to.
 
     Each line can be given to train with -o.
@@ -113,22 +104,18 @@ def config_command(
 
     result = load_config(session.context, config, overrides)
     entries = result.entries
-    if form is Form.JSON:
-        settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
+    settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
+    if session.form is Form.JSON:
         body = {"name": result.name, "path": result.path, "digest": result.digest, "settings": settings}
         session.output.document("config/1", {**body, "notes": result.notes})
-    elif form is Form.JSONL:
-        session.output.records(
-            {"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries
-        )
-    elif form is Form.TEXT:
+    elif session.form is Form.JSONL:
+        session.output.records(settings)
+    elif session.form is Form.TEXT:
         session.output.text(_lines(entries, session.screen, origins=show_origin))
+        session.diagnostics.note(*result.notes)
     else:
         cells = ((entry.key, _value(entry.value), str(entry.origin)) for entry in entries)
-        session.output.table(cells, nul=form is Form.NUL)
-    if form is Form.TEXT:
-        for note in result.notes:
-            session.diagnostics.note(note)
+        session.output.table(cells, nul=session.form is Form.NUL)
 
 
 def _lines(entries: Sequence[ConfigEntry], screen: Screen, *, origins: bool) -> Iterator[str]:
@@ -162,7 +149,6 @@ def doctor_command(
     call: bool,
     caps: Caps,
     dry_run: bool,
-    form: Form,
 ) -> int:
     """Check this machine and the models of CONFIG.
 
@@ -177,13 +163,9 @@ def doctor_command(
         raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
     checkup = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
     if isinstance(checkup, Plan):
-        return show_plan(session, checkup, form)
-    for note in checkup.notes:
-        session.diagnostics.note(note)
-    if form is Form.JSON:
-        session.output.document("doctor/1", checkup)
-    else:
-        session.output.text(lines(checkup, session.screen))
+        return show_plan(session, checkup)
+    session.diagnostics.note(*checkup.notes)
+    session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
 
 
@@ -204,9 +186,8 @@ def _environment(context: Context, name: str | None) -> tuple[EnvironmentEntry, 
 envs_command = plugin_command(
     "envs",
     _ENVIRONMENT_HELP,
-    rows="environments",
     find=_environment,
-    describe=environment_lines,
+    describe=render.environment_lines,
     complete=complete_environments,
 )
 
@@ -225,7 +206,7 @@ def _backend(context: Context, name: str | None) -> tuple[BackendEntry, ...]:
 
 
 backends_command = plugin_command(
-    "backends", _BACKEND_HELP, rows="backends", find=_backend, describe=backend_lines, complete=complete_backends
+    "backends", _BACKEND_HELP, find=_backend, describe=render.backend_lines, complete=complete_backends
 )
 
 
@@ -294,8 +275,6 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
 @verb("version")
 @document_form
 @click.pass_obj
-def version_command(session: CommandSession, form: Form) -> None:
-    if form is Form.JSON:
-        session.output.document("version/1", {"version": __version__, "python": platform.python_version()})
-    else:
-        session.output.text([f"skillgit {__version__} (Python {platform.python_version()})"])
+def version_command(session: CommandSession) -> None:
+    python = platform.python_version()
+    session.show("version/1", {"version": __version__, "python": python}, [f"skillgit {__version__} (Python {python})"])

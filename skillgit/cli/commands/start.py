@@ -50,9 +50,7 @@ if TYPE_CHECKING:
 )
 @document_form
 @click.pass_obj
-def init_command(
-    session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None, form: Form
-) -> None:
+def init_command(session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None) -> None:
     """Create a repository for skills, or prepare an existing one.
 
     The seed skill stands on branch main. Files of your own are left alone.
@@ -60,10 +58,7 @@ def init_command(
     from skillgit.app.train.starting_point import init  # noqa: PLC0415 - see the package
 
     result = init(session.context, directory, skill, environment=environment)
-    if form is Form.JSON:
-        session.output.document("init/1", result)
-    else:
-        session.output.text(_lines(result, session.screen))
+    session.show("init/1", result, _lines(result, session.screen))
 
 
 def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
@@ -79,7 +74,7 @@ def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool, form: Form) -> None:
+def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool) -> None:
     """Turn the output directory of a SkillOpt run into a run.
 
     OUTPUTS holds config.json, history.json and skills/. Its steps become versions and rejected candidates, its slow
@@ -90,12 +85,9 @@ def import_command(session: CommandSession, *, outputs: Path, run: str | None, d
     from skillgit.view.deliveries import lines  # noqa: PLC0415 - see the package
 
     result = import_outputs(session.context, outputs, run, dry_run=dry_run)
-    if form is Form.JSON:
-        session.output.document("import/1", result)
-        return
-    session.output.text(lines(result, session.screen))
-    for sentence in result.remarks:
-        session.diagnostics.note(sentence)
+    session.show("import/1", result, lines(result, session.screen))
+    if session.form is not Form.JSON:
+        session.diagnostics.note(*result.remarks)
 
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -121,7 +113,7 @@ def tasks_command() -> None:
 @click.option("--id", "identity", metavar="ID", help="A name; made from the content if there is none")
 @document_form
 @click.pass_obj
-def add_command(session: CommandSession, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
+def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
     FILE is made if it is missing. A task that is there already is refused.
@@ -129,10 +121,7 @@ def add_command(session: CommandSession, /, file: Path, form: Form, **fields: An
     from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
 
     result = add(session.context, file, _row(fields))
-    if form is Form.JSON:
-        session.output.document("tasks-add/1", result)
-    else:
-        session.output.text([f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
+    session.show("tasks-add/1", result, [f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
 
 
 def _row(fields: dict[str, Any]) -> dict[str, object]:
@@ -192,7 +181,6 @@ def draft_command(
     overrides: tuple[str, ...],
     caps: Caps,
     dry_run: bool,
-    form: Form,
 ) -> ExitCode:
     """Have the optimizer's model draft tasks for SKILL.
 
@@ -205,15 +193,11 @@ def draft_command(
         session.context, skill, file, count=limit, config=config, overrides=overrides, caps=caps, dry_run=dry_run
     )
     if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    for reason in result.refused:
-        session.diagnostics.note(f"left out: {reason}")
+        return show_plan(session, result)
+    session.diagnostics.note(*(f"left out: {reason}" for reason in result.refused))
     if result.removed:
         session.diagnostics.note(f"{result.removed} control or invisible characters were removed from the drafts")
-    if form is Form.JSON:
-        session.output.document("tasks-draft/1", result)
-    else:
-        session.output.text(render.drafted(result, session.screen))
+    session.show("tasks-draft/1", result, render.drafted(result, session.screen))
     return ExitCode.OK
 
 
@@ -222,15 +206,12 @@ def draft_command(
 @click.option("--accept", multiple=True, metavar="ID", help="Accept the draft ID, or all; repeat it for more")
 @document_form
 @click.pass_obj
-def review_command(session: CommandSession, file: Path, accept: tuple[str, ...], form: Form) -> None:
+def review_command(session: CommandSession, file: Path, accept: tuple[str, ...]) -> None:
     """Show the drafts in FILE, or accept them."""
     from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
 
     result = review(session.context, file, accept)
-    if form is Form.JSON:
-        session.output.document("tasks-review/1", result)
-    else:
-        session.output.text(render.reviewed(result, session.screen))
+    session.show("tasks-review/1", result, render.reviewed(result, session.screen))
 
 
 @verbs("data")
@@ -245,7 +226,7 @@ def data_command() -> None:
 @override_option
 @document_form
 @click.pass_obj
-def check_command(session: CommandSession, config: str, overrides: tuple[str, ...], form: Form) -> int:
+def check_command(session: CommandSession, config: str, overrides: tuple[str, ...]) -> int:
     """Load every item of CONFIG and look for what spoils a measurement.
 
     It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
@@ -255,10 +236,7 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
     from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
 
     check = check_data(session.context, config, overrides)
-    if form is Form.JSON:
-        session.output.document("data-check/1", check)
-    else:
-        session.output.text(render.checked(check, session.screen))
+    session.show("data-check/1", check, render.checked(check, session.screen))
     return int(check.exit_code)
 
 
@@ -275,7 +253,7 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 @document_form
 @click.pass_obj
 def fetch_command(
-    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None, form: Form
+    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None
 ) -> None:
     """Write the public data of environment NAME to a folder.
 
@@ -286,7 +264,4 @@ def fetch_command(
     from skillgit.app.sources.data_fetch import fetch  # noqa: PLC0415 - see the package
 
     dataset = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
-    if form is Form.JSON:
-        session.output.document("data-fetch/1", dataset)
-    else:
-        session.output.text(render.fetched(dataset, session.screen))
+    session.show("data-fetch/1", dataset, render.fetched(dataset, session.screen))
