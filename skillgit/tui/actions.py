@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from skillgit.index.rows import LogRow
-    from skillgit.tui.screens.copy import Choice
+    from skillgit.tui.screens.dialogs import Choice
 
     _Base = Screen[None]
 else:
@@ -85,7 +85,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
         row = self.current
         if row is not None:
             from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
-            from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
+            from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             targets = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
             self.app.push_screen(
@@ -124,12 +124,12 @@ class VersionActions(_Base, metaclass=AbstractNode):
             app_of(self).command(["fork", str(row.address), *([name] if name else [])])
 
     def _ask(self, question: str, usual: str, then: Callable[[str | None], None]) -> None:
-        from skillgit.tui.screens.prompt import NameScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import NameScreen  # noqa: PLC0415 - as above
 
         self.app.push_screen(NameScreen(question, usual), then)
 
     def action_copy_menu(self) -> None:
-        from skillgit.tui.screens.copy import CopyScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import CopyScreen  # noqa: PLC0415 - as above
 
         if self.current is not None:
             self.app.push_screen(CopyScreen(self.copies(self.current)), self._copied)
@@ -211,7 +211,7 @@ def exchange(app: SkillgitApp, verb: Exchange) -> None:
 
 
 def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) -> None:
-    from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
+    from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
 
     if not remotes:
         app.notify("there are no remotes yet\nhint: skillgit remote add origin URL", severity="warning")

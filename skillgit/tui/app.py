@@ -48,7 +48,7 @@ _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 
 _RIGHT = 3
 """The right button of a mouse."""
-_LATER = ("ask", "command_log", "compare", "copy", "event", "help", "item", "live", "prompt")
+_LATER = ("compare", "dialogs", "event", "item", "live")
 """Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
 
 
@@ -227,7 +227,7 @@ class SkillgitApp(App[None]):
             argv: The command without ``skillgit``.
             look: Whether to show its output; otherwise its last line is told.
         """
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few sessions run a command
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
 
         ran = Ran(argv=tuple(argv))
         why = commands.asks(ran.argv)
@@ -262,7 +262,7 @@ class SkillgitApp(App[None]):
 
     def action_app_quit(self) -> None:
         """Leave; ask if a command still runs, because it ends with the app."""
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - as above
 
         running = [ran.line for ran in self.ran if ran.code is None]
         if running:
@@ -276,7 +276,7 @@ class SkillgitApp(App[None]):
 
     def action_app_help(self) -> None:
         """Show the keys, those of the focused widget first."""
-        from skillgit.tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import HelpScreen  # noqa: PLC0415 - as above
 
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
@@ -297,7 +297,7 @@ class SkillgitApp(App[None]):
 
     def action_command_prompt(self) -> None:
         """Ask for a command and run it."""
-        from skillgit.tui.screens.prompt import PromptScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
 
         self.push_screen(PromptScreen(), self._typed)
 
@@ -307,7 +307,7 @@ class SkillgitApp(App[None]):
 
     def action_command_log(self) -> None:
         """Show what was run, with what it said."""
-        from skillgit.tui.screens.command_log import CommandLogScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))

@@ -17,8 +17,8 @@ from textual.screen import ModalScreen
 from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.domain.failure_patterns import Failing
 from skillgit.tui import theme
-from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen
+from skillgit.tui.screens.dialogs import AskScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen

@@ -14,7 +14,7 @@ from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.domain.text_diff import CONTEXT
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.comparison import NAMED, ItemsView, RulesView, summary

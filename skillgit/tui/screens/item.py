@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip
 from skillgit.tui.widgets.lines import KeyLine, OneLine

@@ -240,7 +240,7 @@ class LiveScreen(Screen[None]):
 
     def action_live_stop(self) -> None:
         """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few runs are stopped
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few runs are stopped
 
         look = self._trained
         if look is None:

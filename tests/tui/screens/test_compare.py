@@ -5,7 +5,7 @@ import pytest
 
 from skillgit.errors import NotFoundError
 from skillgit.tui.screens.compare import CompareScreen
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.comparison import ItemsView
