@@ -1,4 +1,4 @@
-"""What can be done from a screen: every change is a command of skillgit's, shown before it runs.
+"""What screens can do: leave, search, and change history by commands that are shown before they run.
 
 Editor and pager take the terminal for a while.
 """
@@ -14,33 +14,60 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from textual import on
 from textual.app import SuspendNotSupported
+from textual.screen import Screen
 
+from skillgit.tui.widgets.bars import FindBar
+from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.painted_lines import AbstractNode, app_of
+from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.app.exchange.remote import RemoteRow
     from skillgit.index.rows import LogRow
     from skillgit.tui.app import SkillgitApp
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual.screen import Screen
-
-    from skillgit.index.rows import LogRow
     from skillgit.tui.screens.dialogs import Choice
-
-    _Base = Screen[None]
-else:
-    _Base = object
+    from skillgit.tui.widgets.painted_lines import PaintedLines
 
 
-class VersionActions(_Base, metaclass=AbstractNode):
-    """Actions on :attr:`current`, for screens that have an event under a cursor."""
+class SearchScreen(Screen[None], metaclass=AbstractNode):
+    """A screen over another one, which escape leaves; the find bar searches :attr:`searched`."""
+
+    @property
+    @abstractmethod
+    def searched(self) -> PaintedLines: ...
+
+    @on(FindBar.Closed)
+    def _seek(self, message: FindBar.Closed) -> None:
+        self.searched.focus()
+        if message.text is not None:
+            self.searched.seek(message.text)
+
+    def action_find_open(self) -> None:
+        self.query_one(FindBar).open()
+
+    def action_screen_back(self) -> None:
+        self.dismiss()
+
+    def copy(self, text: str | None) -> None:
+        """Copy the answer of the copy menu."""
+        if text:
+            self.app.copy_to_clipboard(text)
+
+
+class VersionScreen(SearchScreen):
+    """A screen with the detail of an event, and actions on :attr:`current`, the event under its cursor."""
+
+    @property
+    def detail(self) -> Detail:
+        return self.query_one(Detail)
+
+    @property
+    def searched(self) -> PaintedLines:
+        return self.detail.view
 
     @property
     @abstractmethod
@@ -132,45 +159,50 @@ class VersionActions(_Base, metaclass=AbstractNode):
         from skillgit.tui.screens.dialogs import CopyScreen  # noqa: PLC0415 - as above
 
         if self.current is not None:
-            self.app.push_screen(CopyScreen(self.copies(self.current)), self._copied)
+            row = self.current
+            choices: Sequence[Choice] = (
+                ("a", "address", str(row.address)),
+                ("c", "commit", row.commit),
+                ("t", "title", row.title),
+                ("s", "command", f"skillgit show {row.address}"),
+                ("d", "diff", f"git show {row.commit}"),
+            )
+            self.app.push_screen(CopyScreen(choices), self.copy)
 
-    def copies(self, row: LogRow) -> Sequence[Choice]:
-        """Return what of an event can be copied."""
-        return (
-            ("a", "address", str(row.address)),
-            ("c", "commit", row.commit),
-            ("t", "title", row.title),
-            ("s", "command", f"skillgit show {row.address}"),
-            ("d", "diff", f"git show {row.commit}"),
-        )
-
-    def _copied(self, text: str | None) -> None:
+    def copy(self, text: str | None) -> None:
+        super().copy(text)
         if text:
-            self.app.copy_to_clipboard(text)
             self.notify(text.splitlines()[0], title="Copied", markup=False)
 
     def action_editor_open(self) -> None:
         """Read the skill's document in the editor; what is changed there is not kept."""
         if self.current is not None:
-            edited(app_of(self), self.current)
+            app_of(self).read(_document, str(self.current.address), then=partial(_edit, app_of(self), self.current))
 
     def action_pager_open(self) -> None:
+        """Show the event as ``skillgit show`` does, in its pager."""
         if self.current is not None:
-            paged(app_of(self), self.current)
+            words = ("-C", str(app_of(self).context.directory), "--color=always", "show", str(self.current.address))
+            _in_terminal(app_of(self), [sys.executable, "-m", "skillgit", *words])
+
+    @on(RowList.Opened, "#items")
+    def _item_opened(self, message: RowList.Opened) -> None:
+        from skillgit.tui.screens.item import ItemScreen  # noqa: PLC0415 - it is opened now and then
+
+        if isinstance(message.rows, EventItems) and self.detail.row is not None:
+            self.app.push_screen(ItemScreen(message.rows.item, self.detail.row.run))
+
+    def action_evidence_open(self) -> None:
+        self.detail.open("trace")
+
+    def action_tab_next(self) -> None:
+        self.detail.action_tab_next()
+
+    def action_tab_prev(self) -> None:
+        self.detail.action_tab_prev()
 
 
 _DOCUMENT = "SKILL.md"
-
-
-def paged(app: SkillgitApp, row: LogRow) -> None:
-    """Show the event as ``skillgit show`` does, in its pager."""
-    directory = str(app.context.directory)
-    _in_terminal(app, [sys.executable, "-m", "skillgit", "-C", directory, "--color=always", "show", str(row.address)])
-
-
-def edited(app: SkillgitApp, row: LogRow) -> None:
-    """Read the skill's document from git, then open a copy of it in the editor."""
-    app.read(_document, str(row.address), then=lambda document: _edit(app, row, document))
 
 
 def _document(context: object, revision: str) -> bytes:

@@ -6,13 +6,14 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import on
 from textual.containers import Horizontal
-from textual.screen import Screen
 
 from skillgit.app.history.diff.items import items
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.domain.text_diff import CONTEXT
+from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
@@ -45,7 +46,7 @@ WIDE: Final = 100
 VIEWS: Final = ("text", "rules", "items")
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(SearchScreen):
     """Two versions in three views; where there is room, the text has the rules below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare", "tabs", "find")
@@ -72,7 +73,6 @@ class CompareScreen(Screen[None]):
         self._items: ItemDiff | None = None
 
     def compose(self) -> ComposeResult:
-        """Return the parts, from top to bottom."""
         yield OneLine(id="differs")
         yield OneLine(id="sides")
         with Horizontal(id="bar"):
@@ -87,7 +87,6 @@ class CompareScreen(Screen[None]):
         yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
-        """Show the first view, and read both versions."""
         self.query_one("#sides", OneLine).say([Part(f" {self.a} {self._facts.glyphs.arrow} {self.b}", Style.STRONG)])
         for view in self.query(PaintedLines):
             view.tell("reading …" if self._facts.unicode else "reading ...")
@@ -95,23 +94,15 @@ class CompareScreen(Screen[None]):
         self.reload()
 
     def reload(self) -> None:
-        """Read both versions again."""
         read = app_of(self).read
         self._read_text()
         read(rule_diff, self.a, self.b, then=self._show_rules, on_error=self._without_rules, group="compare-rules")
         read(items, self.a, self.b, then=self._show_items, on_error=self._without_items, group="compare-items")
 
     def _read_text(self) -> None:
-        app_of(self).read(
-            diff,
-            self.a,
-            self.b,
-            then=self._show_text,
-            on_error=self._without_text,
-            group="compare-text",
-            lines=self._around,
-            as_data=True,
-        )
+        then, fail = self._show_text, self.query_one(DiffView).fail
+        options = {"lines": self._around, "as_data": True}
+        app_of(self).read(diff, self.a, self.b, then=then, on_error=fail, group="compare-text", **options)
 
     @property
     def _facts(self) -> Facts:
@@ -154,31 +145,24 @@ class CompareScreen(Screen[None]):
         limit = NAMED if self.size.width >= WIDE else 0
         self.query_one("#sums", OneLine).say([Part(" "), *summary(diff, self._facts, limit)])
 
-    def _without_text(self, error: SkillgitError) -> None:
-        self.query_one(DiffView).tell(str(error), error.hint, Style.REJECTED)
-
     def _without_rules(self, error: SkillgitError) -> None:
-        self.query_one(RulesView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one(RulesView).fail(error)
         self.query_one("#rules-title", OneLine).say([Part(" rules: not known ", Style.FAINT)])
 
     def _without_items(self, error: SkillgitError) -> None:
-        self.query_one(ItemsView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one(ItemsView).fail(error)
         self.query_one("#sums", OneLine).say([Part(f" {on_one_line(str(error), self._facts)}", Style.FAINT)])
 
     def _turn_to(self, view: str) -> None:
         self.view = view
         # all at once: each change makes Textual style the whole screen again
         self.classes = self.classes - {f"-{name}" for name in VIEWS} | {f"-{view}"}
-        self.query_one(f"#{view}", PaintedLines).focus()
+        self.searched.focus()
         self._say_bar()
-
-    def _say_bar(self) -> None:
-        self.query_one(TabBar).open(VIEWS.index(self.view))
-        self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
 
     def _said(self) -> str:
         """Return what the right end of the bar says of the view: the search, or how the text is shown."""
-        view = self.query_one(f"#{self.view}", PaintedLines)
+        view = self.searched
         if view.sought:
             where = f"{view.hit + 1} of {len(view.hits)}" if view.hits else "nothing found for"
             return f"{where}  {on_one_line(view.sought, self._facts)} "
@@ -193,31 +177,23 @@ class CompareScreen(Screen[None]):
         self._around = message.lines
         self._read_text()
 
-    def on_diff_view_changed(self) -> None:
-        """Say which hunk it is, and how the text is shown."""
-        self._say_bar()
-
-    def on_painted_lines_sought(self) -> None:
-        self._say_bar()
+    @on(DiffView.Changed)
+    @on(PaintedLines.Sought)
+    def _say_bar(self) -> None:
+        self.query_one(TabBar).open(VIEWS.index(self.view))
+        self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
 
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
-        """Turn to the view whose name was clicked."""
         self._turn_to(VIEWS[message.place])
 
-    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        view = self.query_one(f"#{self.view}", PaintedLines)
-        view.focus()
-        if message.text is not None:
-            view.seek(message.text)
+    @property
+    def searched(self) -> PaintedLines:
+        return self.query_one(f"#{self.view}", PaintedLines)
 
     def on_items_view_opened(self, message: ItemsView.Opened) -> None:
         row = self._rows[1]
         if row is not None:
             self.app.push_screen(ItemScreen(message.item, row.run, name(row)))
-
-    def action_find_open(self) -> None:
-        """Let the user type what to look for."""
-        self.query_one(FindBar).open()
 
     def action_compare_next(self) -> None:
         self._turn_to(VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)])
@@ -225,11 +201,7 @@ class CompareScreen(Screen[None]):
     def action_compare_prev(self) -> None:
         self._turn_to(VIEWS[VIEWS.index(self.view) - 1])
 
-    def action_tab_next(self) -> None:
-        self.action_compare_next()
-
-    def action_tab_prev(self) -> None:
-        self.action_compare_prev()
+    action_tab_next, action_tab_prev = action_compare_next, action_compare_prev
 
     def action_compare_open(self) -> None:
         """Turn to the items, to choose one."""
@@ -244,11 +216,4 @@ class CompareScreen(Screen[None]):
         command = shlex.join(("skillgit", "diff", self.a, self.b))
         commits = [(letter, row.commit) for letter, row in zip("ab", self._rows, strict=True) if row is not None]
         choices = [("c", "command", command), *((letter, "commit", commit) for letter, commit in commits)]
-        self.app.push_screen(CopyScreen(choices), self._copied)
-
-    def _copied(self, text: str | None) -> None:
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-
-    def action_screen_back(self) -> None:
-        self.dismiss()
+        self.app.push_screen(CopyScreen(choices), self.copy)

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import on
 from textual.actions import SkipAction
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Input
 
 from skillgit.app.history import browse
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.event_pages import Narrowing
-from skillgit.tui.actions import VersionActions
+from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import Panes
 from skillgit.tui.start import PAGE, STEPS, named
 from skillgit.tui.widgets.bars import FilterBar, FindBar
-from skillgit.tui.widgets.detail import Detail, EventItems
+from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList, RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
 from skillgit.view.runs import on_test
-from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
 
 
-class HistoryScreen(Panes, VersionActions, Screen[None]):
+class HistoryScreen(Panes, VersionScreen):
     """Runs, history, scores and detail.
 
     Args:
@@ -71,7 +69,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._shown = False
 
     def compose(self) -> ComposeResult:
-        """Return the panes and the lines below them."""
         # what the size asks for, before anything is styled: told later, everything would be styled a second time
         width, height = self.app.size
         self.add_class(
@@ -88,11 +85,14 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show what was read, or read the runs."""
         self.name_panes()
         if self._start is not None:
-            self._begin(self._start)
-            self._start = None
+            start, self._start = self._start, None
+            self._show_overview(start.overview)
+            self._narrowing = Narrowing(run=self._run)
+            if start.page is not None:
+                self._show_page(start.page)
+                self._show_scores(start.scores)
             return
         reading = f"reading {app_of(self).facts.glyphs.ellipsis}"
         self.runs.tell(reading)
@@ -104,13 +104,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         event.refresh_styles = self._shown
         self._shown = True
 
-    def _begin(self, start: StartPicture) -> None:
-        self._show_overview(start.overview)
-        self._narrowing = Narrowing(run=self._run)
-        if start.page is not None:
-            self._show_page(start.page)
-            self._show_scores(start.scores)
-
     @property
     def runs(self) -> RunList:
         return self.query_one(RunList)
@@ -118,10 +111,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
     @property
     def events(self) -> EventList:
         return self.query_one(EventList)
-
-    @property
-    def detail(self) -> Detail:
-        return self.query_one(Detail)
 
     @property
     def current(self) -> LogRow | None:
@@ -162,7 +151,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     def _without_runs(self, error: SkillgitError) -> None:
         self.runs.tell("")
-        self.events.tell(str(error), error.hint, Style.REJECTED)
+        self.events.fail(error)
         self.detail.clear()
 
     def _say_counts(self) -> None:
@@ -181,11 +170,8 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         except UsageError as error:
             bar.say(str(error), wrong=True)
             return
-        app = app_of(self)
-        commit = row.commit if row is not None else ""
-        app.read(
-            browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, on_error=self._without, group="page"
-        )
+        read, request = app_of(self).read, (self._narrowing, 0, PAGE, row.commit if row is not None else "")
+        read(browse.page, *request, then=self._show_page, on_error=self.events.fail, group="page")
 
     def _show_page(self, page: Page) -> None:
         events = self.events
@@ -196,9 +182,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         if not page.total:
             events.tell("no event is like that" if page.everything else "no events yet", "esc drops the filter")
             self.detail.clear()
-
-    def _without(self, error: SkillgitError) -> None:
-        self.events.tell(str(error), error.hint, Style.REJECTED)
 
     def _read_scores(self) -> None:
         read = app_of(self).read
@@ -215,7 +198,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)
         request = (self._narrowing, offset, PAGE, self.events.count)
-        app_of(self).read(browse.stretch, *request, then=then, on_error=self._without)
+        app_of(self).read(browse.stretch, *request, then=then, on_error=self.events.fail)
 
     def _add_stretch(self, narrowing: Narrowing, stretch: EventStretch) -> None:
         if narrowing == self._narrowing:
@@ -244,33 +227,17 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.detail.show(row)
 
     @on(RowList.Opened, "#runs")
-    def _run_opened(self) -> None:
+    @on(FilterBar.Closed)
+    def _to_events(self) -> None:
         self.events.focus()
 
     @on(RowList.Opened, "#events")
     def _event_opened(self) -> None:
         self.detail.view.focus()
 
-    @on(RowList.Opened, "#items")
-    def _item_opened(self, message: RowList.Opened) -> None:
-        from skillgit.tui.screens.item import ItemScreen  # noqa: PLC0415 - it is opened now and then
-
-        if isinstance(message.rows, EventItems) and self.detail.row is not None:
-            self.app.push_screen(ItemScreen(message.rows.item, self.detail.row.run))
-
     @on(FilterBar.Changed)
     def _filtered(self) -> None:
         self._read_list()
-
-    @on(FilterBar.Closed)
-    def _filter_closed(self) -> None:
-        self.events.focus()
-
-    @on(FindBar.Closed)
-    def _found(self, message: FindBar.Closed) -> None:
-        self.detail.view.focus()
-        if message.text is not None:
-            self.detail.view.seek(message.text)
 
     def action_find_open(self) -> None:
         """Filter the history; in the detail, search its text.
@@ -302,14 +269,12 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.events.refresh()
 
     def action_history_compare(self) -> None:
-        """Compare the marked event with the one under the cursor."""
         if self._marked is None:
             self.notify("mark an event first: w", severity="warning")
         elif self.current is not None:
             self.compare(self._marked, self.current)
 
     def action_history_compare_base(self) -> None:
-        """Compare the event with what it rests on."""
         row = self.current
         if row is not None and row.base is None:
             self.notify("it rests on no version", severity="warning")
@@ -325,12 +290,10 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._read_list()
 
     def action_history_graph(self) -> None:
-        """Draw how events hang together, or do not."""
         self.events.graph = not self.events.graph
         self.events.refresh()
 
     def action_history_use(self) -> None:
-        """Make the run that is open the default run."""
         if self._run:
             app_of(self).command(["use", self._run])
 
@@ -341,16 +304,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         run = self.runs.current
         running = run is not None and run.running_pid is not None
         self.app.push_screen(LiveScreen(self._run if running else "", last=self._run))
-
-    def action_evidence_open(self) -> None:
-        self.detail.open("trace")
-
-    def action_tab_next(self) -> None:
-        """Open the next tab of the detail."""
-        self.detail.action_tab_next()
-
-    def action_tab_prev(self) -> None:
-        self.detail.action_tab_prev()
 
     def action_screen_back(self) -> None:
         """Go back: to panes side by side, to the history, to all of it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import events, on
 from textual.containers import Container, Vertical
-from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.history.item import item_story, item_trajectory
+from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.widgets.bars import FindBar
@@ -24,11 +26,10 @@ from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
+    from skillgit.app.history.item import Attempt, ItemStory
     from skillgit.errors import SkillgitError
     from skillgit.view.surface import Screen as Facts
 
@@ -36,7 +37,7 @@ _QUESTION = 2
 """Lines of the question above the versions; all of it is the first turn of each trajectory."""
 
 
-class ItemScreen(Screen[None]):
+class ItemScreen(SearchScreen):
     """One item, every attempt at it, and the trajectories of one attempt and of the version that it rests on.
 
     Args:
@@ -65,7 +66,6 @@ class ItemScreen(Screen[None]):
         self._side = "chosen"
 
     def compose(self) -> ComposeResult:
-        """Return the parts, from top to bottom."""
         yield OneLine(id="head")
         yield Static("", id="question", markup=False)
         yield VersionStrip(id="strip")
@@ -87,15 +87,8 @@ class ItemScreen(Screen[None]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the item again."""
-        app_of(self).read(
-            item_story, self.run_name, self.item, limit=None, then=self._show, on_error=self._without, group="item"
-        )
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Show as much of the question as there is room for now."""
-        del event
-        self._show_question()
+        read, then, fail = app_of(self).read, self._show, self._without
+        read(item_story, self.run_name, self.item, limit=None, then=then, on_error=fail, group="item")
 
     @property
     def _facts(self) -> Facts:
@@ -108,7 +101,7 @@ class ItemScreen(Screen[None]):
         return self.query_one(f"#{side}-turns", TrajectoryView)
 
     def _without(self, error: SkillgitError) -> None:
-        self._view("chosen").tell(str(error), error.hint, Style.REJECTED)
+        self._view("chosen").fail(error)
         self._view("base").tell("")
 
     def _show(self, story: ItemStory) -> None:
@@ -120,18 +113,14 @@ class ItemScreen(Screen[None]):
         facts, dot = self._facts, f" {self._facts.glyphs.dot} "
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
         summary = dot.join([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
-        self._say(
-            "head",
-            [
-                Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG),
-                Part(f"{kind}  run {story.run}", Style.FAINT),
-            ],
-            [Part(f"{summary} ", Style.FAINT)],
-        )
+        title = Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG)
+        self._say("head", [title, Part(f"{kind}  run {story.run}", Style.FAINT)], [Part(f"{summary} ", Style.FAINT)])
         self._show_question()
         self._choose(names.index(self.version))
 
+    @on(events.Resize)
     def _show_question(self) -> None:
+        """Show as much of the question as there is room for."""
         if self._story is None:
             return
         text = on_one_line(self._story.question, self._facts) or "the question is not known here"
@@ -163,24 +152,16 @@ class ItemScreen(Screen[None]):
         self._read(base, "base")
 
     def _read(self, attempt: Attempt, side: str) -> None:
-        show, on_error = (
-            (self._show_chosen, self._without_chosen) if side == "chosen" else (self._show_base, self._without_base)
+        view = self._view(side)
+        read, group = app_of(self).read, f"item-{side}"
+        read(
+            item_trajectory,
+            self.item,
+            attempt.commit,
+            then=view.show,
+            on_error=partial(view.fail, style=Style.FAINT),
+            group=group,
         )
-        app_of(self).read(
-            item_trajectory, self.item, attempt.commit, then=show, on_error=on_error, group=f"item-{side}"
-        )
-
-    def _show_chosen(self, trajectory: ItemTrajectory) -> None:
-        self._view("chosen").show(trajectory)
-
-    def _show_base(self, trajectory: ItemTrajectory) -> None:
-        self._view("base").show(trajectory)
-
-    def _without_chosen(self, error: SkillgitError) -> None:
-        self._view("chosen").tell(str(error), error.hint)
-
-    def _without_base(self, error: SkillgitError) -> None:
-        self._view("base").tell(str(error), error.hint)
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)
@@ -197,13 +178,11 @@ class ItemScreen(Screen[None]):
     def action_find_open(self) -> None:
         """Let the user type what to look for in the trajectory that has the focus."""
         self._side = "base" if self.focused is self._view("base") else "chosen"
-        self.query_one(FindBar).open()
+        super().action_find_open()
 
-    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        view = self._view(self._side)
-        view.focus()
-        if message.text is not None:
-            view.seek(message.text)
+    @property
+    def searched(self) -> PaintedLines:
+        return self._view(self._side)
 
     def on_painted_lines_sought(self, message: PaintedLines.Sought) -> None:
         where = f"{message.hit} of {message.hits}" if message.hits else "nothing found for"
@@ -220,14 +199,7 @@ class ItemScreen(Screen[None]):
             ("a", "answer", attempt.answer),
             ("o", "commit", attempt.commit),
         ]
-        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self._copied)
-
-    def _copied(self, text: str | None) -> None:
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-
-    def action_screen_back(self) -> None:
-        self.dismiss()
+        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self.copy)
 
 
 def _title(attempt: Attempt, facts: Facts, suffix: str = "") -> list[Part]:

@@ -44,17 +44,14 @@ class ItemsView(RenderedLines):
             super().__init__()
             self.item = item
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._diff: ItemDiff | None = None
-        self._items: Sequence[ItemChange] = ()
+    _diff: ItemDiff | None = None
+    _items: Sequence[ItemChange] = ()
 
     def show(self, diff: ItemDiff) -> None:
         order = list(STYLES)
         self._items = sorted(diff.rows, key=lambda row: order.index(row.change))
         self._diff = diff
-        self.shown()
-        self.lay_out()
+        self.renew()
 
     @property
     def item(self) -> str:
@@ -63,11 +60,9 @@ class ItemsView(RenderedLines):
 
     @property
     def heavy(self) -> bool:
-        """Whether there are many items."""
         return len(self._items) > AT_ONCE
 
     def made(self) -> Sequence[Painted]:
-        """Return the items, then types and sums."""
         if self._diff is None:
             return ()
         ink = self.ink
@@ -136,19 +131,14 @@ class RulesView(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._rules: RulesDiffed | None = None
+    _rules: RulesDiffed | None = None
 
     def show(self, rules: RulesDiffed) -> None:
-        """Show the difference of two versions' rules."""
         self._rules = rules
-        self.shown()
-        self.lay_out()
+        self.renew()
 
     @property
     def heavy(self) -> bool:
-        """Whether there are many rules."""
         return self._rules is not None and len(self._rules.rows) > AT_ONCE
 
     def made(self) -> Sequence[Painted]:

@@ -48,14 +48,11 @@ _IDS: Final = tuple(name.lower() for name in TABS)
 class Detail(Vertical):
     """One event in full."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.place = 0
-        self.row: LogRow | None = None
-        self.detail: EventDetail | None = None
+    place = 0
+    row: LogRow | None = None
+    detail: EventDetail | None = None
 
     def compose(self) -> ComposeResult:
-        """Return the head, the tabs and what is on them."""
         yield OneLine(id="what")
         yield OneLine(id="where")
         yield TabBar(TABS, id="tabs")
@@ -67,7 +64,6 @@ class Detail(Vertical):
             yield EventMessage(id="message")
 
     def on_mount(self) -> None:
-        """Mark the first tab."""
         self.query_one(TabBar).open(0)
 
     @property
@@ -105,7 +101,7 @@ class Detail(Vertical):
 
     def _without(self, error: SkillgitError) -> None:
         for view in self.query(PaintedLines):
-            view.tell(str(error), error.hint, Style.REJECTED)
+            view.fail(error)
 
     def turn_to(self, index: int) -> None:
         """Open the tab at ``index``, the first one after the last."""
@@ -165,20 +161,15 @@ class EventMessage(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self._shown: Shown | None = None
-        self._message = ""
+    _shown: Shown | None = None
+    _message = ""
 
     def show(self, report: Shown) -> None:
         """Show ``report``; its difference has a place of its own."""
         self._shown, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
-        self.shown()
-        self.lay_out()
-        self.scroll_to(y=0, animate=False)
+        self.renew(scroll=True)
 
     def made(self) -> Sequence[Painted]:
-        """Return the lines for the width that there is."""
         if self._shown is None:
             return ()
         from skillgit.view import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
@@ -283,12 +274,9 @@ _NAME = 24
 class EventItems(RowList):
     """Items, those that changed first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.items: Sequence[ItemChange] = ()
+    items: Sequence[ItemChange] = ()
 
     def show(self, items: Sequence[ItemChange]) -> None:
-        """Show ``items``."""
         order = list(STYLES)
         self.items = sorted(items, key=lambda row: (order.index(row.change), row.item))
         self.shown()

@@ -152,14 +152,12 @@ class DiffView(PaintedLines):
     class Changed(Message):
         """Another hunk is the present one, or the text is shown in another way."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.word = True
-        self.side = False
-        self.context = CONTEXT
-        self.hunk = 0
-        self._files: Sequence[FileDiff] = ()
-        self._rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
+    word = True
+    side = False
+    context = CONTEXT
+    hunk = 0
+    _files: Sequence[FileDiff] = ()
+    _rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
 
     def show(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
         """Show the difference of ``files``, which have ``context`` unchanged lines around a change."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
+from textual import events, on
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.lines import OneLine
@@ -18,7 +19,6 @@ from skillgit.view.surface import Style
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from textual import events
     from textual.binding import BindingType
 
     from skillgit.app.history.item import Attempt, ItemTrajectory
@@ -36,29 +36,21 @@ class TrajectoryView(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._trajectory: ItemTrajectory | None = None
+    _trajectory: ItemTrajectory | None = None
 
     def show(self, trajectory: ItemTrajectory) -> None:
         """Show what happened, from its beginning; one that is shown already stays where it is."""
         if trajectory == self._trajectory and not self._told:
             return
         self._trajectory = trajectory
-        self.shown()
-        self.lay_out()
-        self.scroll_to(y=0, animate=False)
+        self.renew(scroll=True)
 
     @property
     def heavy(self) -> bool:
-        """Whether the conversation is long."""
         return self._trajectory is not None and sum(len(turn.text) for turn in self._trajectory.turns) > _LONG
 
     def made(self) -> Sequence[Painted]:
-        """Return the turns, then answer and feedback."""
-        if self._trajectory is None:
-            return ()
-        return list(self._lines(self._trajectory))
+        return () if self._trajectory is None else list(self._lines(self._trajectory))
 
     def _lines(self, trajectory: ItemTrajectory) -> Iterator[Painted]:
         for number, turn in enumerate(trajectory.turns, start=1):
@@ -84,21 +76,15 @@ _CHOSEN = {True: "▸", False: ">"}
 class VersionStrip(OneLine):
     """Versions and candidates with the sign of their outcome, oldest first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self.attempts: Sequence[Attempt] = ()
-        self.chosen = 0
+    attempts: Sequence[Attempt] = ()
+    chosen = 0
 
     def show(self, attempts: Sequence[Attempt], index: int) -> None:
-        """Show ``attempts`` with one of them chosen."""
+        """Show ``attempts`` with the one at ``index`` chosen."""
         self.attempts, self.chosen = attempts, index
         self._arrange()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Choose again what there is room for."""
-        del event
-        self._arrange()
-
+    @on(events.Resize)
     def _arrange(self) -> None:
         """Say so many attempts as there is room for, from the chosen one outwards, and that there are more."""
         if not self.attempts or not self.size.width:

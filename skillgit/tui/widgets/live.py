@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual import events, on
 from textual.widgets import Static
 
 from skillgit.app.history.live import Standing
@@ -25,7 +26,6 @@ from skillgit.view.text import fit, one_line, pad, width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from textual import events
     from textual.binding import BindingType
 
     from skillgit.app.history.live import LiveLook, Snapshot, StageCount
@@ -177,7 +177,6 @@ class FailingList(Paragraphs, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     def look(self, snapshot: Snapshot | None) -> None:
-        """Show what fails in ``snapshot``."""
         self.border_title = title(snapshot)
         items = snapshot.failing if snapshot is not None else ()
         if not items:
@@ -187,8 +186,7 @@ class FailingList(Paragraphs, inherit_bindings=False):
         paragraphs = [paragraph for failing in items for paragraph in _paragraphs(failing, self.ink)]
         if paragraphs != self._paragraphs or not self.count:
             self._paragraphs = paragraphs
-            self.shown()
-            self.lay_out()
+            self.renew()
 
 
 def title(snapshot: Snapshot | None) -> str:
@@ -219,14 +217,11 @@ class LiveEvents(RowList):
         following: Whether the cursor stays on the newest event.
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.rows: tuple[LogRow, ...] = ()
-        self.following = True
+    rows: tuple[LogRow, ...] = ()
+    following = True
 
     @property
     def current(self) -> LogRow | None:
-        """The event under the cursor; None without events."""
         return self.rows[self.cursor] if self.count else None
 
     def show(self, rows: Sequence[LogRow]) -> None:
@@ -243,7 +238,6 @@ class LiveEvents(RowList):
         self.choose(next((index for index, row in enumerate(self.rows) if row.commit == commit), self.cursor))
 
     def follow(self, *, on: bool) -> None:
-        """Let the cursor follow the newest event, or stay."""
         self.following = on
         if on:
             self.choose(0)
@@ -289,21 +283,15 @@ _LONG, _SHORT, _GAP = 10, 2, 2
 class StageBars(Static):
     """Bars on as many lines as they need."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__("", id=id, markup=False)
-        self._snapshot: Snapshot | None = None
-        self._working = False
+    _snapshot: Snapshot | None = None
+    _working = False
 
     def show(self, snapshot: Snapshot | None, *, working: bool) -> None:
         """Show how far the stages are; ``working`` says whether someone is at the last one."""
         self._snapshot, self._working = snapshot, working
         self._draw()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Break the lines for the new width."""
-        del event
-        self._draw()
-
+    @on(events.Resize)
     def _draw(self) -> None:
         app = app_of(self)
         text = Text(no_wrap=True)

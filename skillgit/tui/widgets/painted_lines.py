@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
     from skillgit.domain.text_diff import Span
+    from skillgit.errors import SkillgitError
     from skillgit.tui.app import SkillgitApp
     from skillgit.view.surface import Screen
 
 
 class AbstractNode(_MessagePumpMeta, ABCMeta):
-    """The class of such classes: Textual's own, and Python's for abstract ones."""
+    """The metaclass of abstract widgets and screens."""
 
 
 AT_ONCE = 300
@@ -65,7 +66,6 @@ class _PlainBar(ScrollBarRender):
 
 
 def app_of(node: DOMNode) -> SkillgitApp:
-    """Return the app that ``node`` is shown by."""
     return cast("SkillgitApp", node.app)
 
 
@@ -106,15 +106,11 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
             super().__init__()
             self.text, self.hit, self.hits = text, hit, hits
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.cursor = 0
-        self.sought = ""
-        self._pattern = re.compile("")
-        self.hits: Sequence[int] = ()
-        self.hit = 0
-        self.count = 0
-        self._told: Painted = ()
+    cursor = count = hit = 0
+    sought = ""
+    hits: Sequence[int] = ()
+    _pattern = re.compile("")
+    _told: Painted = ()
 
     def on_mount(self) -> None:
         """Draw the scroll bar with spaces alone where nothing else can be shown."""
@@ -123,9 +119,12 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
-        parts = [Part(text, style)] if text else []
-        self._told = (*parts, Part(f"hint: {hint}", Style.FAINT)) if hint else tuple(parts)
+        parts = (Part(text, style), Part(f"hint: {hint}" if hint else "", Style.FAINT))
+        self._told = tuple(part for part in parts if part.text)
         self.show_count(0)
+
+    def fail(self, error: SkillgitError, style: Style = Style.REJECTED) -> None:
+        self.tell(str(error), error.hint, style)
 
     def _told_lines(self) -> Iterator[Painted]:
         """Yield what is said instead of lines, in the width that there is."""
@@ -134,7 +133,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
 
     def shown(self) -> None:
-        """Show lines again."""
+        """Show lines again, after :meth:`tell`."""
         self._told = ()
 
     @abstractmethod
@@ -142,11 +141,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         """Lay the lines out, since there are others or another width, and say how many with :meth:`show_count`."""
 
     @abstractmethod
-    def painted(self, line: int) -> Painted:
-        """Return the parts of a line."""
+    def painted(self, line: int) -> Painted: ...
 
     def show_count(self, count: int) -> None:
-        """Show ``count`` lines."""
         self.count = count
         self.cursor = max(0, min(self.cursor, count - 1))
         self.virtual_size = Size(self.room, count)
@@ -163,12 +160,10 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         return replace(app_of(self).facts, colour=True, width=self.room)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the lines out for the new width."""
         del event
         self.lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """Return line ``y`` of the screen."""
         width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
         if self._told:
             message = next(islice(self._told_lines(), y, None), None)
@@ -262,11 +257,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self._go(self._at - 1)
 
     def action_list_top(self) -> None:
-        """Go to the first line."""
         self._go(0)
 
     def action_list_bottom(self) -> None:
-        """Go to the last line."""
         self._go(self.count - 1)
 
     def action_list_page_down(self) -> None:
@@ -279,9 +272,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 class RenderedLines(PaintedLines):
     """Lines that are all laid out at once; beside the screen if that takes long, and what is shown stays until then."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.lines: Sequence[Painted] = ()
+    lines: Sequence[Painted] = ()
 
     @property
     def heavy(self) -> bool:
@@ -292,8 +283,14 @@ class RenderedLines(PaintedLines):
     def made(self) -> Sequence[Painted]:
         """Return all lines for the present width."""
 
+    def renew(self, *, scroll: bool = False) -> None:
+        """Make the lines, since there are others, and ``scroll`` to the first one."""
+        self.shown()
+        self.lay_out()
+        if scroll:
+            self.scroll_to(y=0, animate=False)
+
     def lay_out(self) -> None:
-        """Make the lines for the present width."""
         if not (self.is_mounted and self.size.width):
             return
         if self.heavy:
@@ -310,11 +307,9 @@ class RenderedLines(PaintedLines):
         self._find_again()
 
     def text_of(self, line: int) -> str:
-        """Return what a search looks at of a line."""
         return "".join(part.text for part in self.lines[line])
 
     def painted(self, line: int) -> Painted:
-        """Return the parts of a line, hits marked."""
         marks = self.marks(line, self.text_of(line)) if self.sought else []
         if not marks:
             return self.lines[line]

@@ -38,19 +38,13 @@ class Paragraphs(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self._paragraphs: Sequence[Paragraph] = ()
+    _paragraphs: Sequence[Paragraph] = ()
 
     def show(self, paragraphs: Sequence[Paragraph]) -> None:
-        """Show ``paragraphs`` from the beginning."""
         self._paragraphs = paragraphs
-        self.shown()
-        self.lay_out()
-        self.scroll_to(y=0, animate=False)
+        self.renew(scroll=True)
 
     def made(self) -> Sequence[Painted]:
-        """Return the lines for the width that there is."""
         return [line for paragraph in self._paragraphs for line in self._lines(paragraph)]
 
     def _lines(self, paragraph: Paragraph) -> Iterator[Painted]:

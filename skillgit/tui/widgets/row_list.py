@@ -23,14 +23,12 @@ if TYPE_CHECKING:
     from skillgit.index.rows import RunRow
 
 
-_DOUBLE = 2
-"""Clicks that open a row."""
 _NARROWEST = 20
 """Columns of a message, however narrow the list is."""
 
 
 class RowList(PaintedLines):
-    """Rows of which one is chosen. A subclass paints them."""
+    """Rows of which one is chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
@@ -42,9 +40,7 @@ class RowList(PaintedLines):
     """
     has_cursor: ClassVar[bool] = True
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self._said: tuple[str, str, Style] = ("", "", Style.FAINT)
+    _said: tuple[str, str, Style] = ("", "", Style.FAINT)
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -98,18 +94,17 @@ class RowList(PaintedLines):
         return self._strip(self.painted(line), self.get_component_rich_style(over))
 
     def on_focus(self) -> None:
-        """Show the cursor as the one that keys move."""
+        """Show whether keys move the cursor."""
         self.refresh()
 
-    def on_blur(self) -> None:
-        self.refresh()
+    on_blur = on_focus
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row that was clicked; a double click opens it."""
         index = self.scroll_offset.y + event.get_content_offset_capture(self).y
         if 0 <= index < self.count:
             self._go(index)
-            if event.chain >= _DOUBLE:
+            if event.chain > 1:
                 self.action_list_open()
 
     def action_list_open(self) -> None:
@@ -127,14 +122,11 @@ _OUTCOME_FROM = 60
 class RunList(RowList):
     """Runs, the one with the newest event first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.all: tuple[RunRow, ...] = ()
-        self.default = ""
+    all: tuple[RunRow, ...] = ()
+    default = ""
 
     @property
     def current(self) -> RunRow | None:
-        """The chosen run; None without runs."""
         return self.all[self.cursor] if self.all else None
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:

@@ -84,13 +84,10 @@ def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[i
 class ScorePlot(Widget, can_focus=True):
     """A plot of scores; the step under the cursor of the history stands out."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.points: tuple[Point, ...] = ()
-        self.chosen: Point | None = None
+    points: tuple[Point, ...] = ()
+    chosen: Point | None = None
 
     def show(self, points: Sequence[Point]) -> None:
-        """Show ``points``."""
         self.points = tuple(points)
         self.refresh()
 
