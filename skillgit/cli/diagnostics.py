@@ -21,11 +21,7 @@ _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
 
 
 class Diagnostics:
-    """Tells people what happened.
-
-    Args:
-        debug: Whether to show where an error comes from.
-    """
+    """Tells people what happened; with ``debug`` also where an error comes from."""
 
     def __init__(self, stream: TextIO, screen: Screen, *, debug: bool = False) -> None:
         self.screen = screen
@@ -33,7 +29,6 @@ class Diagnostics:
         self._debug = debug
 
     def failed(self, error: SkillgitError) -> ExitCode:
-        """Tell of an error that the user can do something about."""
         self._trace(error)
         self._error(error.message)
         self.hint(error.hint)
@@ -79,7 +74,6 @@ class Diagnostics:
             self._line(f"{self.screen.paint(Style.STRONG, 'hint:')} {text}")
 
     def console(self) -> Console:
-        """Return a console on this stream for a live display."""
         from rich.console import Console  # noqa: PLC0415 - 55 ms that only `train` on a terminal pays
 
         return Console(

@@ -30,7 +30,6 @@ class LazyGroup(click.Group):
     """A group whose commands are rows of the catalogue."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order of the help."""
         del ctx
         return list(ENTRIES)
 
@@ -56,7 +55,6 @@ class LazyGroup(click.Group):
         return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of every day, or the whole catalogue by sections."""
         widest = max(map(len, ENTRIES))
         daily = {"Commands": tuple(ENTRIES[name] for name in DAILY)}
         for title, entries in (SECTIONS if ctx.meta.get(EVERY_COMMAND) else daily).items():
@@ -119,11 +117,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run a command line and return its exit code.
-
-    Raises:
-        BrokenPipeError: Nobody reads stdout any more.
-    """
     diagnostics = open_diagnostics({})
     ctx: click.Context | None = None
     try:
@@ -164,7 +157,6 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line of this process."""
     _open_missing_streams()
     sys.exit(run())
 

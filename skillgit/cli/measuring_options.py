@@ -126,10 +126,8 @@ def show_plan(session: CommandSession, plan: Plan) -> ExitCode:
 def split_option(
     splits: Sequence[str], wording: str = "Which items to measure on"
 ) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Return the option that chooses one of ``splits``."""
     return click.option("--split", type=click.Choice(splits), default="selection", show_default=True, help=wording)
 
 
 def note_option(target: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Return the option that leaves no note on ``target``."""
     return click.option("--no-note", "note", flag_value=False, default=True, help=f"Leave no note on {target}")

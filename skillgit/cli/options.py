@@ -57,11 +57,7 @@ def reworded(option: click.Option | None) -> click.Option | None:
 
 
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    """Refuse ``args`` that begin with no command, and say which one was meant.
-
-    Raises:
-        click.UsageError: They do.
-    """
+    """Refuse ``args`` that begin with no command, and say which one was meant."""
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
     near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
@@ -70,11 +66,7 @@ def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) ->
 
 
 def refuse_empty(ctx: click.Context, args: list[str]) -> None:
-    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything.
-
-    Raises:
-        click.UsageError: There is one.
-    """
+    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything."""
     if not any(arg == "" or arg.endswith("=") for arg in args):
         return
     parameters, _, order = ctx.command.make_parser(ctx).parse_args([*args])
@@ -93,7 +85,6 @@ def _name(param: click.Parameter) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that ``name`` was probably meant to be."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
 
     match = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
@@ -101,12 +92,10 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
-    """Make a function the command called ``name``."""
     return click.command(name, cls=Verb)
 
 
 def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
-    """Make a function the command called ``name`` that others belong to."""
     return click.group(name, cls=Verbs, subcommand_metavar="COMMAND [ARGS]...")
 
 
@@ -167,13 +156,11 @@ def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 def complete_items(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete an item of the default run."""
     del param
     return _words("items", ctx, incomplete)
 
 
 def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a model that some run has asked."""
     del param
     return _words("models", ctx, incomplete)
 

@@ -32,11 +32,7 @@ PAINTERS = frozenset({"delta", "diff-so-fancy", "diff-highlight", "bat", "batcat
 
 
 class Pager:
-    """A running pager.
-
-    Args:
-        environ: Environment variables; ``LESS`` and ``LV`` get git's defaults.
-    """
+    """A running pager; ``LESS`` and ``LV`` get git's defaults."""
 
     def __init__(self, command: str, environ: Mapping[str, str]) -> None:
         settings = {"LESS": "FRX", "LV": "-c"} | dict(environ)
@@ -66,7 +62,6 @@ def choose(environ: Mapping[str, str], directory: Path) -> str:
 
 
 def paints_diffs(command: str) -> bool:
-    """Say whether a pager wants a diff without colours."""
     return any(Path(word).name in PAINTERS for word in _words(command))
 
 
@@ -122,12 +117,7 @@ class Form(StrEnum):
 
 
 class Output:
-    """Writes data to stdout, or to a pager in front of it.
-
-    Args:
-        stream: Where bytes go.
-        pager: Starts the pager, or returns None where there shall be none.
-    """
+    """Writes data to stdout, or to a pager in front of it; ``pager`` starts one where there shall be one."""
 
     def __init__(self, stream: IO[bytes], *, screen: Screen, encoding: str, pager: Callable[[], Pager | None]) -> None:
         self.screen = screen

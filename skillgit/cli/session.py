@@ -31,13 +31,10 @@ if TYPE_CHECKING:
 
 
 def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
-    """Say whether a stream gets colour.
+    """Say whether a stream gets colour, by ``--color``: ``auto``, ``always`` or ``never``.
 
     The first of these decides: ``--color`` if it is not ``auto``; ``NO_COLOR``, if it is not empty; ``FORCE_COLOR`` or
     ``CLICOLOR_FORCE``, if not empty and not ``0``; a terminal that is not dumb.
-
-    Args:
-        choice: ``auto``, ``always`` or ``never``.
     """
     if choice != "auto":
         return choice == "always"
@@ -49,7 +46,6 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 
 
 def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
-    """Refuse to open a screen where there is none."""
     if not (session.screen.terminal and session.diagnostics.screen.terminal):
         raise UsageError(f"{command} needs a terminal", hint=instead)
 
@@ -85,12 +81,7 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
-    """One invocation of a command.
-
-    Attributes:
-        form: How its result is to be written.
-        quiet: Whether no progress is to be shown.
-    """
+    """One invocation of a command: what it works with, and how the user wants to be told."""
 
     context: Context
     output: Output
@@ -104,7 +95,6 @@ class CommandSession:
 
     @property
     def now(self) -> datetime:
-        """The time that ages are counted from."""
         return self.context.clock()
 
     @property
@@ -164,7 +154,6 @@ def _field(row: object, name: str) -> object:
 
 
 def open_context(directory: Path | None = None) -> Context:
-    """Return the context of this process."""
     try:
         return Context.from_process(directory)
     except FileNotFoundError:
@@ -174,7 +163,6 @@ def open_context(directory: Path | None = None) -> Context:
 def open_session(
     directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False
 ) -> CommandSession:
-    """Return the session of this process."""
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)
     return CommandSession(
@@ -190,12 +178,10 @@ def open_session(
 
 
 def open_diagnostics(environ: Mapping[str, str], *, color: str = "auto", debug: bool = False) -> Diagnostics:
-    """Return the writer of stderr of this process."""
     return Diagnostics(sys.stderr, screen_of(sys.stderr, color, environ), debug=debug)
 
 
 def screen_of(stream: TextIO, color: str, environ: Mapping[str, str]) -> Screen:
-    """Return what is known of a stream of this process."""
     terminal = stream.isatty()
     return Screen(
         terminal=terminal,

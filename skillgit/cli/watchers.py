@@ -154,7 +154,6 @@ class LiveWatcher(LiveDisplay["Glance"]):
     _begin: tuple[datetime, float] | None = None
 
     def progress(self, progress: Glance) -> None:
-        """Take note of when the first step began, which the time that is left follows from."""
         if self._begin is None and progress.step > 0:
             self._begin = (self._clock(), sight.fraction(progress))
         super().progress(progress)

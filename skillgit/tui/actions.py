@@ -53,7 +53,6 @@ class SearchScreen(Screen[None], metaclass=AbstractNode):
         self.dismiss()
 
     def copy(self, text: str | None) -> None:
-        """Copy the answer of the copy menu."""
         if text:
             self.app.copy_to_clipboard(text)
 
@@ -71,8 +70,7 @@ class VersionScreen(SearchScreen):
 
     @property
     @abstractmethod
-    def current(self) -> LogRow | None:
-        """The event that is meant; None without one."""
+    def current(self) -> LogRow | None: ...
 
     def _with_version(self, *command: str, look: bool = False) -> None:
         row = self.current
@@ -124,7 +122,6 @@ class VersionScreen(SearchScreen):
             app_of(self).command(["install", str(row.address), "--to", *target.split()])
 
     def action_version_note(self) -> None:
-        """Ask for a note on it, which later steps read."""
         row = self.current
         if row is not None:
             self._ask("Note for the steps that come", "", partial(self._note, row))
@@ -139,7 +136,6 @@ class VersionScreen(SearchScreen):
             app_of(self).command(["report", row.run, "--output", f"{row.run}.html"])
 
     def action_version_fork(self) -> None:
-        """Ask for a name and start a run there."""
         row = self.current
         if row is not None and row.version is not None:
             self._ask("Name of the new run", "made up if empty", partial(self._fork, row))

@@ -61,11 +61,9 @@ class SkillgitApp(App[None]):
     """``skillgit tui``.
 
     Args:
-        run: The run to begin with; empty for the default run.
         start: What the history shows first, if that was read already.
-        opening: Makes the screen to begin with, over the history; None for the history itself.
-        unicode: Whether the terminal can show the signs of the screens.
-        watched: Whether to look again and again at what has changed.
+        opening: Makes a screen to begin with, over the history.
+        watch: Whether to look again and again at what has changed.
     """
 
     CSS_PATH = "skillgit.tcss"
@@ -100,15 +98,12 @@ class SkillgitApp(App[None]):
 
     @property
     def now(self) -> datetime:
-        """The time that ages are counted from."""
         return self.context.clock()
 
     def paint(self, style: Style) -> Paint:
-        """Return how ``style`` looks under the theme."""
         return theme.paint(style, self.theme)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what every line passes before it is written."""
         return (*super().get_line_filters(), self._last)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -116,7 +111,6 @@ class SkillgitApp(App[None]):
         return {"chosen": theme.DARK.variables["chosen"]}
 
     def on_mount(self) -> None:
-        """Open the first screen; keys are read besides."""
         from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
 
         start = self._known
@@ -172,13 +166,9 @@ class SkillgitApp(App[None]):
         group: str = "",
         **kwargs: Any,  # noqa: ANN401 - likewise
     ) -> None:
-        """Run a use case in a thread, and hand its result to ``then`` on the screen's side.
+        """Run a use case in a thread, and hand its result to ``then`` unless what that belongs to has been closed.
 
-        Args:
-            function: A use case; its first argument is the app's context.
-            then: Gets the result, unless what it belongs to has been closed.
-            on_error: Gets an error for the user; without it a message tells it.
-            group: Reads of one group replace each other: only the newest one's result is handed on.
+        An error goes to ``on_error`` or to the user. Of the reads of one ``group`` only the newest is handed on.
         """
 
         def work() -> None:
@@ -201,7 +191,6 @@ class SkillgitApp(App[None]):
             taker(result)
 
     def told(self, error: SkillgitError) -> None:
-        """Tell the user an error with its hint."""
         hint = f"\nhint: {error.hint}" if error.hint else ""
         self.notify(f"{error}{hint}", severity="error", markup=False)
 
@@ -221,11 +210,9 @@ class SkillgitApp(App[None]):
                 reread()
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
-        """Run a skillgit command; ask first if it changes refs or files or may cost money.
+        """Run a skillgit command, given without ``skillgit``, and show its output or else its last line.
 
-        Args:
-            argv: The command without ``skillgit``.
-            look: Whether to show its output; otherwise its last line is told.
+        It asks first if that changes refs or files or may cost money.
         """
         from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
 
@@ -275,7 +262,6 @@ class SkillgitApp(App[None]):
             self.exit()
 
     def action_app_help(self) -> None:
-        """Show the keys, those of the focused widget first."""
         from skillgit.tui.screens.dialogs import HelpScreen  # noqa: PLC0415 - as above
 
         self.push_screen(HelpScreen(self.screen, self.rebound))
@@ -289,14 +275,12 @@ class SkillgitApp(App[None]):
         self.action_command_palette()
 
     def action_app_refresh(self) -> None:
-        """Read everything again."""
         self.reload()
 
     def action_app_theme(self) -> None:
         self.theme = theme.other(self.theme)
 
     def action_command_prompt(self) -> None:
-        """Ask for a command and run it."""
         from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
 
         self.push_screen(PromptScreen(), self._typed)
@@ -306,7 +290,6 @@ class SkillgitApp(App[None]):
             self.command(argv, look=True)
 
     def action_command_log(self) -> None:
-        """Show what was run, with what it said."""
         from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
         if not isinstance(self.screen, CommandLogScreen):

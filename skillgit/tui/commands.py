@@ -53,12 +53,7 @@ _MOST: Final = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class Ran:
-    """A command that was run, or still runs.
-
-    Attributes:
-        argv: The command without ``skillgit``.
-        code: Its exit code; absent while it runs.
-    """
+    """A command, without ``skillgit``, that was run, or that runs as long as it has no exit code."""
 
     argv: tuple[str, ...]
     began: datetime | None = None
@@ -79,7 +74,7 @@ class Ran:
         return lines[-1] if lines else ""
 
     def state(self, now: datetime) -> str:
-        """Say how it stands: for how many seconds it has run, or what it exited with if that is not 0."""
+        """Return for how many seconds it has run, or what it exited with if that is not 0."""
         if self.code is None:
             seconds = 0 if self.began is None else max(0, int((now - self.began).total_seconds()))
             return f"runs, {seconds} s"
@@ -115,11 +110,7 @@ def told_plan(ran: Ran) -> str:
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
-    """Run a command to its end.
-
-    Args:
-        ran: The command; its output and exit code are added to it.
-    """
+    """Run a command to its end, and add output and exit code to it."""
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),

@@ -155,7 +155,6 @@ class LastFilter(LineFilter):
     """Takes out of every line what would act on the terminal."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return ``segments`` without control and hidden characters."""
         del background
         return [
             segment if segment.control or segment.text.isprintable() else segment._replace(text=_inert(segment.text))
@@ -192,10 +191,8 @@ class Collector:
         gc.set_threshold(youngest, younger, _MOST)
 
     def used(self) -> None:
-        """Take note that the user does something."""
         self._used = time.monotonic()
 
     def rest(self) -> None:
-        """Collect if there is enough to look through and nobody waits."""
         if gc.get_count()[2] >= _USUAL and time.monotonic() - self._used >= QUIET:
             gc.collect()

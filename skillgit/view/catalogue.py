@@ -9,12 +9,7 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """A command.
-
-    Attributes:
-        module: The module of ``skillgit.cli.commands`` that defines it, as ``NAME_command``.
-        summary: One line for the help of ``skillgit``; the command's own help begins with it.
-    """
+    """A command, which ``module`` of ``skillgit.cli.commands`` defines as ``NAME_command``."""
 
     name: str
     module: str
@@ -101,12 +96,7 @@ ENTRIES: dict[str, CommandEntry] = {entry.name: entry for entries in SECTIONS.va
 
 
 class Renamed(NamedTuple):
-    """What an old name of a command is now; it works until the next release.
-
-    Attributes:
-        words: The words that take its place; empty where the old command is still there.
-        module: The module that still defines the old command, as in :class:`CommandEntry`.
-    """
+    """What an old name of a command is now, until the next release: the words in its place, or where it still is."""
 
     now: str
     words: tuple[str, ...] = ()

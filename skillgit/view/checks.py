@@ -26,7 +26,6 @@ _STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVER
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
-    """Yield every finding with its place, its rule and what to do, and how many there are."""
     for skill in report.skills:
         for fault in skill.faults:
             path = f"{skill.place}/{fault.path}" if fault.path else skill.place
@@ -167,7 +166,6 @@ def _tidied(row: Tidied, *, dry_run: bool) -> Iterator[str]:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes as people read it."""
     value, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
     while value >= 1000 and len(units) > 1:  # noqa: PLR2004 - what the prefixes stand for
         value, units = value / 1000, units[1:]

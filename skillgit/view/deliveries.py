@@ -45,7 +45,6 @@ def exported(result: ExportedSkill) -> Iterator[str]:
 
 
 def would_change(changes: Sequence[FileChange]) -> Iterator[str]:
-    """Yield a line for each file that is not what it would be."""
     for change in changes:
         yield f"{_SIGNS[change.status]}  {one_line(change.path or '.')}"
 
@@ -70,7 +69,6 @@ def installed(result: InstallResult) -> Iterator[str]:
 
 
 def uninstalled(result: UninstallResult) -> Iterator[str]:
-    """Yield what is there again."""
     again = "nothing" if result.restored is None else _standing(result.restored)
     path = one_line(result.place)
     if result.written:
@@ -97,24 +95,20 @@ def _standing(standing: InstallState) -> str:
 
 
 def _called(name: str) -> str:
-    """Return the name of a version; a commit's shortened, as people read it."""
     return numbers.short(name) if _COMMIT.fullmatch(name) else name
 
 
 def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
-    """Yield what was written as a SkillOpt output directory."""
     steps, files = numbers.plural(result.steps, "step"), numbers.plural(result.files, "file")
     yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", steps, files))
 
 
 def tables_written(result: ExportedTables, screen: Screen) -> Iterator[str]:
-    """Yield which tables were written, with their rows."""
     rows = [numbers.plural(count, name.removesuffix("s")) for name, count in result.rows.items()]
     yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *rows))
 
 
 def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
-    """Yield where in an MLflow store the run stands."""
     parts = (f"experiment {result.experiment}", f"run {result.run_id}", numbers.plural(result.metrics, "metric"))
     yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *parts))
     yield following((f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {result.place}",), screen)
@@ -220,7 +214,6 @@ def _kind(ref: str) -> str:
 
 
 def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
-    """Yield what happened to main, of each run and of the notes."""
     yield f"{'would pull' if result.dry_run else 'pull'} from {result.remote}, {result.url}"
     yield from _joined(result, screen)
 
@@ -267,7 +260,6 @@ def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
 
 
 def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
-    """Yield where the copy is and what is in it."""
     yield f"cloned {result.pulled.url} into {result.path}"
     yield from _joined(result.pulled, screen)
     yield following((f"cd {quote(str(result.path))}", "skillgit log"), screen)

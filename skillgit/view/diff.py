@@ -95,7 +95,6 @@ def _changed(line: str, screen: Screen) -> str:
 
 
 def plain(text: str) -> Iterator[str]:
-    """Yield the lines of a diff for a terminal without colour."""
     yield from text.removesuffix("\n").split("\n") if text else ()
 
 
@@ -104,7 +103,6 @@ UNENDED = "\\ No newline at end of file"
 
 
 def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    """Yield the two sides, then each file with its hunks."""
     yield headline(diff.a, diff.b, screen)
     if not diff.files:
         yield SAME
@@ -129,7 +127,6 @@ def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
 
 
 def hunk_head(hunk: Hunk, screen: Screen) -> str:
-    """Return the line above a hunk: where it stands, and under which heading."""
     extent = screen.paint(Style.RUNNING, f"@@ -{_extent(*hunk.old)} +{_extent(*hunk.new)} @@")
     return f"{extent} {screen.paint(Style.STRONG, hunk.heading)}" if hunk.heading else extent
 
@@ -166,7 +163,6 @@ _SIGNS = 3
 
 
 def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    """Yield the two sides, then each file with its hunks in two columns."""
     yield headline(diff.a, diff.b, screen)
     if not diff.files:
         yield SAME
@@ -216,8 +212,6 @@ def _beside(removals: Sequence[Line], additions: Sequence[Line]) -> Iterator[tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where things stand on a row."""
-
     numbers: int
     columns: int
 
@@ -240,7 +234,6 @@ def _row(file: FileDiff, both: tuple[Line | None, Line | None], screen: Screen, 
 
 
 def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen, *, layout: _Layout) -> list[str]:
-    """Return the rows of one side of a line; none where the side has none."""
     if line is None:
         return []
     text, spans = visible_line(line, screen)

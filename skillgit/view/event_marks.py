@@ -32,7 +32,6 @@ class Look(NamedTuple):
 
     Attributes:
         sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
-        style: The colour that repeats what the sign says.
         words: What happened; empty where the gate says it.
         beside: Whether they are beside the line of their run.
         rank: Which sign is seen where several meet in a plot: the one of the highest rank.
@@ -46,7 +45,6 @@ class Look(NamedTuple):
     rank: int = 3
 
     def drawn(self, glyphs: Glyphs) -> str:
-        """Return the sign as the terminal can show it."""
         return str(getattr(glyphs, self.sign))
 
 
@@ -72,14 +70,11 @@ def look_of(kind: EventKind, decision: str) -> Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a line says of an event.
+    """What a line says of an event: its title without prefix, and its score as far as it is known.
 
     Attributes:
-        title: Its title without prefix.
-        score: Its score as far as it is known.
         delta: The score's distance from what it was compared with; absent where only a bound is known.
         measured: Whether the score was measured for this text.
-        decision: The gate's decision; empty without one.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
     """
 
@@ -137,7 +132,6 @@ def glyph(entry: Entry, glyphs: Glyphs) -> str:
 
 
 def style(entry: Entry) -> Style:
-    """Return the colour that repeats what the sign says."""
     return look_of(entry.kind, entry.decision).style
 
 
@@ -155,8 +149,12 @@ def score(entry: Entry) -> str:
     return f" {text}" if entry.measured else f"({text})"
 
 
+def delta(entry: Entry) -> str:
+    """Return how far the score is from what it was compared with, if it was measured for this text."""
+    return numbers.delta(entry.delta) if entry.measured else ""
+
+
 def decision(entry: Entry) -> str:
-    """Return in words what happened to it."""
     if words_of_kind := LOOKS[entry.kind].words:
         return words_of_kind
     gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"

@@ -33,7 +33,6 @@ _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def markdown(report: GateReport) -> Iterator[str]:
-    """Yield the lines of the whole comparison."""
     yield MARK
     yield f"## skillgit gate: {_headline(report)}"
     yield ""
@@ -169,7 +168,6 @@ def lines(report: GateReport, screen: Screen) -> Iterator[str]:
 
 
 def nothing_changed(report: GateReport) -> str:
-    """Return the sentence for a head that changes no skill."""
     return f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
 
 
@@ -225,7 +223,6 @@ LABEL = 8
 
 
 def decided(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield everything about a decision, with the command to type next."""
     yield from head(result, screen)
     yield from facts(result, screen)
     yield following(next_commands(result), screen)
@@ -272,7 +269,6 @@ def fact(label: str, text: str, screen: Screen) -> str:
 
 
 def following(commands: tuple[str, ...], screen: Screen) -> str:
-    """Return the line that names what to type next."""
     return fact("next", f" {screen.glyphs.dot} ".join(commands), screen)
 
 
@@ -294,7 +290,6 @@ def _length(result: Decided) -> str:
 
 
 def next_commands(result: Decided) -> tuple[str, ...]:
-    """Return what to type after a decision."""
     row = result.event
     if result.accepted:
         return (

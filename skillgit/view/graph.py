@@ -22,7 +22,6 @@ class GraphPosition:
     """Where an event stands.
 
     Attributes:
-        lane: Its lane, from 0.
         above: For each lane whether a line comes down to the event's row; lanes further on have none.
         below: The same for lines that go on under it.
         joined: The lanes that are tied to the event on its row.
@@ -36,7 +35,7 @@ class GraphPosition:
 
 @dataclass(slots=True)
 class _Lane:
-    """A lane that is taken.
+    """A lane that leads to a row.
 
     Attributes:
         drawn: Whether there is a line: not above the newest version of a run, where candidates are beside nothing.
@@ -49,11 +48,9 @@ class _Lane:
 
 
 def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:
-    """Yield where each of ``rows`` stands, newest first.
+    """Yield where each of ``rows`` stands, newest first, none above what rests on it.
 
-    Args:
-        rows: Events, none of them above what rests on it.
-        parents: Commit to the events that it rests on besides the one before it in its run.
+    ``parents`` are the events that one rests on besides the one before it in its run, by commit.
     """
     lanes = _Lanes([LOOKS[row.kind].beside for row in rows])
     following = _following(rows)
@@ -71,7 +68,6 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
 
 
 def _following(rows: Sequence[LogRow]) -> dict[int, int]:
-    """Return for each event the next one of its run, if there is one."""
     successors: dict[int, int] = {}
     latest: dict[str, int] = {}
     for index, row in enumerate(rows):
@@ -155,12 +151,7 @@ _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The graph in front of an event.
-
-    Attributes:
-        row: Its cells on the event's line; all are of one width.
-        below: Its cells on the lines between this event and the next.
-    """
+    """The graph in front of an event, and on the lines between it and the next."""
 
     row: str
     below: str
@@ -168,22 +159,17 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The graph in front of a log."""
+    """The graph in front of a log; its rows are all of one width."""
 
     rows: tuple[Drawn, ...]
     width: int
 
 
 def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: Screen, room: int = 0) -> Graph:
-    """Draw the graph of ``rows``, newest first.
+    """Draw the graph of ``rows`` and ``parents``, as for :func:`places`, in ``room`` columns; 0 is any number.
 
-    Lanes move closer together where they would take more than ``room`` columns. If that is not enough, an ellipsis
-    stands for those that are left over, and what happens in one of them is shown behind it.
-
-    Args:
-        rows: Events, none of them above what rests on it.
-        parents: Commit to the events that it rests on besides the one before it in its run.
-        room: How many columns the graph may take; 0 for any number.
+    Lanes move closer together where they would take more. If that is not enough, an ellipsis stands for those that
+    are left over, and what happens in one of them is shown behind it.
     """
     positions = list(places(rows, parents))
     lanes = max((max(position.lane + 1, len(position.above), len(position.below)) for position in positions), default=0)
@@ -213,7 +199,7 @@ def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
 
 
 class _Pen:
-    """What draws a line of the graph: so many columns for a lane, so many lanes."""
+    """What draws the lines of a graph, in ``pitch`` columns for a lane and ``limit`` lanes."""
 
     def __init__(self, screen: Screen, pitch: int, limit: int, *, cut: bool) -> None:
         self._screen = screen
@@ -237,7 +223,6 @@ class _Pen:
         return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
 
     def below(self, position: GraphPosition) -> str:
-        """Return the columns on the lines under the event."""
         lanes = max(position.lane + 1, len(position.below))
         margin = self._below.get((position.below, lanes))
         if margin is None:
@@ -288,7 +273,6 @@ class _Pen:
 
 
 def _ends(position: GraphPosition, lane: int) -> int:
-    """Return whether the lane comes from above and whether it goes on below."""
     up = lane < len(position.above) and position.above[lane]
     down = lane < len(position.below) and position.below[lane]
     return (_UP if up else 0) | (_DOWN if down else 0)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
-    """Yield which text is the newest version now."""
     dot = f" {screen.glyphs.dot} "
     if result.version is None:
         stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
@@ -80,7 +79,6 @@ def forked(result: Fork, screen: Screen) -> Iterator[str]:
 
 
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
-    """Yield what ``main`` holds."""
     dot = f" {screen.glyphs.dot} "
     name = f"{result.run}/{version_label(result.version)}"
     release = f"released as {result.tag}" if result.tag else ""

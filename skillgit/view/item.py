@@ -110,7 +110,6 @@ def _question(question: str, screen: Screen) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the newest few of ``names``."""
     prefix = f"{len(names) - _MOST} older, " if len(names) > _MOST else ""
     return f"{prefix}{', '.join(names[-_MOST:])}"
 

@@ -118,7 +118,6 @@ def length(size: Length) -> str:
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield what differs besides the text, the items that changed, the types, and the sums."""
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
     rows = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]

@@ -17,11 +17,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def plain_value(value: object) -> Json:
-    """Return ``value`` as JSON can hold it.
-
-    Raises:
-        TypeError: It is of a kind that has no place in a document.
-    """
+    """Return ``value`` as JSON can hold it; a TypeError where it has no place in a document."""
     if isinstance(value, Enum):
         return plain_value(value.value)
     if value is None or isinstance(value, bool | int | str):
@@ -38,11 +34,7 @@ def plain_value(value: object) -> Json:
 
 
 def named_values(value: object) -> dict[str, Json]:
-    """Return a dataclass or a mapping as a JSON object.
-
-    Raises:
-        TypeError: It is neither.
-    """
+    """Return a dataclass or a mapping as a JSON object."""
     document = plain_value(value)
     if not isinstance(document, dict):
         raise TypeError(f"{type(value).__name__} is no JSON object")

@@ -32,18 +32,13 @@ _EVENT_REST = 33
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One event of the log.
-
-    Attributes:
-        margin: What is in front of the lines between it and the next event.
-    """
+    """One event of the log, and what is in front of the lines between it and the next one."""
 
     text: str
     margin: str = ""
 
 
 def lines(rows: Sequence[LogRow], screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield the log without more: one line for each event."""
     return (line.text for line in log_lines(rows, screen, now))
 
 
@@ -58,9 +53,8 @@ def log_lines(
 ) -> Iterator[LogLine]:
     """Yield the log.
 
-    Args:
-        graph: What the events rest on besides those before them in their runs, to be drawn; None for no graph.
-        flips: Commit to what its event did to an item, to be reported in front of its title.
+    ``graph`` are the events that one rests on besides the one before it in its run, to be drawn; ``flips`` is what an
+    event did to an item, to be said before its title. Both go by commit.
     """
     if not rows:
         return
@@ -129,7 +123,7 @@ def _room(screen: Screen, fixed_width: int, longest: int) -> int:
 
 def front(entry: Entry) -> str:
     """Return label, score and difference in 17 columns."""
-    return f"{entry.label:<4}{cells.score(entry):<7}{numbers.delta(entry.delta) if entry.measured else '':<6}"
+    return f"{entry.label:<4}{cells.score(entry):<7}{cells.delta(entry):<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:

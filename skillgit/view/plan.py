@@ -29,7 +29,6 @@ _GAP = 3
 
 
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield what a command would do and spend."""
     label = max((len(name) for name in plan.facts), default=0) + _GAP
     for name, text in plan.facts.items():
         for number, line in enumerate(text.splitlines()):
@@ -121,7 +120,6 @@ def stopped(result: Trained, screen: Screen) -> Iterator[str]:
 
 
 def placebo(counts: Placebo) -> str:
-    """Return the false-accept rate of a run's gate."""
     return f"{counts.accepted} of {numbers.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
 
 
@@ -163,11 +161,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
 
 
 def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run: bool) -> Iterator[str]:
-    """Yield what was spent on events that are not recorded yet, one line each.
-
-    Args:
-        entries: The events; None where that is not known.
-    """
+    """Yield what was spent on events that are not recorded yet, one line each; None is not known."""
     for entry in entries or ():
         run = f"{one_line(entry.run)}: " if with_run else ""
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)

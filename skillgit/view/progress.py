@@ -50,9 +50,7 @@ class Glance(Protocol):
     def done(self) -> int: ...
 
     @property
-    def total(self) -> int:
-        """The stage in all; 0 if that is not known."""
-        ...
+    def total(self) -> int: ...
 
     @property
     def score(self) -> float | None: ...
@@ -61,9 +59,7 @@ class Glance(Protocol):
     def best(self) -> float | None: ...
 
     @property
-    def spent(self) -> Cost:
-        """What the run has cost so far."""
-        ...
+    def spent(self) -> Cost: ...
 
 
 _BEGINS = {
@@ -95,10 +91,7 @@ def fraction(glance: Glance) -> float:
 def seconds_left(*, now: float, then: float, seconds: float) -> float | None:
     """Return how long the rest takes at the pace so far; None before there is a pace.
 
-    Args:
-        now: The fraction that is done.
-        then: The fraction that was done when looking on began; a resumed run begins with more than none.
-        seconds: Seconds since then.
+    ``now`` and ``then`` are fractions that are done, ``seconds`` the time in between; a resumed run begins with some.
     """
     gain = now - then
     return seconds * (1.0 - now) / gain if gain > 0 and seconds > 0 else None

@@ -146,7 +146,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
     dot = f" {screen.glyphs.dot} "
     title = f"{screen.paint(Style.STRONG, entry.label)}  "
-    score = f"   {cells.score(entry).strip()} {numbers.delta(row.delta) if row.measured else ''}".rstrip()
+    score = f"   {cells.score(entry).strip()} {cells.delta(entry)}".rstrip()
     decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     yield f"{title}{decision}{score}"
     parts = [

@@ -120,7 +120,6 @@ class Screen:
 
     @property
     def glyphs(self) -> Glyphs:
-        """The signs that this screen can show."""
         return UNICODE if self.unicode else ASCII
 
     def paint(self, style: Style, text: str) -> str:
@@ -154,7 +153,6 @@ class Screen:
 
 
 def can_show_glyphs(encoding: str) -> bool:
-    """Say whether all signs can be written in ``encoding``."""
     try:
         "".join(getattr(UNICODE, field.name) for field in fields(Glyphs)).encode(encoding)
     except (UnicodeEncodeError, LookupError):

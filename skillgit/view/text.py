@@ -71,11 +71,7 @@ def fit(text: str, columns: int, ellipsis: str = "…") -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: int = 2) -> Iterator[str]:
-    """Yield ``rows`` as aligned lines without trailing space.
-
-    Args:
-        align: One letter for each column, ``l`` or ``r``.
-    """
+    """Yield ``rows`` as aligned lines without trailing space; ``align`` has ``l`` or ``r`` for each column."""
     columns = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
         cells = (pad(cell, size, right=side == "r") for cell, size, side in zip(row, columns, align, strict=True))

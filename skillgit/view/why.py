@@ -37,13 +37,7 @@ _ITEMS_SHOWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """One line of the story, before it is broken to fit.
-
-    Attributes:
-        label: What is at the left; empty where it goes on.
-        under: A second label; the text is behind it.
-        whole: Whether it is painted, and never broken.
-    """
+    """One line of the story before it is broken: a label, a second label, the text; a painted one stays ``whole``."""
 
     label: str = ""
     text: str
@@ -52,7 +46,6 @@ class _Fact:
 
 
 def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield a rule's story, from the rule itself to what it cost."""
     paragraphs = (
         (_rule(story, screen),),
         (_brought(story, screen, now),),

@@ -31,7 +31,6 @@ class _Diff(Verb):
     """A command that takes files behind ``--``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set aside what is behind ``--``: it is no revision."""
         if "--" in args:
             index = args.index("--")
             args, ctx.meta[_PATHS] = args[:index], tuple(args[index + 1 :])
@@ -88,11 +87,7 @@ def diff_command(
 
 
 def _way(ctx: click.Context, names: Sequence[str]) -> str:
-    """Return the one way to show the difference; empty for its text.
-
-    Raises:
-        click.UsageError: There is more than one.
-    """
+    """Return the one way to show the difference; empty for its text."""
     if len(names) > 1:
         raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
     return "".join(names)
@@ -103,11 +98,7 @@ def _option(way: str) -> str:
 
 
 def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
-    """Refuse options that this way to show the difference would ignore.
-
-    Raises:
-        click.UsageError: There is one.
-    """
+    """Refuse options that this way to show the difference would ignore."""
     if form in {Form.PLAIN, Form.NUL} and view not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
     if form is Form.JSON and view in _FOR_PEOPLE:
@@ -123,7 +114,6 @@ def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code
 
 
 def _on_screen(session: CommandSession, a: str, b: str | None) -> ExitCode:
-    """Open the comparison on the screen, once both versions are known to be there."""
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
     from skillgit.cli.session import require_terminal  # noqa: PLC0415 - likewise
 

@@ -99,7 +99,6 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
 
 
 def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
-    """Say what stopped the push, if that was something which must not leave."""
     from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
     from skillgit.view.checks import found  # noqa: PLC0415 - see the package
 

@@ -199,11 +199,7 @@ def report_command(session: CommandSession, run: str | None, *, target: str, ope
 
 
 def _place(path: Path) -> Path:
-    """Return the file that ``path`` is or links to.
-
-    Raises:
-        NotFoundError: It would lie in a folder that does not exist.
-    """
+    """Return the file that ``path`` is or links to."""
     target = refuse_way_out(path.absolute(), follow=True).resolve()
     if target.is_dir():
         raise UsageError(f"{path} is a folder", hint=f"--output {path / 'report.html'}")

@@ -49,7 +49,6 @@ class Listing(Verb):
     """A command of an optional NAME, before which the word ``show`` may stand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave the word out; it says nothing that NAME does not say."""
         if args[:1] == ["show"]:
             args = args[1:]
             if all(arg.startswith("-") for arg in args) and not ctx.resilient_parsing:
@@ -57,7 +56,6 @@ class Listing(Verb):
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Say that the word may be there."""
         return ["[[show] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
 
 

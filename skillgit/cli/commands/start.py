@@ -125,7 +125,6 @@ def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None: 
 
 
 def _row(fields: dict[str, Any]) -> dict[str, object]:
-    """Return the row that the options say, without those that were not given."""
     prompt: str = fields["prompt"]
     row = {
         "id": fields["identity"],

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 def served(
     session: CommandSession, run: str, *, ascii_only: bool, mouse: bool, host: str | None, port: int, opens: bool
 ) -> None:
-    """Serve the screens of this repository."""
     from skillgit.app.history.status import runs  # noqa: PLC0415 - see the package
     from skillgit.tui.web import DRIVER  # noqa: PLC0415 - see the package
     from skillgit.tui.web.server import LOOPBACK, listen, serve  # noqa: PLC0415 - see the package

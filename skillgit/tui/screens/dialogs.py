@@ -40,12 +40,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
 
 class AskScreen(Dialog[bool | None]):
-    """Whether to run a command; nothing is run unless the answer is yes.
-
-    Args:
-        command: What would be run; empty if no command does it.
-        plan: The command that says what it would cost; empty if it costs nothing.
-    """
+    """Whether to run a command, if one is named; nothing is run without a yes. ``plan`` says what it would cost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("y", "answer(True)", "Yes"), ("n,q", "answer(False)", "No")]
 
@@ -143,11 +138,7 @@ class CopyScreen(ChoiceScreen):
 
 
 class _TypingScreen(Dialog[ScreenResultType]):
-    """A line to type in.
-
-    Args:
-        usual: What stands in the empty line.
-    """
+    """A line to type in; ``usual`` stands in it while it is empty."""
 
     def __init__(self, question: str, usual: str) -> None:
         super().__init__()
@@ -236,7 +227,6 @@ class CommandLogScreen(Dialog[None]):
             self.more()
 
     def more(self) -> None:
-        """Show what was added, and go to the end."""
         lines = self.query_one(Paragraphs)
         lines.show(list(self._paragraphs()))
         lines.scroll_end(animate=False)

@@ -17,15 +17,13 @@ from skillgit.index.event_pages import Narrowing
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.panes import Panes
 from skillgit.tui.start import PAGE, STEPS, named
 from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.event_list import EventList
+from skillgit.tui.widgets.events import EventList, ScorePlot
 from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList, RunList
-from skillgit.tui.widgets.score_plot import ScorePlot
 from skillgit.view.runs import on_test
 from skillgit.view.text import one_line
 
@@ -42,16 +40,89 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.tui.start import StartPicture
 
+
+_TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
+ORDER: Final = tuple(_TITLES)
+_PLACES: Final = frozenset(f"-at-{name}" for name in ORDER)
+_HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})
+"""Where panes are out of sight that have no keys."""
+
+
+class Panes(VersionScreen):
+    """Walking through the panes; on a narrow terminal only the one with the keys is in sight."""
+
+    def name_pane(self, name: str, text: str = "") -> None:
+        """Put number and name on a pane, and what else is worth saying."""
+        self.query_one(f"#{name}").border_title = f"{_TITLES[name]}  {text}".rstrip()
+
+    def name_panes(self, *, fresh: bool = True, unreadable: int = 0) -> None:
+        """Put numbers and names on the panes, and what is out of order."""
+        for name in _TITLES:
+            self.name_pane(name)
+        wrong = (f"{unreadable} cannot be read" if unreadable else "", "" if fresh else "index in memory")
+        self.query_one(RunList).border_subtitle = ", ".join(filter(None, wrong))
+
+    @property
+    def at(self) -> str:
+        ids = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
+        return next((name for name in ORDER if name in ids), "events")
+
+    def on_descendant_focus(self) -> None:
+        self._bring(self.at)
+
+    def _bring(self, name: str) -> None:
+        self.remove_class(*(_PLACES - {f"-at-{name}"}), update=False)
+        self.add_class(f"-at-{name}", update=False)
+        if self.classes & _HIDING:
+            self._restyle()
+
+    def _restyle(self) -> None:
+        # to style the whole screen again would take longer than all else that a key does
+        self.app.stylesheet.update_nodes([self.query_one(f"#{name}") for name in ("side", *ORDER)])
+
+    def go(self, name: str) -> None:
+        self._bring(name)
+        (self.detail.view if name == "detail" else self.query_one(f"#{name}")).focus()
+
+    def action_pane_1(self) -> None:
+        self.go("runs")
+
+    def action_pane_2(self) -> None:
+        self.go("events")
+
+    def action_pane_3(self) -> None:
+        self.go("scores")
+
+    def action_pane_main(self) -> None:
+        self.go("detail")
+
+    def action_pane_next(self) -> None:
+        self.go(ORDER[(ORDER.index(self.at) + 1) % len(ORDER)])
+
+    def action_pane_prev(self) -> None:
+        self.go(ORDER[ORDER.index(self.at) - 1])
+
+    def action_pane_grow(self) -> None:
+        self.add_class("-full", update=False)
+        self._restyle()
+
+    def action_pane_shrink(self) -> None:
+        self.restore_size()
+
+    def restore_size(self) -> bool:
+        """Put the panes side by side again, and say whether one had the whole screen."""
+        full = self.has_class("-full")
+        self.remove_class("-full", update=False)
+        self._restyle()
+        return full
+
+
 SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
 
 
-class HistoryScreen(Panes, VersionScreen):
-    """Runs, history, scores and detail.
-
-    Args:
-        run: The run to begin with; empty for the default run.
-    """
+class HistoryScreen(Panes):
+    """Runs, history, scores and detail; it begins with ``run``, or with the default run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("history", "tabs")
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -139,7 +210,7 @@ class HistoryScreen(Panes, VersionScreen):
         self._run = name or overview.chosen
         self.runs.show(overview.runs, overview.chosen, self._run)
         if any(run.running_pid is not None for run in overview.runs):
-            self.say_running()
+            self.name_pane("runs", "L live")
         self._say_counts()
 
     def _show_nothing(self, overview: Overview) -> None:
@@ -159,7 +230,7 @@ class HistoryScreen(Panes, VersionScreen):
         if run is not None:
             dot = f" {glyphs.dot} "
             counts = (f"{run.versions} v", f"{run.rejected} {glyphs.rejected}", f"{run.merges} {glyphs.slow}")
-            self.say_history(dot.join(counts))
+            self.name_pane("events", dot.join(counts))
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
@@ -193,7 +264,7 @@ class HistoryScreen(Panes, VersionScreen):
         run, ink = self.runs.current, app_of(self).facts
         test_score = on_test(run, ink) if run is not None and run.name == self._run else ""
         notes = (f"1 step in {apart}" if apart > 1 else "", f"test {test_score}" if test_score else "")
-        self.say_scores(f" {ink.glyphs.dot} ".join(filter(None, notes)))
+        self.name_pane("scores", f" {ink.glyphs.dot} ".join(filter(None, notes)))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)
@@ -240,11 +311,7 @@ class HistoryScreen(Panes, VersionScreen):
         self._read_list()
 
     def action_find_open(self) -> None:
-        """Filter the history; in the detail, search its text.
-
-        Raises:
-            SkipAction: Someone types, and the key is a sign like others.
-        """
+        """Filter the history; in the detail, search its text. Where someone types, the key is a sign like others."""
         if isinstance(self.focused, Input):
             raise SkipAction
         if self.detail.has_focus_within:
@@ -271,15 +338,22 @@ class HistoryScreen(Panes, VersionScreen):
     def action_history_compare(self) -> None:
         if self._marked is None:
             self.notify("mark an event first: w", severity="warning")
+        elif self.current is not None and self._marked.commit == self.current.commit:
+            self.notify("that is the marked one itself", severity="warning")
         elif self.current is not None:
-            self.compare(self._marked, self.current)
+            self._compare(str(self._marked.address), self.current)
+
+    def _compare(self, a: str, b: LogRow) -> None:
+        from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - it is opened now and then
+
+        self.app.push_screen(CompareScreen(a, str(b.address)))
 
     def action_history_compare_base(self) -> None:
         row = self.current
         if row is not None and row.base is None:
             self.notify("it rests on no version", severity="warning")
         elif row is not None:
-            self.open_comparison(f"{row.run}/{version_label(row.base)}", row)
+            self._compare(f"{row.run}/{version_label(row.base)}", row)
 
     def action_history_toggle_rejected(self) -> None:
         self._rejected = not self._rejected

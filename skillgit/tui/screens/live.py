@@ -45,12 +45,7 @@ _POINTS: Final = 200
 
 
 class LiveScreen(Screen[None]):
-    """A run that another process trains.
-
-    Args:
-        run: The run; empty for the trainer's, and without one for any that is trained now.
-        last: The run to tell of if none is trained now.
-    """
+    """A run that another process trains: ``run``, that of the trainer, or any; if there is none, ``last``."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -149,7 +144,7 @@ class LiveScreen(Screen[None]):
         self._say_lines(look)
 
     def _read_unfinished(self, look: LiveLook) -> None:
-        """Read what is not recorded yet of a run that nobody works on; a process that works on one tells it itself."""
+        """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
         self._unfinished = ()
         if look.standing not in live_text.ALIVE:
             read = app_of(self).read

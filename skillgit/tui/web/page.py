@@ -32,11 +32,7 @@ _MESSAGE: Final = 1 << 20
 
 
 class Screens(AppService):
-    """The process of one open page: the command itself and no shell, in a session that can be ended as a whole.
-
-    Args:
-        socket: Leads to the page.
-    """
+    """The process of one open page: the command itself and no shell, in a session that can be ended as a whole."""
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str], socket: web.WebSocketResponse) -> None:
         super().__init__(
@@ -50,7 +46,6 @@ class Screens(AppService):
         self._watcher: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
-        """Start the process; the page is told when it ends, however it ends."""
         await super().start(width, height)
         self._watcher = asyncio.create_task(self._watch())
 
@@ -96,7 +91,6 @@ class WebPages:
         self._template = templates.get_template("page.html.j2")
 
     def add_to(self, application: web.Application) -> None:
-        """Let an application show the page, its parts, and the sockets."""
         application.router.add_get("/", self.page)
         application.router.add_get("/ws", self.socket)
         application.router.add_static("/static", str(files("textual_serve") / "static"))

@@ -38,13 +38,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenAddress:
-    """Where the server listens.
-
-    Attributes:
-        host: The name or number that the user gave.
-        link: The beginning of its addresses, without a slash at the end.
-        local: Whether only programs of this machine reach it.
-    """
+    """Where the server listens: the host that the user gave, and how its links begin, without a slash at the end."""
 
     listener: socket.socket
     host: str
@@ -57,12 +51,7 @@ class ListenAddress:
 
 
 def listen(host: str, port: int) -> ListenAddress:
-    """Take a port.
-
-    Args:
-        host: The name or the number of an interface of this machine.
-        port: 0 for any that is free.
-    """
+    """Take a port, 0 for any that is free, of an interface of this machine."""
     if find_spec("textual_serve") is None:
         raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")
     try:
@@ -98,7 +87,6 @@ def serve(
     """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
 
     Args:
-        entropy: Returns so many random bytes.
         ready: Gets the link, which works once, when it works.
         on_entry: Gets the address of the page when the link was used.
     """
@@ -148,12 +136,9 @@ _OTHER_PAGE: Final = "Another page asked for this."
 
 
 class Door:
-    """The token, the cookie and the names of one server.
+    """The token, the cookie and the names of one server; ``on_entry`` gets the path of the page when someone comes in.
 
-    Args:
-        names: Names in ``Host`` that are this server; numbers always are, since no foreign page has them.
-        entropy: Returns so many random bytes.
-        on_entry: Is called with the path of the page when someone has come in.
+    Numbers in ``Host`` always are this server, since no foreign page has them.
     """
 
     def __init__(

@@ -50,7 +50,6 @@ class FilterBar(Horizontal):
         self.screen.set_focus(self.query_one(Input))
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Say how much is left, or what is wrong with the filter."""
         label = self.query_one("#left", Static)
         label.update(text)
         label.set_class(wrong, "-wrong")
@@ -96,11 +95,7 @@ class FindBar(Input):
         super().__init__(placeholder="search", id=id, compact=True)
 
     def open(self) -> None:
-        """Let the user type; the next key belongs here already, as in the filter.
-
-        Raises:
-            SkipAction: It is open, and its key is a sign like others.
-        """
+        """Let the user type; the next key belongs here already. Where it is open, the key is a sign like others."""
         if self.has_focus:
             raise SkipAction
         self.value = ""

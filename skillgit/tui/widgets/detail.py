@@ -78,7 +78,6 @@ class Detail(Vertical):
             view.tell(text, hint)
 
     def show(self, row: LogRow) -> None:
-        """Show an event: its head at once, the rest when it has been read."""
         app = app_of(self)
         self.row = row
         title, where = head(row, app.facts, app.now)
@@ -113,7 +112,7 @@ class Detail(Vertical):
             self.view.focus()
 
     def open(self, tab: str) -> None:
-        """Open the tab of that id and give it the keys."""
+        """Open a tab and give it the keys."""
         self.turn_to(_IDS.index(tab))
         self.view.focus()
 
@@ -193,7 +192,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         Part(f" {entry.label}  ", Style.STRONG),
         Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
-        Part(f" {numbers.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
+        Part(f" {cells.delta(entry)}", cells.style(entry)),
     )
     parts = [
         f"epoch {row.epoch}" if row.epoch else "",
@@ -287,7 +286,6 @@ class EventItems(RowList):
 
     @property
     def item(self) -> str:
-        """The chosen item; empty where there is none."""
         return self.items[self.cursor].item if self.cursor < len(self.items) else ""
 
     def painted(self, line: int) -> Painted:

@@ -47,11 +47,7 @@ class RowKind(Enum):
 
 
 class Piece(NamedTuple):
-    """A part of a line that has a row, or one half of a row, to itself.
-
-    Attributes:
-        note: What is said of the line instead of text of it; empty for text.
-    """
+    """A part of a line that has a row, or one half of a row, to itself: text, or a note on the line."""
 
     line: Line
     shown: ShownLine
@@ -61,13 +57,7 @@ class Piece(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """One row.
-
-    Attributes:
-        hunk: Which hunk of all files it belongs to, from 0; -1 outside of hunks.
-        left: The older side of a row of two, or the only one.
-        right: The newer side; absent in a row of one column.
-    """
+    """One row; one of two columns has a right side, the newer one. Outside of hunks ``hunk`` is -1."""
 
     kind: RowKind
     hunk: int = -1
@@ -77,11 +67,7 @@ class DiffRow(NamedTuple):
 
 
 class DiffLayout(NamedTuple):
-    """How rows are divided.
-
-    Attributes:
-        columns: Columns of text in a row, or on a side.
-    """
+    """How rows are divided; ``columns`` are those of the text in a row, or on a side."""
 
     side: bool
     numbers: int
@@ -90,16 +76,11 @@ class DiffLayout(NamedTuple):
 
     @property
     def half(self) -> int:
-        """Columns of a side with its gutter."""
         return self.numbers + GUTTER + self.columns
 
 
 class Arranged(NamedTuple):
-    """The rows of a difference.
-
-    Attributes:
-        top: Where the line stands now that was asked for; 0 if it is not there.
-    """
+    """The rows of a difference, and which of them shows the line that was asked for."""
 
     layout: DiffLayout
     rows: Sequence[DiffRow] = ()
@@ -118,8 +99,7 @@ _HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: S
 class DiffView(PaintedLines):
     """The difference of some files.
 
-    Only the rows on the screen are painted, and a long difference is laid out beside the screen, so that five thousand
-    lines scroll as fifty do.
+    Only the rows on the screen are painted, and a long difference is laid out beside the screen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
@@ -287,7 +267,6 @@ class DiffView(PaintedLines):
         self.post_message(self.Changed())
 
     def action_diff_side(self) -> None:
-        """Show the texts side by side, or in one column."""
         self.side = not self.side
         self.lay_out()
 
@@ -303,7 +282,6 @@ class DiffView(PaintedLines):
 
 
 def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool = True) -> DiffLayout:
-    """Return how the rows of ``files`` are divided on ``width`` columns."""
     extents = (extent for file in files for hunk in file.hunks for extent in (hunk.old, hunk.new))
     numbers = len(str(max(map(sum, extents), default=0)))
     room = (width - BETWEEN) // 2 if side else width

@@ -40,7 +40,6 @@ class OneLine(Widget):
         return "".join(part.text for part in (*self._left, *self._right))
 
     def say(self, parts: Iterable[Part], right: Iterable[Part] = ()) -> None:
-        """Say something else."""
         self._left, self._right = tuple(parts), tuple(right)
         self.refresh()
 
@@ -66,10 +65,7 @@ _Shown = tuple[tuple[str, str, str, bool], ...]
 
 
 class KeyLine(Footer):
-    """Textual's footer, which makes its keys anew only where others are to be shown.
-
-    Textual's own does so whenever the focus moves, which takes longer than anything else that follows from that.
-    """
+    """Textual's footer, which makes its keys anew only where others are to be shown, since that takes long."""
 
     def __init__(self, *, compact: bool = False) -> None:
         super().__init__(show_command_palette=False, compact=compact)
@@ -109,7 +105,6 @@ class TabBar(OneLine):
         self.names = tuple(names)
 
     def open(self, index: int) -> None:
-        """Mark the tab at ``index`` as the open one."""
         sign = app_of(self).facts.glyphs.running
         parts = []
         for number, name in enumerate(self.names):

@@ -211,11 +211,7 @@ _LEAST = 8
 
 
 class LiveEvents(RowList):
-    """Events, newest first.
-
-    Attributes:
-        following: Whether the cursor stays on the newest event.
-    """
+    """Events, newest first; while ``following``, the cursor stays on the newest one."""
 
     rows: tuple[LogRow, ...] = ()
     following = True
@@ -225,7 +221,6 @@ class LiveEvents(RowList):
         return self.rows[self.cursor] if self.count else None
 
     def show(self, rows: Sequence[LogRow]) -> None:
-        """Show ``rows``; the cursor goes to the newest one, or stays on its event."""
         before = self.current
         self.rows = tuple(rows)
         if not self.rows:
@@ -287,7 +282,6 @@ class StageBars(Static):
     _working = False
 
     def show(self, snapshot: Snapshot | None, *, working: bool) -> None:
-        """Show how far the stages are; ``working`` says whether someone is at the last one."""
         self._snapshot, self._working = snapshot, working
         self._draw()
 
@@ -309,7 +303,6 @@ class StageBars(Static):
 
 
 def bars(snapshot: Snapshot | None, screen: Screen, *, working: bool) -> list[list[Part]]:
-    """Return the parts of each stage's bar."""
     counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
     current = snapshot.stage if snapshot is not None else ""
     own = [name for name in counts if name not in STAGES and name == current]

@@ -44,11 +44,7 @@ _ABOVE = 3
 
 
 class Part(NamedTuple):
-    """A stretch of a line in one style.
-
-    Attributes:
-        style: A meaning, or the component of the widget that says how it looks; empty for plain text.
-    """
+    """A stretch of a line, in the style of a meaning or of a component of the widget."""
 
     text: str
     style: Style | str = ""
@@ -79,10 +75,7 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
 
 
 class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
-    """Lines that are painted when they are looked at.
-
-    A subclass lays them out for a width in :meth:`lay_out` and paints one in :meth:`painted`.
-    """
+    """Lines that are painted when they are looked at; a subclass lays them out for a width and paints one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--found", "lines--hit", "lines--cursor"}
     DEFAULT_CSS = """
@@ -127,7 +120,6 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self.tell(str(error), error.hint, style)
 
     def _told_lines(self) -> Iterator[Painted]:
-        """Yield what is said instead of lines, in the width that there is."""
         for text, style in self._told:
             line = on_one_line(text, self.ink)
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
@@ -280,8 +272,7 @@ class RenderedLines(PaintedLines):
         return False
 
     @abstractmethod
-    def made(self) -> Sequence[Painted]:
-        """Return all lines for the present width."""
+    def made(self) -> Sequence[Painted]: ...
 
     def renew(self, *, scroll: bool = False) -> None:
         """Make the lines, since there are others, and ``scroll`` to the first one."""

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 class Paragraph(NamedTuple):
-    """Some lines of text in one style.
-
-    Attributes:
-        text: What it says; control characters are written out when it is shown.
-        lead: What is in front of its first line, inside the indent.
-    """
+    """Some lines of text in one style, and what is before its first line, inside the indent."""
 
     text: str
     style: Style | str = ""
@@ -34,7 +29,7 @@ class Paragraph(NamedTuple):
 
 
 class Paragraphs(RenderedLines):
-    """Paragraphs of any number that one can scroll and search."""
+    """Paragraphs that one can scroll and search."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 

@@ -57,7 +57,6 @@ class RowList(PaintedLines):
         """A row is to be opened."""
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
-        """Say ``text`` instead of showing rows, broken to the width that there is."""
         self._said = text, hint, style
         room = max(_NARROWEST, self.room - 2)
         super().tell("\n".join(wrap(text, room)), "\n ".join(wrap(hint, room - 6)), style)
@@ -86,7 +85,6 @@ class RowList(PaintedLines):
             self.post_message(self.Moved(self, self.cursor))
 
     def render_line(self, y: int) -> Strip:
-        """Return line ``y`` of the screen; the chosen row keeps its colours."""
         line = self.scroll_offset.y + y
         if self._told or line != self.cursor or line >= self.count:
             return super().render_line(y)
@@ -100,7 +98,6 @@ class RowList(PaintedLines):
     on_blur = on_focus
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that was clicked; a double click opens it."""
         index = self.scroll_offset.y + event.get_content_offset_capture(self).y
         if 0 <= index < self.count:
             self._go(index)
@@ -130,7 +127,6 @@ class RunList(RowList):
         return self.all[self.cursor] if self.all else None
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
-        """Show ``runs`` with the cursor on ``name``, else where it stands."""
         self.all, self.default = tuple(runs), default
         self.shown()
         self.show_count(len(self.all))

@@ -4,11 +4,10 @@ import diff_sample
 import pytest
 
 from skillgit.errors import NotFoundError
-from skillgit.tui.screens.compare import CompareScreen
+from skillgit.tui.screens.compare import CompareScreen, ItemsView
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.comparison import ItemsView
 from skillgit.tui.widgets.diff_view import DiffView
 
 SIZES = [

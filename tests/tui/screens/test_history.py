@@ -15,7 +15,7 @@ from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.event_list import EventList
+from skillgit.tui.widgets.events import EventList
 
 RUN = "demo-20261121-abcd"
 
