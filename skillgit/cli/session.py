@@ -18,6 +18,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs
 from skillgit.errors import UsageError
 from skillgit.view import diff
+from skillgit.view.json_values import picked
 from skillgit.view.lists import LISTS
 from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.text import inert, one_line
@@ -130,7 +131,7 @@ class CommandSession:
             (self.page if paged else self.output.text)(lines)
         elif self.form is Form.JSON:
             kind = LISTS[name]
-            before = head if isinstance(head, Mapping) else {field: getattr(head, field) for field in kind.head.split()}
+            before = head if isinstance(head, Mapping) else picked(head, kind.head)
             self.output.document(kind.schema, {**before, kind.rows: list(rows)})
         elif self.form is Form.JSONL:
             self.output.records(rows)

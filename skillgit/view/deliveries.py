@@ -100,29 +100,28 @@ def _called(name: str) -> str:
 
 def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
     steps, files = numbers.plural(result.steps, "step"), numbers.plural(result.files, "file")
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", steps, files))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", steps, files))
 
 
 def tables_written(result: ExportedTables, screen: Screen) -> Iterator[str]:
     rows = [numbers.plural(count, name.removesuffix("s")) for name, count in result.rows.items()]
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *rows))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", *rows))
 
 
 def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
     parts = (f"experiment {result.experiment}", f"run {result.run_id}", numbers.plural(result.metrics, "metric"))
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *parts))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", *parts))
     yield following((f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {result.place}",), screen)
 
 
 def lines(result: Imported, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
     parts = [
         _done(result),
         numbers.plural(result.versions, "version"),
         f"{result.rejected} rejected",
         f"{result.skipped} skipped",
     ]
-    yield dot.join(parts)
+    yield screen.dotted(parts)
     gain = numbers.delta(result.best_score - result.first_score)
     yield f"{version_label(result.best)} scores {numbers.score(result.best_score)}, {gain} over the seed"
     if not result.dry_run:
@@ -272,13 +271,12 @@ def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
 
 
 def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
     facts = (
         result.remote.url,
         numbers.plural(result.branches, "branch", "branches"),
         "notes" if result.notes else "no notes",
     )
-    yield f"{result.remote.name}  {dot.join(facts)}"
+    yield f"{result.remote.name}  {screen.dotted(facts)}"
     rows = []
     for run in result.runs:
         beside = (

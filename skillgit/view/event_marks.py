@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
@@ -68,8 +67,7 @@ def look_of(kind: EventKind, decision: str) -> Look:
     return _BEST if kind == EventKind.ACCEPTED and decision == _NEW_BEST else LOOKS[kind]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """What a line says of an event: its title without prefix, and its score as far as it is known.
 
     Attributes:
@@ -91,34 +89,15 @@ class Entry:
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
-        return cls(
-            kind=row.kind,
-            label=row.label,
-            version=row.version,
-            step=row.step,
-            title=row.title,
-            score=row.known,
-            delta=row.delta,
-            measured=row.measured,
-            decision=row.decision,
-            origin=row.origin,
-        )
+        own = (row.kind, row.label, row.version, row.step, row.title)
+        return cls(*own, row.known, row.delta, row.measured, row.decision, row.origin)
 
     @classmethod
     def of_origin(cls, origin: OriginRow) -> Entry:
         """Return the entry of the event that brought a rule, which was measured for it."""
-        return cls(
-            kind=origin.kind,
-            label=origin.label,
-            version=origin.version,
-            step=origin.step,
-            title=origin.title,
-            score=known(origin.score, origin.bound),
-            delta=origin.delta,
-            measured=True,
-            decision=origin.decision,
-            origin=origin.origin,
-        )
+        own = (origin.kind, origin.label, origin.version, origin.step, origin.title)
+        score = known(origin.score, origin.bound)
+        return cls(*own, score, origin.delta, measured=True, decision=origin.decision, origin=origin.origin)
 
 
 def title(entry: Entry) -> str:

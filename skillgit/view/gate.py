@@ -232,11 +232,10 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
     """Yield what happened to the candidate, and where it stands."""
     row = result.event
     entry = Entry.of_row(row)
-    dot = f" {screen.glyphs.dot} "
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     name = screen.paint(Style.STRONG, row.label)
     yield f"{name}  {sign}   {cells.score(entry).strip()} {numbers.delta(row.delta)}".rstrip()
-    yield dot.join((row.run, f"base {version_label(result.base)}", result.branch, numbers.short(row.commit)))
+    yield screen.dotted((row.run, f"base {version_label(result.base)}", result.branch, numbers.short(row.commit)))
     yield screen.paint(Style.STRONG, cells.title(entry))
 
 
@@ -269,18 +268,17 @@ def fact(label: str, text: str, screen: Screen) -> str:
 
 
 def following(commands: tuple[str, ...], screen: Screen) -> str:
-    return fact("next", f" {screen.glyphs.dot} ".join(commands), screen)
+    return fact("next", screen.dotted(commands), screen)
 
 
 def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
-    dot = f" {screen.glyphs.dot} "
     policy = verdict.policy
     demand = f"{policy} asks for {wanted(policy, verdict.terms)}"
     most = screen.glyphs.at_most if bound else ""
     scores = f"{most}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     regressions = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
-    return dot.join(part for part in (demand, scores, flips, regressions) if part)
+    return screen.dotted((demand, scores, flips, regressions))
 
 
 def _length(result: Decided) -> str:

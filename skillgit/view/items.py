@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.view import numbers
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, one_line, table
+from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -137,17 +136,16 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         yield from _checks(diff, screen)
     yield ""
     yield _sums(diff, screen)
-    yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
+    yield screen.dotted((_test(diff), length(diff.length)))
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
 def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    glyphs = screen.glyphs
     labels = change_words(diff.differs)
     body = [
         (
-            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {labels[row.change]}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, screen.glyphs)} {labels[row.change]}"),
             row.item,
             row.task_type,
             _value(row.before),
@@ -161,7 +159,7 @@ def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterato
 
 def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     arrow = screen.glyphs.arrow
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("type", "items", "before", "", "after", "", "flips"))
+    head = ("type", "items", "before", "", "after", "", "flips")
     body = [
         (
             row.task_type or "none",
@@ -174,39 +172,33 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         )
         for row in diff.types
     ]
-    yield from table([head, *body], align="lrrlrrl")
+    yield from headed(head, body, screen, align="lrrlrrl")
 
 
 def _checks(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("check", "items", "before", "", "after", "", "flips"))
+    head = ("check", "items", "before", "", "after", "", "flips")
     body = [
-        (one_line(row.check), str(row.n), *check_cells(row, screen), _flips(row.fixes, row.breaks, diff.differs))
+        (
+            one_line(row.check),
+            str(row.n),
+            *check_cells(row, screen),
+            ", ".join(counted([("fixed", row.fixes), ("broken", row.breaks)], diff.differs, all_=False)),
+        )
         for row in diff.checks
     ]
-    yield from table([head, *body], align="lrrlrrl")
+    yield from headed(head, body, screen, align="lrrlrrl")
 
 
 _CHECK_WIDTH = 48
 _SCORE_WIDTH = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRecord:
-    """One check under one version, in machine formats."""
-
-    check: str
-    version: str
-    items: int
-    score: float
-
-
-def check_records(table: CheckTable) -> list[CheckRecord]:
-    return [
-        CheckRecord(check=row.check, version=version, items=row.items, score=score)
-        for row in table.rows
-        for version, score in zip(table.versions, row.scores, strict=True)
-        if score is not None
-    ]
+def check_records(table: CheckTable) -> Iterator[dict[str, object]]:
+    """Yield each check under each version that has a score, for machine formats."""
+    for row in table.rows:
+        for version, score in zip(table.versions, row.scores, strict=True):
+            if score is not None:
+                yield {"check": row.check, "version": version, "items": row.items, "score": score}
 
 
 def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
@@ -216,14 +208,10 @@ def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
     indices = [*indices[:1], *indices[1:][-max(room - 1, 1) :]]
     head = ("check", "items", *(checks.versions[index] for index in indices))
     body = [
-        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(_mean(row.scores[index]) for index in indices))
+        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(numbers.score(row.scores[i]) for i in indices))
         for row in checks.rows
     ]
-    yield from table([tuple(screen.paint(Style.FAINT, cell) for cell in head), *body], align="lr" + "r" * len(indices))
-
-
-def _mean(score: float | None) -> str:
-    return "" if score is None else numbers.score(score)
+    yield from headed(head, body, screen, align="lr" + "r" * len(indices))
 
 
 def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
@@ -232,10 +220,6 @@ def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
         return "", "", numbers.score(row.after), ""
     difference = numbers.delta(row.after - row.before) if row.after != row.before else ""
     return numbers.score(row.before), screen.glyphs.arrow, numbers.score(row.after), difference
-
-
-def _flips(fixes: int, breaks: int, differs: Iterable[Difference]) -> str:
-    return ", ".join(counted([("fixed", fixes), ("broken", breaks)], differs, all_=False))
 
 
 def _value(value: float | None) -> str:
@@ -254,7 +238,7 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
         parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
     if diff.missing:
         parts.append(f"{len(diff.missing)} missing")
-    return f" {screen.glyphs.dot} ".join(parts)
+    return screen.dotted(parts)
 
 
 def _test(diff: ItemDiff) -> str:

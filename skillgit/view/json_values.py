@@ -41,6 +41,11 @@ def named_values(value: object) -> dict[str, Json]:
     return document
 
 
+def picked(value: object, names: str) -> dict[str, object]:
+    """Return some fields of ``value``, named with spaces between, as a mapping."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
 def _container(value: object) -> Json:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}

@@ -104,7 +104,7 @@ def cost(total: Cost, screen: Screen) -> str:
         dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
     ]
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:

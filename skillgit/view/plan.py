@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.address import version_label
@@ -12,7 +12,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.view import numbers
 from skillgit.view.surface import Style
-from skillgit.view.text import one_line, table, wrap
+from skillgit.view.text import facts, headed, one_line, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,21 +25,17 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-_GAP = 3
-
-
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:
-    label = max((len(name) for name in plan.facts), default=0) + _GAP
-    for name, text in plan.facts.items():
-        for number, line in enumerate(text.splitlines()):
-            yield f"{screen.paint(Style.FAINT, (name if number == 0 else '').ljust(label))}{line}"
+    label = max((len(name) for name in plan.facts), default=0) + 3
+    pairs = (pair for name, text in plan.facts.items() for pair in under(name, text.splitlines()))
+    yield from facts(pairs, screen, label=label)
     if plan.facts:
         yield ""
     if plan.stages:
         yield from _stages(plan, screen)
     else:
         yield "no model would be asked"
-    for note in (*_known(plan), *_unknown(plan), *plan.notes):
+    for note in (*_remarks(plan), *plan.notes):
         yield ""
         yield from wrap(note, screen.width)
     yield ""
@@ -48,14 +44,14 @@ def planned(plan: Plan, screen: Screen) -> Iterator[str]:
 
 def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     total = plan.total
     price = numbers.dollars(total.usd, is_all=not total.unpriced)
     duration = "" if total.seconds is None else numbers.duration(total.seconds)
     time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
     cells = (f"{total.calls:,}", numbers.count(total.tokens_in), numbers.count(total.tokens_out), price, time)
-    yield from table([head, *(_cells(row, screen) for row in plan.stages), (whole, "", *cells)], align="llrrrrr", gap=3)
+    rows = [*(_cells(row, screen) for row in plan.stages), (whole, "", *cells)]
+    yield from headed(names, rows, screen, align="llrrrrr", gap=3)
 
 
 def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
@@ -71,25 +67,13 @@ def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
 
 
 def _sign(bound: Bound, screen: Screen) -> str:
-    match bound:
-        case Bound.EXACTLY:
-            return ""
-        case Bound.AT_MOST:
-            return screen.glyphs.at_most
-        case Bound.AT_LEAST:
-            return screen.glyphs.at_least
-        case Bound.ABOUT:
-            return "~"
-        case other:
-            assert_never(other)
+    glyphs = screen.glyphs
+    return {Bound.EXACTLY: "", Bound.AT_MOST: glyphs.at_most, Bound.AT_LEAST: glyphs.at_least, Bound.ABOUT: "~"}[bound]
 
 
-def _known(plan: Plan) -> Iterator[str]:
+def _remarks(plan: Plan) -> Iterator[str]:
     if plan.known:
         yield f"{plan.known:,} of {plan.rollouts:,} rollouts are known already and cost nothing"
-
-
-def _unknown(plan: Plan) -> Iterator[str]:
     if plan.total.unpriced:
         yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
     if plan.total.untimed:
@@ -108,8 +92,7 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
     yield ""
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
-    for number, command in enumerate(result.next_commands):
-        yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+    yield from facts(under("next", result.next_commands), screen, label=4, gap=2)
 
 
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:
@@ -124,16 +107,10 @@ def placebo(counts: Placebo) -> str:
 
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "", f"selection {metric}", f"test {metric}"))
-    body = [(row.label, version_label(row.version), _or_none(row.selection), _or_none(row.test)) for row in rows]
-    yield from table([head, *body], align="llrr")
-
-
-def _or_none(value: float | None) -> str:
-    return numbers.score(value) if value is not None else "none"
-
-
-_NOT_TOLD = "not recorded"
+    head = ("", "", f"selection {metric}", f"test {metric}")
+    scores = [[numbers.score(score) or "none" for score in (row.selection, row.test)] for row in rows]
+    body = [(row.label, version_label(row.version), *pair) for row, pair in zip(rows, scores, strict=True)]
+    yield from headed(head, body, screen, align="llrr")
 
 
 def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
@@ -150,8 +127,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
     body = [(*_names(row, result), *_numbers(row)) for row in result.rows]
     names = len(_titles(result))
     total = ("total", *([""] * (names - 1)), *_numbers(result.total))
-    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
-    yield from table([faint, *body, total], align="l" * names + "r" * (len(head) - names), gap=3)
+    yield from headed(head, [*body, total], screen, align="l" * names + "r" * (len(head) - names), gap=3)
     yield from unfinished(result.unfinished, screen, with_run=not result.run)
     notes = list(_notes(result))
     if notes:
@@ -180,7 +156,9 @@ def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
         return _step(row), _became(row)
     if result.by == Grouping.VERSION:
         return (_version(row, result),)
-    return tuple(getattr(row, name) or (_NOT_TOLD if index == 0 else "") for index, name in enumerate(_titles(result)))
+    return tuple(
+        getattr(row, name) or ("not recorded" if index == 0 else "") for index, name in enumerate(_titles(result))
+    )
 
 
 def _version(row: CostRow, result: Spending) -> str:

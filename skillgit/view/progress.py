@@ -119,7 +119,7 @@ def tally(glance: Glance, seconds: float | None, screen: Screen) -> str:
         f"{numbers.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
         numbers.money(glance.spent.usd) if glance.spent.usd else "",
     ]
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured

@@ -154,12 +154,11 @@ _LEAST = 24
 
 def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     """Yield the rules of a version with what leaving each out changes."""
-    dot = f" {screen.glyphs.dot} "
     whole = f"{result.metric} {numbers.score(result.score)} on {numbers.plural(result.n, f'{result.split} item')}"
     name = screen.paint(Style.STRONG, result.name)
     count = numbers.plural(result.every, "rule")
     left_out = count if len(result.rules) == result.every else f"{len(result.rules)} of {count}"
-    yield f"{name}  {dot.join((whole, f'{left_out} left out one at a time'))}"
+    yield f"{name}  {screen.dotted((whole, f'{left_out} left out one at a time'))}"
     yield ""
     yield from _table(result, screen)
     yield ""

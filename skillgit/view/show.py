@@ -60,7 +60,7 @@ def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[
     if report.test_evaluations:
         yield "", f"{numbers.plural(report.test_evaluations, 'evaluation')} on the test split"
     for note in report.feedback:
-        said_by = f" {screen.glyphs.dot} ".join((note.id, one_line(note.author), numbers.ago(note.time, now)))
+        said_by = screen.dotted((note.id, one_line(note.author), numbers.ago(note.time, now)))
         yield "noted", f"{inert(note.text)}\n{said_by}"
 
 
@@ -82,7 +82,7 @@ def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: dateti
         source,
         numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
@@ -110,8 +110,7 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
     if not notes:
         yield "nobody has noted anything there"
     for note in notes:
-        dot = f" {screen.glyphs.dot} "
-        head = dot.join((_name(note), one_line(note.author), numbers.ago(note.time, now)))
+        head = screen.dotted((_name(note), one_line(note.author), numbers.ago(note.time, now)))
         yield f"{screen.paint(Style.OID, note.id)}  {head}"
         yield from (f"    {line}" for line in inert(note.text).splitlines())
 
@@ -144,7 +143,6 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
-    dot = f" {screen.glyphs.dot} "
     title = f"{screen.paint(Style.STRONG, entry.label)}  "
     score = f"   {cells.score(entry).strip()} {cells.delta(entry)}".rstrip()
     decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
@@ -156,7 +154,7 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         f"base {version_label(row.base)}" if row.base is not None else "",
         numbers.ago(row.time, now),
     ]
-    yield dot.join(part for part in parts if part)
+    yield screen.dotted(parts)
     refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
     yield f"{screen.paint(Style.OID, row.commit)}{refs}"
     yield ""
@@ -308,7 +306,7 @@ def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
         _budget(patch),
         *([] if patch.mode.proposals is ProposalKind.EDITS else [patch.mode.value]),
     )
-    return f" {screen.glyphs.dot} ".join(counts)
+    return screen.dotted(counts)
 
 
 def _budget(patch: PatchCounts) -> str:

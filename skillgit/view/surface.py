@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Style(StrEnum):
@@ -146,6 +150,10 @@ class Screen:
         else:
             text = visible(text)
         return self.encodable(text)
+
+    def dotted(self, parts: Iterable[str]) -> str:
+        """Return ``parts`` that are not empty on one line, with dots between."""
+        return f" {self.glyphs.dot} ".join(filter(None, parts))
 
     def encodable(self, text: str) -> str:
         """Return ``text`` with its typographic signs in ASCII where this screen has nothing else."""

@@ -112,7 +112,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
         f"taken from {origin.of}" if origin.of else "",
         f"by {inert(story.author)}" if story.author else "",
     )
-    yield _Fact(text=dot.join(part for part in parts if part))
+    yield _Fact(text=screen.dotted(parts))
     if story.restored is not None:
         yield _Fact(text=f"it had gone, and {version_label(story.restored)} brought it back")
 
@@ -166,7 +166,7 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
             "no budget" if patch.budget is None else f"budget {patch.budget}",
         )
         part = ", a part of a patch that was refused as a whole" if patch.salvaged else ""
-        yield _Fact(label="edits", text=f" {screen.glyphs.dot} ".join(counts) + part)
+        yield _Fact(label="edits", text=screen.dotted(counts) + part)
         for label, text in left_out(story.gate.left_out, patch):
             yield _Fact(label=label, text=text)
     verdict = story.gate.verdict

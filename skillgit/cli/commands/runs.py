@@ -193,7 +193,7 @@ def report_command(session: CommandSession, run: str | None, *, target: str, ope
     name, best = result.run.name, result.run.best_version
     document = {"run": name, "version": best, "commit": result.rows[-1].commit, "path": path, "bytes": len(content)}
     parts = (f"wrote {path}", f"run {name}", f"best {version_label(best)}", f"{count(len(content))}B")
-    session.show("report/1", document, [f" {session.screen.glyphs.dot} ".join(parts)])
+    session.show("report/1", document, [session.screen.dotted(parts)])
     if opens and not webbrowser.open(path.as_uri()):
         session.diagnostics.note("there is no browser to show it in")
 

@@ -294,9 +294,8 @@ class CompareScreen(SearchScreen):
             return f"{where}  {on_one_line(view.sought, self._facts)} "
         if not isinstance(view, DiffView) or not view.hunks:
             return ""
-        dot = f" {self._facts.glyphs.dot} "
         how = ("words" if view.word else "lines", f"{view.context} around", f"hunk {view.hunk + 1} of {view.hunks}")
-        return f"{dot.join(how)} "
+        return f"{self._facts.dotted(how)} "
 
     def on_diff_view_context_wanted(self, message: DiffView.ContextWanted) -> None:
         self._around = message.lines

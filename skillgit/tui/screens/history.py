@@ -228,9 +228,8 @@ class HistoryScreen(Panes):
     def _say_counts(self) -> None:
         run, glyphs = self.runs.current, app_of(self).facts.glyphs
         if run is not None:
-            dot = f" {glyphs.dot} "
             counts = (f"{run.versions} v", f"{run.rejected} {glyphs.rejected}", f"{run.merges} {glyphs.slow}")
-            self.name_pane("events", dot.join(counts))
+            self.name_pane("events", app_of(self).facts.dotted(counts))
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
@@ -264,7 +263,7 @@ class HistoryScreen(Panes):
         run, ink = self.runs.current, app_of(self).facts
         test_score = on_test(run, ink) if run is not None and run.name == self._run else ""
         notes = (f"1 step in {apart}" if apart > 1 else "", f"test {test_score}" if test_score else "")
-        self.name_pane("scores", f" {ink.glyphs.dot} ".join(filter(None, notes)))
+        self.name_pane("scores", ink.dotted(notes))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)

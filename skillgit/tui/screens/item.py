@@ -206,9 +206,9 @@ class ItemScreen(SearchScreen):
         versions = [attempt.name for attempt in story.attempts if attempt.version is not None]
         if self.version not in names:
             self.version = (versions or names)[-1]
-        facts, dot = self._facts, f" {self._facts.glyphs.dot} "
+        facts = self._facts
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
-        summary = dot.join([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
+        summary = self._facts.dotted([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
         title = Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG)
         self._say("head", [title, Part(f"{kind}  run {story.run}", Style.FAINT)], [Part(f"{summary} ", Style.FAINT)])
         self._show_question()

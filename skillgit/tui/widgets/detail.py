@@ -187,7 +187,7 @@ _MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", 
 def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
     """Return the two lines above the detail: what happened to the event, and where it stands."""
     row = disarmed(row)
-    entry, dot = Entry.of_row(row), f" {ink.glyphs.dot} "
+    entry = Entry.of_row(row)
     first = (
         Part(f" {entry.label}  ", Style.STRONG),
         Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
@@ -202,7 +202,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         numbers.short(row.commit),
         row.run,
     ]
-    return first, (Part(f" {dot.join(part for part in parts if part)}", Style.FAINT),)
+    return first, (Part(f" {ink.dotted(parts)}", Style.FAINT),)
 
 
 def edits(detail: EventDetail) -> Iterator[Paragraph]:

@@ -65,7 +65,7 @@ def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
 
 def place(look: LiveLook, screen: Screen) -> list[Part]:
     """Return where in the run it is, the edit budget of the step, and the time left."""
-    snapshot, dot = look.snapshot, f" {screen.glyphs.dot} "
+    snapshot = look.snapshot
     if snapshot is None or not snapshot.steps:
         return [Part(" ")]
     seconds = seconds_left(snapshot) if look.standing in ALIVE else None
@@ -74,7 +74,7 @@ def place(look: LiveLook, screen: Screen) -> list[Part]:
         f"budget {snapshot.budget}" if snapshot.budget is not None else "",
         f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
     ]
-    return [Part(f" {dot.join(part for part in parts if part)}")]
+    return [Part(f" {screen.dotted(parts)}")]
 
 
 def seconds_left(snapshot: Snapshot) -> float | None:
