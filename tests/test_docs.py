@@ -15,13 +15,13 @@ import skillgit
 from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.main import cli
-from skillgit.view import lists
+from skillgit.view import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = {
-    name: kind.columns.split() for name, kind in lists.LISTS.items() if name not in {"items --checks", "remote"}
+    name: kind.columns.split() for name, kind in json_values.LISTS.items() if name not in {"items --checks", "remote"}
 } | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from skillgit.cli.options import complete_configs, hush, quiet_option
+from skillgit.cli.options import complete_configs, flag, hush, option, quiet_option
 from skillgit.errors import ExitCode
 from skillgit.view.json_values import named_values
 
@@ -76,26 +76,21 @@ def terms_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     return decorate
 
 
-config_option = click.option(
-    "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
+config_option = option(
+    "--config", "Measure as CONFIG says, not as the run did", metavar="CONFIG", shell_complete=complete_configs
 )
 _CAPS = (
-    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls"),
-    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before it uses more tokens"),
-    click.option(
-        "--max-usd",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="USD",
-        help="Stop before it spends more US dollars",
+    option("--max-calls", "Stop before it makes more model calls", type=click.IntRange(min=1), metavar="N"),
+    option("--max-tokens", "Stop before it uses more tokens", type=click.IntRange(min=1), metavar="N"),
+    option(
+        "--max-usd", "Stop before it spends more US dollars", type=click.FloatRange(min=0, min_open=True), metavar="USD"
     ),
 )
 
 
 def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     """Give a command that may ask models a dry run and the three caps; it gets them as ``dry_run`` and ``caps``."""
-    dry_run = click.option(
-        "-n", "--dry-run", is_flag=True, callback=hush, help="Show what it would do and cost, and do nothing"
-    )
+    dry_run = flag("-n --dry-run", "Show what it would do and cost, and do nothing", callback=hush)
 
     def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
         @wraps(command)
@@ -108,8 +103,8 @@ def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
             return command(*args, caps=caps, **kwargs)
 
         function: Callable[..., _R] = with_caps
-        for option in reversed((dry_run, *_CAPS)):
-            function = option(function)
+        for decorator in reversed((dry_run, *_CAPS)):
+            function = decorator(function)
         return function
 
     return decorate
@@ -126,8 +121,8 @@ def show_plan(session: CommandSession, plan: Plan) -> ExitCode:
 def split_option(
     splits: Sequence[str], wording: str = "Which items to measure on"
 ) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    return click.option("--split", type=click.Choice(splits), default="selection", show_default=True, help=wording)
+    return option("--split", wording, type=click.Choice(splits), default="selection", show_default=True)
 
 
 def note_option(target: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    return click.option("--no-note", "note", flag_value=False, default=True, help=f"Leave no note on {target}")
+    return option("--no-note note", f"Leave no note on {target}", flag_value=False, default=True)

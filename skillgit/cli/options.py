@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,6 +16,9 @@ from skillgit.view.catalogue import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+_R = TypeVar("_R")
 
 
 class Verb(click.Command):
@@ -91,6 +94,15 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return match[0] if match else None
 
 
+def option(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - they are click's
+    """Return the option of ``names``, with spaces between, that ``wording`` explains."""
+    return click.option(*names.split(), help=wording, **attributes)
+
+
+def flag(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - likewise
+    return option(names, wording, is_flag=True, **attributes)
+
+
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
     return click.command(name, cls=Verb)
 
@@ -103,8 +115,6 @@ PROGRAM = "skillgit"
 COMPLETION_VARIABLE = "_SKILLGIT_COMPLETE"
 EVERY_COMMAND = "skillgit.every_command"
 """What a context notes that is to list all commands, not those of every day only."""
-
-_R = TypeVar("_R")
 
 _FORMS = {
     Form.JSON: click.option("--json", Form.JSON.value, is_flag=True, help="Print one JSON document"),
@@ -236,25 +246,23 @@ def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # no
     return value
 
 
-quiet_option = click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=hush, help="Show no progress")
+quiet_option = flag("-q --quiet", "Show no progress", expose_value=False, callback=hush)
 
 run_argument = click.argument("run", required=False, shell_complete=complete_runs, callback=_choose_run)
 
-as_of_option = click.option(
+as_of_option = option(
     "--as-of",
+    "Show everything as it stood right after REV",
     metavar="REV",
     expose_value=False,
     callback=_look_back,
     shell_complete=complete_revisions,
-    help="Show everything as it stood right after REV",
 )
 """For commands that read history: their use cases find it cut off behind REV."""
 
-override_option = click.option(
-    "-o",
-    "--cfg-options",
-    "overrides",
+override_option = option(
+    "-o --cfg-options overrides",
+    "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
 )

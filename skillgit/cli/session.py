@@ -18,8 +18,7 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs
 from skillgit.errors import UsageError
 from skillgit.view import diff
-from skillgit.view.json_values import picked
-from skillgit.view.lists import LISTS
+from skillgit.view.json_values import LISTS, picked
 from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.text import inert, one_line
 

@@ -18,8 +18,8 @@ from textual import on
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
-from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.detail import Detail, EventItems
+from skillgit.tui.widgets.lines import FindBar
 from skillgit.tui.widgets.painted_lines import AbstractNode, app_of
 from skillgit.tui.widgets.row_list import RowList
 

@@ -128,6 +128,12 @@ def score(entry: Entry) -> str:
     return f" {text}" if entry.measured else f"({text})"
 
 
+def outcome(entry: Entry, screen: Screen) -> str:
+    """Return sign and decision in the event's colour, then its score and the difference."""
+    words = screen.paint(style(entry), f"{glyph(entry, screen.glyphs)} {decision(entry)}")
+    return f"{words}   {score(entry).strip()} {delta(entry)}".rstrip()
+
+
 def delta(entry: Entry) -> str:
     """Return how far the score is from what it was compared with, if it was measured for this text."""
     return numbers.delta(entry.delta) if entry.measured else ""

@@ -195,19 +195,19 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.measured is not None:
         yield from _numbers(verdict, screen)
     if result.plan.split == "test" or result.test_reads:
-        yield ("test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far")
+        yield "test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far"
     if result.cost is not None:
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)
 
 
 def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]:
-    items = numbers.plural(verdict.n, "item")
+    count = numbers.plural(verdict.n, "item")
     if verdict.recorded is not None:
-        yield "recorded", f"{numbers.score(verdict.recorded)} on the {items} of the sample"
+        yield "recorded", f"{numbers.score(verdict.recorded)} on the {count} of the sample"
     failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
     which = "the same" if verdict.recorded is not None else "the sample's"
-    yield ("measured", f"{numbers.score(verdict.measured)} on {which} {numbers.plural(verdict.n, 'item')}{failures}")
+    yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
     low, high = verdict.interval or (0.0, 0.0)
     test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
     if verdict.recorded is not None:

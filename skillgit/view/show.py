@@ -33,7 +33,7 @@ from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
 from skillgit.view.json_values import named_values
 from skillgit.view.surface import Style
-from skillgit.view.text import inert, one_line, wrap
+from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,20 +43,17 @@ if TYPE_CHECKING:
     from skillgit.app.history.show import Shown
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
-    from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
-    from skillgit.domain.protected_regions import AppendixCounts
     from skillgit.view.json_values import Json
     from skillgit.view.surface import Screen
 
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield a label and a line for each known evaluation, how often the test split was looked at, then the notes."""
-    for index, evaluation in enumerate(report.evaluations):
-        yield "known" if index == 0 else "", _line(evaluation, report.gauge, screen, now)
+    yield from under("known", (_line(evaluation, report.gauge, screen, now) for evaluation in report.evaluations))
     if report.test_evaluations:
         yield "", f"{numbers.plural(report.test_evaluations, 'evaluation')} on the test split"
     for note in report.feedback:
@@ -93,16 +90,12 @@ def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.FAINT, line) if setting.chosen == "default" else line
 
 
-_WIDTH = 120
-"""So much of a note is enough to know it again."""
-
-
 def noted(result: Noted) -> Iterator[str]:
     yield f"note {result.id} is on {_name(result)}; undo: skillgit note --remove {result.id}"
 
 
 def removed(result: Noted) -> Iterator[str]:
-    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
+    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), 120)}"
 
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
@@ -143,10 +136,7 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
-    title = f"{screen.paint(Style.STRONG, entry.label)}  "
-    score = f"   {cells.score(entry).strip()} {cells.delta(entry)}".rstrip()
-    decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    yield f"{title}{decision}{score}"
+    yield f"{screen.paint(Style.STRONG, entry.label)}  {cells.outcome(entry, screen)}"
     parts = [
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
@@ -191,10 +181,8 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
-                yield (
-                    evaluation.split.value,
-                    f"{version_label(evaluation.version)}  {summary(evaluation, gauge, screen)}",
-                )
+                version = version_label(evaluation.version)
+                yield evaluation.split.value, f"{version}  {summary(evaluation, gauge, screen)}"
         case SlowMerged() | Measured() | Reverted():
             yield from _version(event, gauge, screen)
         case _:
@@ -205,9 +193,9 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
     """Yield how each check fares, the ones that changed first."""
     rows = sorted(report.checks, key=lambda row: -abs(row.after - (row.after if row.before is None else row.before)))
-    for index, row in enumerate(rows[:_CHECKS]):
-        cells = " ".join(filter(None, check_cells(row, screen)))
-        yield "checks" if index == 0 else "", f"{cells}  {one_line(row.check)}, {numbers.plural(row.n, 'item')}"
+    scores = (" ".join(filter(None, check_cells(row, screen))) for row in rows)
+    checks = (f"{one_line(row.check)}, {numbers.plural(row.n, 'item')}" for row in rows[:_CHECKS])
+    yield from under("checks", (f"{score}  {check}" for check, score in zip(checks, scores, strict=False)))
     if len(rows) > _CHECKS:
         yield "", f"and {len(rows) - _CHECKS} more, which skillgit diff --items lists"
 
@@ -227,12 +215,8 @@ def _paid(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
         return
     judge = f", judge {event.models.judge}" if event.models.judge else ""
     yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
-    yield from _spent(event.cost, screen)
-
-
-def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
-    yield "cost", numbers.cost(cost, screen)
-    for part in cost.parts:
+    yield "cost", numbers.cost(event.cost, screen)
+    for part in event.cost.parts:
         yield "", f"{part.role} {part.stage}: {numbers.cost(part.cost, screen)}"
 
 
@@ -246,8 +230,7 @@ def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[st
 
 def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
     """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
-    for index, edit in enumerate(edits):
-        yield "skipped" if index == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
+    yield from under("skipped", (one_line(f"{edit.edit} ({edit.status}: {edit.reason})") for edit in edits))
     if patch.skipped and not edits:
         yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"
 
@@ -259,17 +242,13 @@ def _candidate(
     yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
-        support = f"support {edit.support} {edit.source.value}"
-        yield "", f"{edit.op.value} {edit.file}, {support}"
+        yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
     yield from left_out(edits, event.patch)
     if event.appendix is not None:
-        yield "notes", _appendix(event.appendix)
+        together = f", put together from {event.appendix.consolidated}" if event.appendix.consolidated else ""
+        counts = f"{numbers.plural(event.appendix.added, 'new reminder')}, {event.appendix.total} in all"
+        yield "notes", f"{counts}{together}"
     yield from _flips(event.fixed, event.broken, screen, event.evaluation)
-
-
-def _appendix(appendix: AppendixCounts) -> str:
-    together = f", put together from {appendix.consolidated}" if appendix.consolidated else ""
-    return f"{numbers.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
 
 
 def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -288,32 +267,25 @@ def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[s
 def _flips(
     fixes: tuple[str, ...], breaks: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
 ) -> Iterator[tuple[str, str]]:
-    if fixes:
-        yield "fixed", f"{len(fixes)}: {numbers.ids(fixes, screen)}"
-    if breaks:
-        yield "broken", f"{len(breaks)}: {numbers.ids(breaks, screen)}"
+    for label, items in (("fixed", fixes), ("broken", breaks)):
+        if items:
+            yield label, f"{len(items)}: {numbers.ids(items, screen)}"
     if evaluation is not None and evaluation.stopped:
         yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
     patch = event.patch
+    by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
     counts = (
         f"{patch.applied} applied",
         f"{patch.skipped} skipped",
         f"{patch.ranked} ranked",
         f"{patch.merged} merged",
-        _budget(patch),
-        *([] if patch.mode.proposals is ProposalKind.EDITS else [patch.mode.value]),
+        "no budget" if patch.budget is None else f"budget {patch.budget}{by}",
+        "" if patch.mode.proposals is ProposalKind.EDITS else patch.mode.value,
     )
     return screen.dotted(counts)
-
-
-def _budget(patch: PatchCounts) -> str:
-    if patch.budget is None:
-        return "no budget"
-    by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
-    return f"budget {patch.budget}{by}"
 
 
 def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:

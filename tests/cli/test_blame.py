@@ -9,7 +9,7 @@ from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
 
 from skillgit.app.attribution.blame import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
-from skillgit.view.lists import LISTS
+from skillgit.view.json_values import LISTS
 from skillgit.view.rules import lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.measuring_options import measured, split_option, terms_options
-from skillgit.cli.options import complete_models, complete_revisions, complete_runs, document_form, run_argument, verb
+from skillgit.cli.options import (
+    complete_models,
+    complete_revisions,
+    complete_runs,
+    document_form,
+    flag,
+    option,
+    run_argument,
+    verb,
+)
 from skillgit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -25,18 +34,13 @@ if TYPE_CHECKING:
 
 @verb("restore")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Take REV as a version of RUN")
-@click.option("--gate", is_flag=True, help="Measure the text and let the gate decide")
+@option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
+@flag("--gate", "Measure the text and let the gate decide")
 @terms_options()
 @document_form
 @click.pass_obj
 def restore_command(
-    session: CommandSession,
-    *,
-    revision: str,
-    run: str | None,
-    gate: bool,
-    terms: MeasuringTerms,
+    session: CommandSession, *, revision: str, run: str | None, gate: bool, terms: MeasuringTerms
 ) -> int:
     """Make an older version's text the newest version of its run.
 
@@ -54,18 +58,13 @@ def restore_command(
 
 @verb("revert")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Take REV as a version of RUN")
-@click.option("--gate", is_flag=True, hidden=True, help="An option of restore")
+@option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
+@flag("--gate", "An option of restore", hidden=True)
 @terms_options()
 @document_form
 @click.pass_obj
 def revert_command(
-    session: CommandSession,
-    *,
-    revision: str,
-    run: str | None,
-    gate: bool,
-    terms: MeasuringTerms,
+    session: CommandSession, *, revision: str, run: str | None, gate: bool, terms: MeasuringTerms
 ) -> int:
     """Take back the edits of one version and keep the later ones.
 
@@ -87,7 +86,7 @@ def revert_command(
 
 @verb("cherry-pick")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Put the edits on RUN, not the default run")
+@option("--run", "Put the edits on RUN, not the default run", metavar="RUN", shell_complete=complete_runs)
 @terms_options()
 @document_form
 @click.pass_obj
@@ -139,17 +138,15 @@ def merge_command(session: CommandSession, *, run: str, other: str, terms: Measu
 
 @verb("retry")
 @run_argument
-@click.option(
+@option(
     "--model",
+    "The target, as BACKEND/MODEL or as a model of the run's backend",
     metavar="M",
     shell_complete=complete_models,
-    help="The target, as BACKEND/MODEL or as a model of the run's backend",
 )
 @split_option(("train", "selection", "test"))
-@click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Try N that apply at most"
-)
-@click.option("--keep", is_flag=True, help="Make the first that passes the gate a version")
+@option("--limit", "Try N that apply at most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
+@flag("--keep", "Make the first that passes the gate a version")
 @terms_options()
 @document_form
 @click.pass_obj
@@ -178,11 +175,9 @@ def retry_command(
 
 @verb("promote")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--force", is_flag=True, help="Replace what someone changed on main by hand")
-@click.option(
-    "--release", metavar="VERSION", default="", help="Release it: write metadata.version, and tag SKILL/vVERSION"
-)
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@flag("--force", "Replace what someone changed on main by hand")
+@option("--release", "Release it: write metadata.version, and tag SKILL/vVERSION", metavar="VERSION", default="")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
 def promote_command(session: CommandSession, *, revision: str, force: bool, release: str, dry_run: bool) -> None:

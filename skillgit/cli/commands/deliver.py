@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, document_form, list_forms, verb
+from skillgit.cli.options import complete_revisions, document_form, flag, list_forms, option, verb
 from skillgit.cli.output import Form
 from skillgit.cli.session import may_replace
 from skillgit.view.items import name
@@ -48,19 +48,17 @@ def _line(result: CheckedOut, *, whole: bool) -> str:
 
 
 AGENTS, SCOPES = ("claude", "codex", "copilot"), ("user", "project")
-_TO = click.option("--to", metavar=f"{'|'.join(AGENTS)}|DIR", help="The agent, or its folder of skills")
-_SCOPE = click.option(
-    "--scope", type=click.Choice(SCOPES), help="For everything you do, the default, or for this project only"
-)
-_DRY_RUN = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
-_YES = click.option("-y", "--yes", is_flag=True, help="Replace also what someone changed by hand")
+_TO = option("--to", "The agent, or its folder of skills", metavar=f"{'|'.join(AGENTS)}|DIR")
+_SCOPE = option("--scope", "For everything you do, the default, or for this project only", type=click.Choice(SCOPES))
+_DRY_RUN = flag("-n --dry-run", "Say what would be done, and do nothing")
+_YES = flag("-y --yes", "Replace also what someone changed by hand")
 
 
 @verb("install")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @_TO
 @_SCOPE
-@click.option("--list", "listing", is_flag=True, help="List what was installed, and what happened to it")
+@flag("--list listing", "List what was installed, and what happened to it")
 @_DRY_RUN
 @_YES
 @list_forms
@@ -113,13 +111,7 @@ def install_command(
 @document_form
 @click.pass_obj
 def uninstall_command(
-    session: CommandSession,
-    *,
-    skill: str | None,
-    to: str | None,
-    scope: str | None,
-    dry_run: bool,
-    yes: bool,
+    session: CommandSession, *, skill: str | None, to: str | None, scope: str | None, dry_run: bool, yes: bool
 ) -> None:
     """Bring back what an installed skill took the place of.
 
@@ -146,15 +138,13 @@ _TABLES = ("events", "versions", "items", "edits")
 
 @verb("export")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--to", "place", metavar="DIR|FILE", help="Where to write: a folder, or FILE.zip or FILE.skill")
-@click.option("--layout", type=click.Choice(["skillopt"]), help="Write the run as an output directory of SkillOpt")
-@click.option(
-    "--csv", "as_csv", is_flag=True, help="Write the run's tables as CSV: to the folder DIR, or one to stdout"
-)
-@click.option("--table", type=click.Choice(_TABLES), help="Which table of --csv; without --to it goes to stdout")
-@click.option("--mlflow", "store", metavar="DIR", help="Add the run to the MLflow file store DIR, such as mlruns")
-@click.option("--strip-markers", is_flag=True, help="Leave out the markers of the regions, not what is in them")
-@click.option("--force", is_flag=True, help="Replace a skill or an archive that is there already")
+@option("--to place", "Where to write: a folder, or FILE.zip or FILE.skill", metavar="DIR|FILE")
+@option("--layout", "Write the run as an output directory of SkillOpt", type=click.Choice(["skillopt"]))
+@flag("--csv as_csv", "Write the run's tables as CSV: to the folder DIR, or one to stdout")
+@option("--table", "Which table of --csv; without --to it goes to stdout", type=click.Choice(_TABLES))
+@option("--mlflow store", "Add the run to the MLflow file store DIR, such as mlruns", metavar="DIR")
+@flag("--strip-markers", "Leave out the markers of the regions, not what is in them")
+@flag("--force", "Replace a skill or an archive that is there already")
 @document_form
 @click.pass_obj
 def export_command(

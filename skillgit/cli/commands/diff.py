@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, forms, verb
+from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, flag, forms, option, verb
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
@@ -43,14 +43,14 @@ class _Diff(Verb):
 @click.command("diff", cls=_Diff)
 @click.argument("a", shell_complete=complete_revisions)
 @click.argument("b", required=False, shell_complete=complete_revisions)
-@click.option("--word", is_flag=True, help="Mark changed words [-like-]{+this+}, as git diff --word-diff")
-@click.option("--side-by-side", is_flag=True, help="Show the two texts in two columns")
-@click.option("--stat", is_flag=True, help="Show how much changed: lines, rules, items, scores, length")
-@click.option("--rules", is_flag=True, help="Show which rules came and went, and by which step")
-@click.option("--items", is_flag=True, help="Show which items were fixed, which were broken, and which gained or lost")
-@click.option("--tui", is_flag=True, help="Compare the two on the screen: text, rules and items")
-@click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
+@flag("--word", "Mark changed words [-like-]{+this+}, as git diff --word-diff")
+@flag("--side-by-side", "Show the two texts in two columns")
+@flag("--stat", "Show how much changed: lines, rules, items, scores, length")
+@flag("--rules", "Show which rules came and went, and by which step")
+@flag("--items", "Show which items were fixed, which were broken, and which gained or lost")
+@flag("--tui", "Compare the two on the screen: text, rules and items")
+@option("-U --unified lines", "Show N lines around a change", type=click.IntRange(min=0), metavar="N")
+@flag("--exit-code", "Exit with 1 if there is a difference, with 0 if there is none")
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
@@ -192,10 +192,10 @@ def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]
 
 def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]) -> bool:
     from skillgit.app.history.diff.rules import rule_diff  # noqa: PLC0415 - see the package
-    from skillgit.view.rule_changes import lines  # noqa: PLC0415 - as above
+    from skillgit.view.rules import change_lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
-    session.listing("diff --rules", result.rows, lines(result, session.screen), head=result, paged=True)
+    session.listing("diff --rules", result.rows, change_lines(result, session.screen), head=result, paged=True)
     return bool(result.rows)
 
 
@@ -210,8 +210,8 @@ def _items(session: CommandSession, a: str, b: str | None) -> bool:
 
 @verb("show")
 @click.argument("revision", metavar="REV[:PATH]", default="head", shell_complete=complete_revisions)
-@click.option("--stat", is_flag=True, help="Show how much it changed in which file, not the diff")
-@click.option("--settings", is_flag=True, help="Show the settings of its run; each line can be given to train with -o")
+@flag("--stat", "Show how much it changed in which file, not the diff")
+@flag("--settings", "Show the settings of its run; each line can be given to train with -o")
 @as_of_option
 @document_form
 @click.pass_obj

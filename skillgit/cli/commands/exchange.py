@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, list_forms, quiet_option, verb
+from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, flag, list_forms, option, quiet_option, verb
 from skillgit.cli.output import Form
 from skillgit.errors import RemoteError, SkillgitError
 
@@ -22,25 +22,21 @@ if TYPE_CHECKING:
 @verb("push")
 @click.argument("remote", required=False)
 @click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
-@click.option(
-    "--run", "runs", multiple=True, metavar="RUN", shell_complete=complete_runs, help="Push RUN; repeat it for more"
-)
-@click.option(
+@option("--run runs", "Push RUN; repeat it for more", multiple=True, metavar="RUN", shell_complete=complete_runs)
+@option(
     "--rejected",
+    "How rejected candidates go; as before unless you say, and at first in the attic",
     type=click.Choice(["branches", "attic", "none"]),
-    help="How rejected candidates go; as before unless you say, and at first in the attic",
 )
-@click.option("--evidence", is_flag=True, help="Push evidence too: trajectories, patches, outcomes")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be pushed, and push nothing")
-@click.option(
-    "--no-verify",
-    "--no-scan",
-    "verify",
+@flag("--evidence", "Push evidence too: trajectories, patches, outcomes")
+@flag("-n --dry-run", "Say what would be pushed, and push nothing")
+@option(
+    "--no-verify --no-scan verify",
+    "Neither look for secrets nor ask git's pre-push hook",
     flag_value=False,
     default=True,
-    help="Neither look for secrets nor ask git's pre-push hook",
 )
-@click.option("-y", "--yes", is_flag=True, help="Create the repository on GitHub if there is none, without asking")
+@flag("-y --yes", "Create the repository on GitHub if there is none, without asking")
 @quiet_option
 @list_forms
 @click.pass_obj
@@ -115,26 +111,19 @@ def _agreed(name: str) -> bool:
 
 @verb("pull")
 @click.argument("remote", required=False)
-@click.option(
+@option(
     "--rejected",
+    "Which rejected candidates come: all, those in attics, or none",
     type=click.Choice(["branches", "attic", "none"]),
     default="branches",
     show_default=True,
-    help="Which rejected candidates come: all, those in attics, or none",
 )
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
-@click.option("-n", "--dry-run", is_flag=True, help="Only fetch, and say what would move")
+@flag("--evidence", "Bring evidence too")
+@flag("-n --dry-run", "Only fetch, and say what would move")
 @quiet_option
 @document_form
 @click.pass_obj
-def pull_command(
-    session: CommandSession,
-    remote: str | None,
-    *,
-    rejected: str,
-    evidence: bool,
-    dry_run: bool,
-) -> None:
+def pull_command(session: CommandSession, remote: str | None, *, rejected: str, evidence: bool, dry_run: bool) -> None:
     """Take in the runs of another repository.
 
     REMOTE is origin unless you say. Runs that are unknown here are made, others go forward, notes of both sides are put
@@ -153,8 +142,8 @@ def pull_command(
 
 @verb("fetch")
 @click.argument("remote", required=False)
-@click.option("--rejected", is_flag=True, help="Bring rejected candidates too")
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
+@flag("--rejected", "Bring rejected candidates too")
+@flag("--evidence", "Bring evidence too")
 @quiet_option
 @list_forms
 @click.pass_obj
@@ -177,7 +166,7 @@ def fetch_command(session: CommandSession, remote: str | None, *, rejected: bool
 @verb("clone")
 @click.argument("url")
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
+@flag("--evidence", "Bring evidence too")
 @quiet_option
 @document_form
 @click.pass_obj
@@ -196,7 +185,7 @@ def clone_command(session: CommandSession, url: str, directory: Path | None, *, 
 
 
 @click.group("remote", cls=Verbs, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
-@click.option("-v", "--verbose", is_flag=True, help="Show addresses")
+@flag("-v --verbose", "Show addresses")
 @list_forms
 @click.pass_context
 def remote_command(ctx: click.Context, *, verbose: bool) -> None:

@@ -15,8 +15,10 @@ from skillgit.cli.options import (
     complete_items,
     complete_revisions,
     document_form,
+    flag,
     forms,
     list_forms,
+    option,
     run_argument,
     verb,
 )
@@ -51,46 +53,41 @@ class LogVerb(Verb):
 
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
-@click.option("--graph", is_flag=True, help="Draw how the events hang together; those of a run stay together")
-@click.option("--oneline", is_flag=True, expose_value=False, help="Show one line for each event, as log does anyway")
-@click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
-@click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
-@click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
-@click.option(
-    "-n",
-    "--limit",
-    "--max-count",
-    "limit",
+@flag("--graph", "Draw how the events hang together; those of a run stay together")
+@flag("--oneline", "Show one line for each event, as log does anyway", expose_value=False)
+@flag("-p --patch", "Show under each event what it changed")
+@flag("--stat", "Show under each event how much it changed in which file")
+@option("--rejected/--no-rejected", "Show rejected candidates", default=True, show_default=True)
+@option(
+    "-n --limit --max-count limit",
+    "Show N events at most; -3 is short for -n 3",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Show N events at most; -3 is short for -n 3",
 )
-@click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
-@click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
-@click.option(
+@option("--since --after", "Show events of TIME or later, like '2 days ago'", metavar="TIME", default="")
+@option("--until --before", "Show events of TIME or earlier", metavar="TIME", default="")
+@option(
     "--grep",
+    "Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
     metavar="TEXT",
     default="",
-    help="Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
 )
-@click.option(
-    "--event",
-    "events",
+@option(
+    "--event events",
+    f"Show events of KIND: {' '.join(EventKind)}; repeat it for more",
     multiple=True,
     type=click.Choice([str(kind) for kind in EventKind]),
     metavar="KIND",
-    help=f"Show events of KIND: {' '.join(EventKind)}; repeat it for more",
 )
-@click.option(
-    "--item",
-    "items",
+@option(
+    "--item items",
+    "Show events that fixed or broke item ID; repeat it for more",
     multiple=True,
     metavar="ID",
     shell_complete=complete_items,
-    help="Show events that fixed or broke item ID; repeat it for more",
 )
-@click.option("--reverse", is_flag=True, help="Show the oldest event first")
-@click.option("--all", "all_runs", is_flag=True, help="Show the events of all runs")
+@flag("--reverse", "Show the oldest event first")
+@flag("--all all_runs", "Show the events of all runs")
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -200,7 +197,7 @@ def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -
 
 @verb("events")
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
-@click.option("--all", "all_runs", is_flag=True, help="Print the events of all runs, run by run")
+@flag("--all all_runs", "Print the events of all runs, run by run")
 @as_of_option
 @forms(Form.JSONL)
 @click.pass_obj
@@ -249,7 +246,7 @@ def trailers_command(session: CommandSession, revision: str) -> None:
 
 @verb("rev-parse")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...", shell_complete=complete_revisions)
-@click.option("--short", is_flag=True, help="Shorten ids as git does, so far as they stay unambiguous")
+@flag("--short", "Shorten ids as git does, so far as they stay unambiguous")
 @as_of_option
 @click.pass_obj
 def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, short: bool) -> None:

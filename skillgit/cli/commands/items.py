@@ -15,7 +15,9 @@ from skillgit.cli.options import (
     complete_revisions,
     complete_runs,
     document_form,
+    flag,
     list_forms,
+    option,
     override_option,
     quiet_option,
     run_argument,
@@ -41,18 +43,16 @@ ORDERS = ("item", "first", "flips", "share")
 
 @verb("items")
 @run_argument
-@click.option("--item", metavar="ID", shell_complete=complete_items, help="Show the history of one item")
-@click.option(
-    "--trajectory", metavar="REV", shell_complete=complete_revisions, help="With --item: what happened under REV"
-)
-@click.option("--flaky", is_flag=True, help="Show items whose outcome is noisy, and why they are taken for such")
-@click.option("--never-solved", is_flag=True, help="Show items that no version solves")
-@click.option("--solved", is_flag=True, help="Show items that the newest version solves")
-@click.option("--type", "task_type", metavar="T", help="Show items of the task type T")
-@click.option("--checks", "by_check", is_flag=True, help="Show the mean score of each single check, not of items")
-@click.option("--rejected", is_flag=True, help="Show rejected candidates, too")
-@click.option("--all-versions", is_flag=True, help="Show every version, however wide the table becomes")
-@click.option("--sort", type=click.Choice(ORDERS), default="item", show_default=True, help="What to sort the items by")
+@option("--item", "Show the history of one item", metavar="ID", shell_complete=complete_items)
+@option("--trajectory", "With --item: what happened under REV", metavar="REV", shell_complete=complete_revisions)
+@flag("--flaky", "Show items whose outcome is noisy, and why they are taken for such")
+@flag("--never-solved", "Show items that no version solves")
+@flag("--solved", "Show items that the newest version solves")
+@option("--type task_type", "Show items of the task type T", metavar="T")
+@flag("--checks by_check", "Show the mean score of each single check, not of items")
+@flag("--rejected", "Show rejected candidates, too")
+@flag("--all-versions", "Show every version, however wide the table becomes")
+@option("--sort", "What to sort the items by", type=click.Choice(ORDERS), default="item", show_default=True)
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -131,12 +131,12 @@ def _one(session: CommandSession, run: str | None, item: str, trajectory: str | 
 
 
 @verb("bisect")
-@click.option("--item", metavar="ID", required=True, shell_complete=complete_items, help="The item")
+@option("--item", "The item", metavar="ID", required=True, shell_complete=complete_items)
 @click.argument("good", required=False, shell_complete=complete_revisions)
 @click.argument("bad", required=False, shell_complete=complete_revisions)
-@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
-@click.option("--measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
-@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --measure: as CONFIG says")
+@option("--run", "Look at RUN, not at the default run", metavar="RUN", shell_complete=complete_runs)
+@flag("--measure", "Roll the item out where an outcome is missing, and note it")
+@option("--config", "With --measure: as CONFIG says", metavar="CONFIG", shell_complete=complete_configs)
 @override_option
 @spending_options()
 @quiet_option

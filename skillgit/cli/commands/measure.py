@@ -17,7 +17,7 @@ from skillgit.cli.measuring_options import (
     spending_options,
     split_option,
 )
-from skillgit.cli.options import complete_revisions, document_form, override_option, quiet_option, verb
+from skillgit.cli.options import complete_revisions, document_form, flag, option, override_option, quiet_option, verb
 from skillgit.cli.output import Form
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
@@ -36,19 +36,19 @@ SPLITS = ("train", "selection", "test", "all")
 @config_option
 @override_option
 @split_option(SPLITS)
-@click.option(
+@option(
     "--against",
+    "Compare with these versions, item by item; none is no skill",
     multiple=True,
     metavar="REV,...",
     shell_complete=complete_revisions,
-    help="Compare with these versions, item by item; none is no skill",
 )
-@click.option("--fresh", is_flag=True, help="Draw every item afresh, and compare with what the run recorded")
-@click.option(
+@flag("--fresh", "Draw every item afresh, and compare with what the run recorded")
+@option(
     "--model",
+    "Measure under another target, BACKEND/MODEL or a model of the run's backend",
     metavar="M",
     shell_complete=options.complete_models,
-    help="Measure under another target, BACKEND/MODEL or a model of the run's backend",
 )
 @note_option()
 @spending_options()
@@ -93,16 +93,9 @@ def eval_command(
 
 @verb("verify")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option(
-    "--sample", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="How many items to draw"
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="S",
-    help="Decides which items are drawn",
+@option("--sample", "How many items to draw", type=click.IntRange(min=1), default=20, show_default=True, metavar="N")
+@option(
+    "--seed", "Decides which items are drawn", type=click.IntRange(min=0), default=0, show_default=True, metavar="S"
 )
 @split_option(("selection", "test"), "Which items to draw from")
 @config_option
@@ -149,33 +142,28 @@ def verify_command(
 
 
 @verb("gate")
-@click.option(
-    "--base", metavar="REV", required=True, shell_complete=complete_revisions, help="What the head would replace"
-)
-@click.option(
-    "--head", metavar="REV", default="HEAD", show_default=True, shell_complete=complete_revisions, help="What to judge"
-)
-@click.option(
-    "--config",
-    "configs",
+@option("--base", "What the head would replace", metavar="REV", required=True, shell_complete=complete_revisions)
+@option("--head", "What to judge", metavar="REV", default="HEAD", show_default=True, shell_complete=complete_revisions)
+@option(
+    "--config configs",
+    "Measure SKILL as CONFIG says, not as its run did",
     multiple=True,
     metavar="[SKILL=]CONFIG",
     shell_complete=options.complete_configs,
-    help="Measure SKILL as CONFIG says, not as its run did",
 )
 @override_option
 @split_option(("selection", "test"))
-@click.option("--rule", type=click.Choice(tuple(POLICIES)), help="How to compare; without it as the configuration says")
-@click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
+@option("--rule", "How to compare; without it as the configuration says", type=click.Choice(tuple(POLICIES)))
+@flag("--recorded-only", "Measure nothing; say which outcomes are not recorded")
 @note_option()
 @spending_options()
 @quiet_option
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request")
-@click.option(
+@flag("--markdown", "Print Markdown, for a comment on a pull request")
+@option(
     "--output",
+    "Write Markdown, or with --json the document, to FILE",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write Markdown, or with --json the document, to FILE",
 )
 @document_form
 @click.pass_obj

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.measuring_options import measured, note_option, split_option, terms_options
-from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, verb
+from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, option, verb
 from skillgit.errors import ExitCode
 from skillgit.view.rules import lines
 
@@ -23,12 +23,8 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @verb("blame")
 @click.argument("revision", metavar="[REV]", required=False, default="", shell_complete=complete_revisions)
 @click.argument("path", metavar="[PATH]", required=False, default="")
-@click.option(
-    "-L",
-    "wanted",
-    multiple=True,
-    metavar="N,M",
-    help="Show lines N to M; N,+COUNT and N alone work, too; repeat it for more",
+@option(
+    "-L wanted", "Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", multiple=True, metavar="N,M"
 )
 @as_of_option
 @list_forms
@@ -71,8 +67,8 @@ def _last(match: re.Match[str], first: int) -> int | None:
 
 @verb("why")
 @click.argument("what", metavar="LINE|TEXT")
-@click.option("--rev", "revision", metavar="REV", default="", shell_complete=complete_revisions, help="Look at REV")
-@click.option("--file", "path", metavar="PATH", default="", help="Look in this file of the skill only")
+@option("--rev revision", "Look at REV", metavar="REV", default="", shell_complete=complete_revisions)
+@option("--file path", "Look in this file of the skill only", metavar="PATH", default="")
 @as_of_option
 @document_form
 @click.pass_obj
@@ -96,20 +92,14 @@ def why_command(session: CommandSession, what: str, revision: str, path: str) ->
 
 @verb("ablate")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@click.option("--rule", type=click.IntRange(min=1), metavar="N", help="Leave out rule N only")
+@option("--rule", "Leave out rule N only", type=click.IntRange(min=1), metavar="N")
 @split_option(("train", "selection", "test"))
 @note_option("the commit")
 @terms_options()
 @document_form
 @click.pass_obj
 def ablate_command(
-    session: CommandSession,
-    *,
-    revision: str,
-    rule: int | None,
-    split: str,
-    note: bool,
-    terms: MeasuringTerms,
+    session: CommandSession, *, revision: str, rule: int | None, split: str, note: bool, terms: MeasuringTerms
 ) -> int:
     """Leave out each rule of a version and measure what it is worth.
 

@@ -10,7 +10,16 @@ import click
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out
 from skillgit.cli.diagnostics import no_runs, tell_unreadable
-from skillgit.cli.options import as_of_option, complete_runs, document_form, list_forms, run_argument, verb
+from skillgit.cli.options import (
+    as_of_option,
+    complete_runs,
+    document_form,
+    flag,
+    list_forms,
+    option,
+    run_argument,
+    verb,
+)
 from skillgit.cli.output import Form
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
@@ -80,13 +89,13 @@ def use_command(session: CommandSession, run: str) -> None:
 
 @verb("cost")
 @run_argument
-@click.option(
+@option(
     "--by",
+    f"Add up by WHAT: {' '.join(Grouping)}; by role and stage unless you say",
     type=click.Choice([grouping.value for grouping in Grouping]),
     metavar="WHAT",
-    help=f"Add up by WHAT: {' '.join(Grouping)}; by role and stage unless you say",
 )
-@click.option("--all", "all_runs", is_flag=True, help="Show what each run has cost")
+@flag("--all all_runs", "Show what each run has cost")
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -154,16 +163,15 @@ def reindex_command(session: CommandSession) -> None:
 
 @verb("report")
 @run_argument
-@click.option(
-    "--output",
-    "target",
+@option(
+    "--output target",
+    "Where to write the page; - writes it to stdout",
     type=click.Path(),
     metavar="FILE",
     default="report.html",
     show_default=True,
-    help="Where to write the page; - writes it to stdout",
 )
-@click.option("--open", "opens", is_flag=True, help="Show the page in the browser")
+@flag("--open opens", "Show the page in the browser")
 @as_of_option
 @document_form
 @click.pass_obj

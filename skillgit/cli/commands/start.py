@@ -15,6 +15,8 @@ from skillgit.cli.options import (
     complete_configs,
     complete_environments,
     document_form,
+    flag,
+    option,
     override_option,
     verb,
     verbs,
@@ -35,18 +37,17 @@ if TYPE_CHECKING:
 
 @verb("init")
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--skill",
+    "Take the seed from a skill folder, a SKILL.md or a Markdown file",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Take the seed from a skill folder, a SKILL.md or a Markdown file",
 )
-@click.option(
-    "--env",
-    "environment",
+@option(
+    "--env environment",
+    "Take the seed that environment NAME brings",
     metavar="NAME",
     shell_complete=complete_environments,
-    help="Take the seed that environment NAME brings",
 )
 @document_form
 @click.pass_obj
@@ -70,8 +71,8 @@ def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
 
 @verb("import")
 @click.argument("outputs", metavar="OUTPUTS", type=click.Path(path_type=Path))
-@click.option("--run", metavar="NAME", help="What to call the run; by default, environment and date")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@option("--run", "What to call the run; by default, environment and date", metavar="NAME")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
 def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool) -> None:
@@ -104,13 +105,13 @@ def tasks_command() -> None:
 
 @tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
 @_FILE
-@click.option("--prompt", required=True, metavar="TEXT", help="What to do; - reads it from stdin")
-@click.option("--answer", "answers", multiple=True, metavar="TEXT", help="An accepted answer; repeat it for more")
-@click.option("--check", metavar="CHECK", help='A kind of check, or a check as JSON, like {"type": "regex", …}')
-@click.option("--rubric", metavar="TEXT", help="What a judge grades by")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file beside FILE that the task is about")
-@click.option("--split", metavar="NAME", help="train, selection or test; otherwise tasks are divided by ratio")
-@click.option("--id", "identity", metavar="ID", help="A name; made from the content if there is none")
+@option("--prompt", "What to do; - reads it from stdin", required=True, metavar="TEXT")
+@option("--answer answers", "An accepted answer; repeat it for more", multiple=True, metavar="TEXT")
+@option("--check", 'A kind of check, or a check as JSON, like {"type": "regex", …}', metavar="CHECK")
+@option("--rubric", "What a judge grades by", metavar="TEXT")
+@option("--file files", "A file beside FILE that the task is about", multiple=True, metavar="PATH")
+@option("--split", "train, selection or test; otherwise tasks are divided by ratio", metavar="NAME")
+@option("--id identity", "A name; made from the content if there is none", metavar="ID")
 @document_form
 @click.pass_obj
 def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
@@ -149,22 +150,14 @@ def _check(text: str | None) -> object:
 
 @tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
 @click.argument("skill", type=click.Path(path_type=Path))
-@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="How many tasks to ask for")
-@click.option(
-    "-f",
-    "--file",
-    "file",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Add the drafts to FILE",
-)
-@click.option(
+@option("--limit", "How many tasks to ask for", type=int, default=10, show_default=True, metavar="N")
+@option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@option(
     "--config",
+    "Take the model of the optimizer from CONFIG; tasks/default unless you say",
     default="tasks/default",
     metavar="CONFIG",
     shell_complete=complete_configs,
-    help="Take the model of the optimizer from CONFIG; tasks/default unless you say",
 )
 @override_option
 @spending_options()
@@ -202,7 +195,7 @@ def draft_command(
 
 @tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
 @_FILE
-@click.option("--accept", multiple=True, metavar="ID", help="Accept the draft ID, or all; repeat it for more")
+@option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
 @document_form
 @click.pass_obj
 def review_command(session: CommandSession, file: Path, accept: tuple[str, ...]) -> None:
@@ -241,13 +234,10 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
 
 @data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
 @click.argument("name", shell_complete=complete_environments)
-@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="The new folder; data/NAME if not given")
-@click.option("--revision", metavar="REV", help="Take another commit of the public data than the pinned one")
-@click.option(
-    "--ids",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Take only the items of this manifest, divided as it says",
+@option("--to", "The new folder; data/NAME if not given", metavar="DIR", type=click.Path(path_type=Path))
+@option("--revision", "Take another commit of the public data than the pinned one", metavar="REV")
+@option(
+    "--ids", "Take only the items of this manifest, divided as it says", metavar="DIR", type=click.Path(path_type=Path)
 )
 @document_form
 @click.pass_obj

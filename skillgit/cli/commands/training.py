@@ -14,7 +14,9 @@ from skillgit.cli.options import (
     complete_revisions,
     complete_runs,
     document_form,
+    flag,
     list_forms,
+    option,
     override_option,
     quiet_option,
     verb,
@@ -32,17 +34,15 @@ if TYPE_CHECKING:
 
 @verb("train")
 @click.argument("config", required=False, shell_complete=complete_configs)
-@click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
-@click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
+@option("--run", "Name the run, or continue the run NAME", metavar="NAME", shell_complete=complete_runs)
+@option("--from start", "Start from the skill at REV", metavar="REV", shell_complete=complete_revisions)
 @override_option
 @spending_options()
-@click.option(
-    "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
-)
-@click.option("--ask-again", is_flag=True, help="Ask once more what models refused to answer before")
-@click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
+@option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
+@flag("--ask-again", "Ask once more what models refused to answer before")
+@flag("--exit-code strict", "Exit with a code of its own for each outcome")
 @quiet_option
-@click.option("--tui", "screen", is_flag=True, help="Watch the run on the screen; it goes on when the screen is closed")
+@flag("--tui screen", "Watch the run on the screen; it goes on when the screen is closed")
 @document_form
 @click.pass_obj
 def train_command(
@@ -109,9 +109,9 @@ def _train(session: CommandSession, request: TrainRequest, *, strict: bool) -> i
 @verb("note")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option("-m", "--message", metavar="TEXT", help="The text; REV is then head unless you name one")
-@click.option("--list", "listing", is_flag=True, help="List the notes on REV, or on a run")
-@click.option("--remove", metavar="ID", help="Withdraw the note called ID")
+@option("-m --message", "The text; REV is then head unless you name one", metavar="TEXT")
+@flag("--list listing", "List the notes on REV, or on a run")
+@option("--remove", "Withdraw the note called ID", metavar="ID")
 @list_forms
 @click.pass_obj
 def note_command(
@@ -164,7 +164,7 @@ def _written(context: click.Context) -> str:
 @verb("fork")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
 def fork_command(session: CommandSession, *, revision: str, name: str | None, dry_run: bool) -> None:

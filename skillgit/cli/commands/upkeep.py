@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, complete_runs, document_form, list_forms, run_argument, verb
+from skillgit.cli.options import (
+    complete_revisions,
+    complete_runs,
+    document_form,
+    flag,
+    list_forms,
+    option,
+    run_argument,
+    verb,
+)
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode, UsageError
 from skillgit.view.checks import gc_lines, problem_lines, replay_lines
@@ -17,8 +26,8 @@ if TYPE_CHECKING:
 
 @verb("fsck")
 @run_argument
-@click.option("--deep", is_flag=True, help="Ask every gate again, and compare the index with a fresh one")
-@click.option("--repair", is_flag=True, help="Mend what follows from the rest of the history, and say what")
+@flag("--deep", "Ask every gate again, and compare the index with a fresh one")
+@flag("--repair", "Mend what follows from the rest of the history, and say what")
 @list_forms
 @click.pass_obj
 def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair: bool) -> ExitCode:
@@ -43,7 +52,7 @@ def fsck_command(session: CommandSession, run: str | None, *, deep: bool, repair
 
 @verb("lint")
 @click.argument("words", metavar="[PATH|REV]...", nargs=-1)
-@click.option("--strict", is_flag=True, help="Count warnings as errors")
+@flag("--strict", "Count warnings as errors")
 @document_form
 @click.pass_obj
 def lint_command(session: CommandSession, *, words: tuple[str, ...], strict: bool) -> ExitCode:
@@ -64,7 +73,7 @@ def lint_command(session: CommandSession, *, words: tuple[str, ...], strict: boo
 
 @verb("scan")
 @click.argument("revision", metavar="[REV|RANGE]", required=False, shell_complete=complete_revisions)
-@click.option("--evidence", is_flag=True, help="Look at evidence and folded candidates too")
+@flag("--evidence", "Look at evidence and folded candidates too")
 @document_form
 @click.pass_obj
 def scan_command(session: CommandSession, *, revision: str | None, evidence: bool) -> ExitCode:
@@ -88,7 +97,7 @@ def scan_command(session: CommandSession, *, revision: str | None, evidence: boo
 
 @verb("replay")
 @run_argument
-@click.option("-q", "--quiet", is_flag=True, help="Print only what differs, and the summary")
+@flag("-q --quiet", "Print only what differs, and the summary")
 @list_forms
 @click.pass_obj
 def replay_command(session: CommandSession, run: str | None, *, quiet: bool) -> ExitCode:
@@ -106,20 +115,14 @@ def replay_command(session: CommandSession, run: str | None, *, quiet: bool) -> 
 
 @verb("gc")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
-@click.option("--fold", is_flag=True, help="Fold branches of rejected candidates into an attic")
-@click.option("--unfold", is_flag=True, help="Give candidates in the attic their branches back")
-@click.option("--evidence-older", metavar="AGE", default="", help="Drop evidence older than AGE: 30 (days) or a date")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@flag("--fold", "Fold branches of rejected candidates into an attic")
+@flag("--unfold", "Give candidates in the attic their branches back")
+@option("--evidence-older", "Drop evidence older than AGE: 30 (days) or a date", metavar="AGE", default="")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @list_forms
 @click.pass_obj
 def gc_command(
-    session: CommandSession,
-    runs: tuple[str, ...],
-    *,
-    fold: bool,
-    unfold: bool,
-    evidence_older: str,
-    dry_run: bool,
+    session: CommandSession, runs: tuple[str, ...], *, fold: bool, unfold: bool, evidence_older: str, dry_run: bool
 ) -> None:
     """Fold the branches of finished runs, or drop old evidence.
 

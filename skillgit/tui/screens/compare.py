@@ -19,15 +19,14 @@ from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.lines import KeyLine, OneLine, TabBar
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.tui.widgets.shown_text import on_one_line
-from skillgit.view import numbers, rule_changes
+from skillgit.view import numbers
 from skillgit.view.items import STYLES, change_words, headline, name, sign, totals
-from skillgit.view.rule_changes import sums
+from skillgit.view.rules import change_lines, sums
 from skillgit.view.surface import Style
 from skillgit.view.text import table, width
 
@@ -164,7 +163,7 @@ class RulesView(RenderedLines):
         if self._rules is None:
             return ()
         ink = replace(self.ink, width=self.room - 1)
-        lines = rendered(islice(rule_changes.lines(disarmed(self._rules, ink), ink), _HEAD, None))
+        lines = rendered(islice(change_lines(disarmed(self._rules, ink), ink), _HEAD, None))
         return [(Part(" "), *line) for line in lines]
 
 

@@ -18,10 +18,9 @@ from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE, STEPS, named
-from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.events import EventList, ScorePlot
-from skillgit.tui.widgets.lines import KeyLine
+from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList, RunList
 from skillgit.view.runs import on_test

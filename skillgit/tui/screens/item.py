@@ -16,8 +16,7 @@ from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
-from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import broken, on_one_line, shown

@@ -19,9 +19,8 @@ from skillgit.tui.actions import VersionScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets import live as live_text
-from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
 from skillgit.tui.widgets.live import FailingList, LiveEvents, StageBars
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList

@@ -13,9 +13,9 @@ from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.dialogs import AskScreen, CopyScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.events import EventList
+from skillgit.tui.widgets.lines import FilterBar, FindBar
 
 RUN = "demo-20261121-abcd"
 
