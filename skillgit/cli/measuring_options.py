@@ -58,56 +58,43 @@ def measured(
     return result
 
 
-def terms_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
     """Give a command the options that say on which terms to measure; it gets them as ``terms``."""
 
-    def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
-        @config_option
-        @spending_options()
-        @quiet_option
-        @wraps(command)
-        def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
-            from skillgit.app.interventions.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
+    @config_option
+    @spending_options
+    @quiet_option
+    @wraps(command)
+    def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
+        from skillgit.app.interventions.measuring import MeasuringTerms  # noqa: PLC0415 - it loads the engine
 
-            return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+        return command(*args, terms=MeasuringTerms(config=config, caps=caps, dry_run=dry_run), **kwargs)
 
-        return with_terms
-
-    return decorate
+    return with_terms
 
 
+_DOLLARS = click.FloatRange(min=0, min_open=True)
 config_option = option(
     "--config", "Measure as CONFIG says, not as the run did", metavar="CONFIG", shell_complete=complete_configs
 )
-_CAPS = (
-    option("--max-calls", "Stop before it makes more model calls", type=click.IntRange(min=1), metavar="N"),
-    option("--max-tokens", "Stop before it uses more tokens", type=click.IntRange(min=1), metavar="N"),
-    option(
-        "--max-usd", "Stop before it spends more US dollars", type=click.FloatRange(min=0, min_open=True), metavar="USD"
-    ),
-)
 
 
-def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+def spending_options(command: Callable[..., _R]) -> Callable[..., _R]:
     """Give a command that may ask models a dry run and the three caps; it gets them as ``dry_run`` and ``caps``."""
-    dry_run = flag("-n --dry-run", "Show what it would do and cost, and do nothing", callback=hush)
 
-    def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
-        @wraps(command)
-        def with_caps(
-            *args: object, max_calls: int | None, max_tokens: int | None, max_usd: float | None, **kwargs: object
-        ) -> _R:
-            from skillgit.domain.cost import Caps  # noqa: PLC0415 - help needs none
+    @flag("-n --dry-run", "Show what it would do and cost, and do nothing", callback=hush)
+    @option("--max-calls", "Stop before it makes more model calls", type=click.IntRange(min=1), metavar="N")
+    @option("--max-tokens", "Stop before it uses more tokens", type=click.IntRange(min=1), metavar="N")
+    @option("--max-usd", "Stop before it spends more US dollars", type=_DOLLARS, metavar="USD")
+    @wraps(command)
+    def with_caps(
+        *args: object, max_calls: int | None, max_tokens: int | None, max_usd: float | None, **kwargs: object
+    ) -> _R:
+        from skillgit.domain.cost import Caps  # noqa: PLC0415 - help needs none
 
-            caps = Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
-            return command(*args, caps=caps, **kwargs)
+        return command(*args, caps=Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd), **kwargs)
 
-        function: Callable[..., _R] = with_caps
-        for decorator in reversed((dry_run, *_CAPS)):
-            function = decorator(function)
-        return function
-
-    return decorate
+    return with_caps
 
 
 def show_plan(session: CommandSession, plan: Plan) -> ExitCode:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +17,7 @@ from skillgit.errors import SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
 _R = TypeVar("_R")
@@ -154,35 +156,43 @@ list_forms = forms(Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
 """Formats of a command that lists things."""
 
 
-def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    del param
-    return _words("runs", ctx, incomplete)
+_Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a revision or a range of them, or the name of a run."""
-    del param
-    return _words("revisions", ctx, incomplete)
+def _completing(kind: str) -> _Completion:
+    """Return what completes words of one kind; where there is no repository, there are none."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del param
+        from skillgit.app.history import completion  # noqa: PLC0415 - the index is opened for values only
+
+        # an error has no place on a prompt
+        with suppress(SkillgitError):
+            context = open_context(ctx.find_root().params.get("directory"))
+            words = getattr(completion, kind)(context, incomplete)
+            return [CompletionItem(word.value, help=word.help or None) for word in words]
+        return []
+
+    return complete
 
 
-def complete_items(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    del param
-    return _words("items", ctx, incomplete)
+complete_runs, complete_items, complete_models = map(_completing, ("runs", "items", "models"))
+complete_revisions = _completing("revisions")
+"""A revision or a range of them, or the name of a run."""
 
 
-def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    del param
-    return _words("models", ctx, incomplete)
+def _completing_plugins(group: str) -> _Completion:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del ctx, param
+        from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
+
+        return [CompletionItem(plugin.name) for plugin in installed(group) if plugin.name.startswith(incomplete)]
+
+    return complete
 
 
-def complete_environments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [name for name in _plugin_names("skillgit.envs") if name.startswith(incomplete)]
-
-
-def complete_backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [name for name in _plugin_names("skillgit.backends") if name.startswith(incomplete)]
+complete_environments = _completing_plugins("skillgit.envs")
+complete_backends = _completing_plugins("skillgit.backends")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -192,26 +202,6 @@ def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str
 
     names = [CompletionItem(name) for name in shipped() if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]
-
-
-def _plugin_names(group: str) -> list[str]:
-    from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
-
-    return [plugin.name for plugin in installed(group)]
-
-
-def _words(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return what a word may be; nothing where there is no repository, for an error has no place on a prompt."""
-    from skillgit.app.history import completion  # noqa: PLC0415 - the index is opened for values only
-
-    try:
-        context = open_context(ctx.find_root().params.get("directory"))
-        return [
-            CompletionItem(word.value, help=word.help or None)
-            for word in getattr(completion, kind)(context, incomplete)
-        ]
-    except SkillgitError:
-        return []
 
 
 def _look_back(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

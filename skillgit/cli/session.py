@@ -75,8 +75,7 @@ def listener(session: CommandSession) -> Listener:
     )
 
 
-_SEAL = f"{int.from_bytes(os.urandom(6))};"
-"""What marks the colours of this process; see ``Screen``."""
+_SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this process; see ``Screen``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,8 +204,7 @@ def watching(
             yield watcher
 
 
-_SIGNAL_BASE = 128
-"""What shells add to the number of the signal that killed a process."""
+_SIGNAL_BASE = 128  # what shells add to the number of the signal that killed a process
 
 
 def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> int:

@@ -98,12 +98,8 @@ class VersionScreen(SearchScreen):
     def action_version_export(self) -> None:
         row = self.current
         if row is not None:
-            archive = f"{str(row.address).replace('/', '-')}.skill"
-            self._ask("Folder, FILE.zip or FILE.skill to write", archive, partial(self._export, row, archive))
-
-    def _export(self, row: LogRow, archive: str, path: str | None) -> None:
-        if path is not None:
-            app_of(self).command(["export", str(row.address), "--to", path or archive])
+            archive, words = f"{str(row.address).replace('/', '-')}.skill", ("export", str(row.address), "--to")
+            self._ask("Folder, FILE.zip or FILE.skill to write", archive, lambda path: (*words, path or archive))
 
     def action_version_adopt(self) -> None:
         """Ask for which agent, and put it where that one looks for skills."""
@@ -124,11 +120,12 @@ class VersionScreen(SearchScreen):
     def action_version_note(self) -> None:
         row = self.current
         if row is not None:
-            self._ask("Note for the steps that come", "", partial(self._note, row))
+            address = str(row.address)
 
-    def _note(self, row: LogRow, text: str | None) -> None:
-        if text:
-            app_of(self).command(["note", *(["--"] if text.startswith("-") else []), str(row.address), text])
+            def words(text: str) -> Sequence[str]:
+                return ("note", *(["--"] if text.startswith("-") else []), address, text) if text else ()
+
+            self._ask("Note for the steps that come", "", words)
 
     def action_run_report(self) -> None:
         row = self.current
@@ -138,18 +135,20 @@ class VersionScreen(SearchScreen):
     def action_version_fork(self) -> None:
         row = self.current
         if row is not None and row.version is not None:
-            self._ask("Name of the new run", "made up if empty", partial(self._fork, row))
+            words = ("fork", str(row.address))
+            self._ask("Name of the new run", "made up if empty", lambda name: (*words, name) if name else words)
         else:
             self._with_version("fork")
 
-    def _fork(self, row: LogRow, name: str | None) -> None:
-        if name is not None:
-            app_of(self).command(["fork", str(row.address), *([name] if name else [])])
-
-    def _ask(self, question: str, usual: str, then: Callable[[str | None], None]) -> None:
+    def _ask(self, question: str, usual: str, command: Callable[[str], Sequence[str]]) -> None:
+        """Ask for a text and run the command that it makes, if it makes one."""
         from skillgit.tui.screens.dialogs import NameScreen  # noqa: PLC0415 - as above
 
-        self.app.push_screen(NameScreen(question, usual), then)
+        def answered(text: str | None) -> None:
+            if text is not None and (words := command(text)):
+                app_of(self).command(words)
+
+        self.app.push_screen(NameScreen(question, usual), answered)
 
     def action_copy_menu(self) -> None:
         from skillgit.tui.screens.dialogs import CopyScreen  # noqa: PLC0415 - as above

@@ -46,8 +46,7 @@ WATCHED_EVERY = 0.5
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 
 
-_RIGHT = 3
-"""The right button of a mouse."""
+_RIGHT = 3  # the right button of a mouse
 _LATER = ("compare", "dialogs", "item", "live")
 """Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
 
@@ -137,10 +136,7 @@ class SkillgitApp(App[None]):
         if not self.is_headless:
             self._collector.take_over()
             self.set_interval(QUIET, self._collector.rest)
-            self.set_timer(QUIET, self._load)
-
-    def _load(self) -> None:
-        self.run_worker(_load_screens, thread=True, group="load")
+            self.set_timer(QUIET, lambda: self.run_worker(_load_screens, thread=True, group="load"))
 
     async def on_event(self, event: Event) -> None:
         """Take note of keys and clicks, and handle every event as Textual does."""
@@ -253,12 +249,9 @@ class SkillgitApp(App[None]):
 
         running = [ran.line for ran in self.ran if ran.code is None]
         if running:
-            self.push_screen(AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit"), self._left)
+            question = AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit")
+            self.push_screen(question, lambda yes: self.exit() if yes else None)
         else:
-            self.exit()
-
-    def _left(self, yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
-        if yes:
             self.exit()
 
     def action_app_help(self) -> None:
@@ -283,11 +276,7 @@ class SkillgitApp(App[None]):
     def action_command_prompt(self) -> None:
         from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
 
-        self.push_screen(PromptScreen(), self._typed)
-
-    def _typed(self, argv: tuple[str, ...] | None) -> None:
-        if argv:
-            self.command(argv, look=True)
+        self.push_screen(PromptScreen(), lambda argv: self.command(argv, look=True) if argv else None)
 
     def action_command_log(self) -> None:
         from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above

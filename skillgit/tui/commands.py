@@ -45,10 +45,8 @@ _CHANGES: Final = {
     "reindex": "It makes the index again, which may take a while.",
 }
 """What commands may change, where that is not refs of this repository only."""
-_ARGUMENTS: Final = ("-m", "skillgit")
-"""What makes Python this program."""
-_MOST: Final = 5_000
-"""Lines of output that are kept of one command."""
+_ARGUMENTS: Final = ("-m", "skillgit")  # what makes Python this program
+_MOST: Final = 5_000  # lines of output that are kept of one command
 
 
 @dataclass(slots=True, kw_only=True)

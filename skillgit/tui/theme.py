@@ -75,40 +75,30 @@ LIGHT: Final = Theme(
 )
 THEMES: Final[Mapping[str, Theme]] = {theme.name: theme for theme in (DARK, LIGHT)}
 
-_DARK: Final[Mapping[Style, Paint]] = {
-    Style.BEST: Paint(color="#56b4e9", bold=True),
-    Style.ACCEPTED: Paint(color="#7cc4ee"),
-    Style.REJECTED: Paint(color="#e69f00"),
-    Style.SLOW: Paint(color="#cc9ad8"),
-    Style.SKIPPED: Paint(color="#9aa4b2"),
-    Style.REVERTED: Paint(color="#e8d35a"),
-    Style.EDITED: Paint(color="#8fb4ff"),
-    Style.RUNNING: Paint(color="#4fc3a1", bold=True),
-    Style.OID: Paint(color="#b5a36a"),
-    Style.REF: Paint(color="#4fc3a1"),
-    Style.FAINT: Paint(color="#9aa4b2"),
-    Style.STRONG: Paint(bold=True),
+_COLOURS: Final = {
+    Style.BEST: ("bold #56b4e9", "bold #0063a6"),
+    Style.ACCEPTED: ("#7cc4ee", "#00649c"),
+    Style.REJECTED: ("#e69f00", "#945000"),
+    Style.SLOW: ("#cc9ad8", "#8a3f8f"),
+    Style.SKIPPED: ("#9aa4b2", "#5a616d"),
+    Style.REVERTED: ("#e8d35a", "#6a5c00"),
+    Style.EDITED: ("#8fb4ff", "#2f55b8"),
+    Style.RUNNING: ("bold #4fc3a1", "bold #00704f"),
+    Style.OID: ("#b5a36a", "#6b5820"),
+    Style.REF: ("#4fc3a1", "#00704f"),
+    Style.FAINT: ("#9aa4b2", "#5a616d"),
+    Style.STRONG: ("bold", "bold"),
 }
-_LIGHT: Final[Mapping[Style, Paint]] = {
-    Style.BEST: Paint(color="#0063a6", bold=True),
-    Style.ACCEPTED: Paint(color="#00649c"),
-    Style.REJECTED: Paint(color="#945000"),
-    Style.SLOW: Paint(color="#8a3f8f"),
-    Style.SKIPPED: Paint(color="#5a616d"),
-    Style.REVERTED: Paint(color="#6a5c00"),
-    Style.EDITED: Paint(color="#2f55b8"),
-    Style.RUNNING: Paint(color="#00704f", bold=True),
-    Style.OID: Paint(color="#6b5820"),
-    Style.REF: Paint(color="#00704f"),
-    Style.FAINT: Paint(color="#5a616d"),
-    Style.STRONG: Paint(bold=True),
+"""What means what in the dark theme and in the light one."""
+_PALETTES: Final = {
+    theme.name: {style: Paint.parse(pair[side]) for style, pair in _COLOURS.items()}
+    for side, theme in enumerate((DARK, LIGHT))
 }
-_PALETTES: Final = {DARK.name: _DARK, LIGHT.name: _LIGHT}
 
 
 def paint(style: Style, theme: str) -> Paint:
     """Return how ``style`` looks under the theme of that name; themes of others get the palette for dark ones."""
-    return _PALETTES.get(theme, _DARK)[style]
+    return _PALETTES.get(theme, _PALETTES[DARK.name])[style]
 
 
 def other(theme: str) -> str:

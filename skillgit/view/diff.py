@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.text_diff import Sign
 from skillgit.domain.untrusted.model_text import visible
-from skillgit.view.items import counted, differing, headline, length
+from skillgit.view.items import CHANGED, counted, differing, headline, length
 from skillgit.view.surface import Style
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.history.diff.items import Change
     from skillgit.app.history.diff.summary import DiffStat
     from skillgit.app.history.diff.text import Diffed
     from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
@@ -40,14 +39,9 @@ def _rules(stat: DiffStat) -> str:
 def _items(stat: DiffStat) -> str:
     if stat.fixed is None or stat.broken is None:
         return ""
-    kinds: tuple[tuple[Change, int | None], ...] = (
-        ("fixed", stat.fixed),
-        ("gained", stat.gained),
-        ("broken", stat.broken),
-        ("lost", stat.lost),
-    )
+    counts = [(kind, getattr(stat, kind) or 0) for kind in CHANGED]
     parts = (
-        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], stat.differs))}",
+        f"items {', '.join(counted(counts, stat.differs))}",
         f"of {stat.compared}" if stat.not_measured or stat.missing else "",
         f", {stat.not_measured} not measured" if stat.not_measured else "",
         f", {stat.missing} without a score on both sides" if stat.missing else "",
@@ -67,7 +61,8 @@ def coloured(text: str, screen: Screen) -> Iterator[str]:
         hunk = _HUNK.match(line)
         if old <= 0 and new <= 0 and hunk:
             old, new = int(hunk[2] or 1), int(hunk[3] or 1)
-            yield f"{screen.in_colour(_PLACE, hunk[1])}{_context(hunk[4], screen)}"
+            heading = f" {screen.code()}{hunk[4][1:]}{screen.code()}" if hunk[4] else ""
+            yield f"{screen.in_colour(_PLACE, hunk[1])}{heading}"
         elif line.startswith("\\"):
             yield f"{line}{screen.code()}"
         elif old > 0 or new > 0:
@@ -76,10 +71,6 @@ def coloured(text: str, screen: Screen) -> Iterator[str]:
             yield _changed(line, screen)
         else:
             yield screen.in_colour(_META, line)
-
-
-def _context(heading: str, screen: Screen) -> str:
-    return f" {screen.code()}{heading[1:]}{screen.code()}" if heading else ""
 
 
 def _changed(line: str, screen: Screen) -> str:
@@ -108,15 +99,11 @@ def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
         yield SAME
     for file in diff.files:
         yield ""
-        yield from _file(file, screen)
-
-
-def _file(file: FileDiff, screen: Screen) -> Iterator[str]:
-    yield from file_head(file, screen)
-    for hunk in file.hunks:
-        yield hunk_head(hunk, screen)
-        for line in hunk.lines:
-            yield from _line(file, line, screen)
+        yield from file_head(file, screen)
+        for hunk in file.hunks:
+            yield hunk_head(hunk, screen)
+            for line in hunk.lines:
+                yield from _line(file, line, screen)
 
 
 def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
@@ -156,10 +143,8 @@ def _extent(first: int, count: int) -> str:
 
 WIDTH = 130
 """Columns where there is no terminal to measure."""
-_NARROWEST = 8
-"""Columns of text on a side, however narrow the terminal is."""
-_SIGNS = 3
-"""Columns around the sign of a line."""
+_NARROWEST = 8  # columns of text on a side, however narrow the terminal is
+_SIGNS = 3  # columns around the sign of a line
 
 
 def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:

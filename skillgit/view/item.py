@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _HEAD, _TAIL = 200, 400
 _ANSWER = 28
-_MOST = 12
-"""Names that a list of them shows."""
+_MOST = 12  # names that a list of them shows
 
 
 def lines(story: ItemStory, screen: Screen) -> Iterator[str]:

@@ -31,7 +31,7 @@ STYLES: Final[dict[Change, Style]] = {
     "pass": Style.FAINT,
 }
 """What happened to items, in the order in which they are listed."""
-_CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
+CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
 NOT_MEASURED = "not measured (the decision was settled)"
 
 
@@ -119,7 +119,7 @@ def length(size: Length) -> str:
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
-    rows = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
+    rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
     if rows:
         yield ""
         yield from _rows(rows, diff, screen)
@@ -168,7 +168,7 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
             arrow,
             numbers.score(row.after),
             numbers.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join(counted([(kind, getattr(row, kind)) for kind in _CHANGED], diff.differs, all_=False)),
+            ", ".join(counted([(kind, getattr(row, kind)) for kind in CHANGED], diff.differs, all_=False)),
         )
         for row in diff.types
     ]
@@ -230,7 +230,7 @@ def _value(value: float | None) -> str:
 
 def _sums(diff: ItemDiff, screen: Screen) -> str:
     parts = [
-        *counted([(kind, len(getattr(diff, kind))) for kind in _CHANGED], diff.differs),
+        *counted([(kind, len(getattr(diff, kind))) for kind in CHANGED], diff.differs),
         f"{len(diff.stable_pass)} stable pass",
         f"{len(diff.stable_fail)} stable fail",
     ]

@@ -95,8 +95,7 @@ class _Lanes:
         while self.taken and self.taken[-1] is None:
             self.taken.pop()
         lines = tuple([lane is not None and lane.drawn for lane in self.taken])
-        if lines != self._known:
-            self._known = lines
+        self._known = self._known if lines == self._known else lines
         return self._known
 
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
@@ -121,8 +120,8 @@ class _Lanes:
             if number is None:
                 number = lane if self.taken[lane] is None else self._free(lane)
                 self.taken[number] = _Lane(target, drawn=True, own=False)
-            else:
-                self._begin(number)
+            elif (leading := self.taken[number]) is not None:
+                leading.drawn = True
             if number != lane:
                 ties.append(number)
         return ties
@@ -134,11 +133,6 @@ class _Lanes:
                 return number
         return None
 
-    def _begin(self, number: int) -> None:
-        lane = self.taken[number]
-        if lane is not None:
-            lane.drawn = True
-
     def _free(self, first: int) -> int:
         """Return the first free lane from ``first`` on."""
         number = next((index for index in range(first, len(self.taken)) if self.taken[index] is None), len(self.taken))
@@ -147,10 +141,8 @@ class _Lanes:
         return number
 
 
-_WIDE, _CLOSE = 4, 2
-"""Columns of a lane: those of its line, and of what is beside it."""
-_CUT = 2
-"""Columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them."""
+_WIDE, _CLOSE = 4, 2  # columns of a lane: those of its line, and of what is beside it
+_CUT = 2  # columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 
@@ -301,10 +293,8 @@ def _joints(glyphs: Glyphs) -> dict[int, str]:
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
 _GRAPH_LEAST = 8
-_SPACES = 6
-"""Columns between graph, scores, title and age."""
-_EVENT_REST = 33
-"""Columns of an event's line besides its title: sign, label, scores, commit and the space between them."""
+_SPACES = 6  # columns between graph, scores, title and age
+_EVENT_REST = 33  # columns of an event's line besides its title: sign, label, scores, commit and the space between them
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.view import gate, numbers
 from skillgit.view.items import headline
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, inert, pad, table, width, wrap
+from skillgit.view.text import cut, fit, headed, inert, pad, under, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.blame import Blame, BlameRow
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
     from skillgit.app.interventions.ablate import Ablated, AblatedRule
-    from skillgit.app.interventions.rule_ablation import Ablation
     from skillgit.app.interventions.shorten import Pruned
     from skillgit.view.surface import Screen
 
 
-_TEXT_LEAST = 44
-"""Columns that the text gets before others are left out for it."""
+_TEXT_LEAST = 44  # columns that the text gets before others are left out for it
 _ITEMS_SHOWN = 2
 _NUMBER = 4
 _AUTHOR = 16
@@ -68,7 +66,7 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
         return
     columns = _fitting(_columns(result, screen), screen)
     fixed_width = _taken(columns)
-    head = _joined([pad(column.title, column.columns, right=column.right) for column in columns])
+    head = _GAP.join(pad(column.title, column.columns, right=column.right) for column in columns)
     yield screen.paint(Style.FAINT, f"{head}{_GAP}{'line':>{_NUMBER}}")
     for index, row in enumerate(rows):
         again = screen.terminal and index > 0 and _same(rows[index - 1], row)
@@ -76,9 +74,8 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
             pad(column.again(index, screen) if again else column.cells[index], column.columns, right=column.right)
             for column in columns
         ]
-        text = inert(row.text)
-        excerpt = fit(text, max(1, screen.width - fixed_width), screen.glyphs.ellipsis) if screen.width else text
-        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _joined(cells))
+        excerpt = cut(inert(row.text), max(1, screen.width - fixed_width), screen)
+        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _GAP.join(cells))
         yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {excerpt}".rstrip()
 
 
@@ -106,10 +103,6 @@ def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
 def _taken(columns: Sequence[_Column]) -> int:
     """Return the columns of the screen in front of the text."""
     return sum(column.columns + len(_GAP) for column in columns) + _NUMBER + 3
-
-
-def _joined(cells: Sequence[str]) -> str:
-    return _GAP.join(cells)
 
 
 def _same(before: BlameRow, row: BlameRow) -> bool:
@@ -176,23 +169,21 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
 
 def _table(result: Ablated, screen: Screen) -> Iterator[str]:
     names = ("rule", "lines", "since", "without", "delta", "fixed", "broken", "p", "")
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
-    rows = [head, *(_cells(row, screen) for row in result.rules)]
-    lines = list(table(rows, align="rllrrrrll"))
+    lines = list(headed(names, (_cells(row, screen) for row in result.rules), screen, align="rllrrrrll"))
     fixed_width = max(map(width, lines)) + 2
-    room = max(_LEAST, screen.width - fixed_width) if screen.width else 0
+    room = max(_LEAST, screen.width - fixed_width)
     for line, text in zip(lines, ("", *(row.ablation.text for row in result.rules)), strict=True):
-        cut = fit(text, room, screen.glyphs.ellipsis) if room else text
-        yield f"{line}{' ' * (fixed_width - width(line))}{cut}".rstrip()
+        yield f"{pad(line, fixed_width)}{cut(text, room, screen)}".rstrip()
 
 
 def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
     ablation = row.ablation
     where = "" if ablation.region.value == "body" else f" {ablation.region.value}"
     worth = ablation.worth.value
+    lines = str(ablation.first) if ablation.first == ablation.last else f"{ablation.first}-{ablation.last}"
     return (
         str(ablation.rule),
-        f"{_lines(ablation)}{where}",
+        f"{lines}{where}",
         row.since,
         numbers.score(ablation.score),
         numbers.delta(ablation.delta),
@@ -201,10 +192,6 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
         numbers.chance(ablation.p).removeprefix("p "),
         screen.paint(_WORTH_STYLES[worth], worth),
     )
-
-
-def _lines(ablation: Ablation) -> str:
-    return str(ablation.first) if ablation.first == ablation.last else f"{ablation.first}-{ablation.last}"
 
 
 def _next(result: Ablated) -> tuple[str, ...]:
@@ -223,10 +210,9 @@ def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
     yield from gate.head(result.decided, screen)
     yield ""
     for label, rules in (("dropped", result.rules), ("needed", result.needed)):
-        for number, rule in enumerate(rules):
-            room = screen.width - gate.LABEL - 12 if screen.width else 0
-            text = fit(rule.text, max(_LEAST, room), screen.glyphs.ellipsis) if room else rule.text
-            yield gate.fact(label if number == 0 else "", f"rule {rule.rule:<3} {text}", screen)
+        room = max(_LEAST, screen.width - gate.LABEL - 12)
+        texts = (f"rule {rule.rule:<3} {cut(rule.text, room, screen)}" for rule in rules)
+        yield from (gate.fact(name, text, screen) for name, text in under(label, texts))
     yield from gate.facts(result.decided, screen)
     yield gate.following(gate.next_commands(result.decided), screen)
 
@@ -234,8 +220,7 @@ def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
 _CHANGE_STYLES = {"added": Style.ACCEPTED, "removed": Style.REJECTED, "changed": Style.REVERTED, "moved": Style.FAINT}
 _SPACE = 2
-_NARROWEST = 24
-"""Columns of a rule's text, however narrow the terminal is."""
+_NARROWEST = 24  # columns of a rule's text, however narrow the terminal is
 _BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "restore"}
 
 

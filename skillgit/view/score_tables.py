@@ -98,8 +98,7 @@ _LONGEST_NAME = 24
 _GAP = 1
 _TENTHS = 10
 _UNKNOWN = "?"
-_FULL = 5
-"""Columns of a score with all its digits."""
+_FULL = 5  # columns of a score with all its digits
 
 
 def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "Measure the text and let the gate decide")
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def restore_command(
@@ -60,7 +60,7 @@ def restore_command(
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--run", "Take REV as a version of RUN", metavar="RUN", shell_complete=complete_runs)
 @flag("--gate", "An option of restore", hidden=True)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def revert_command(
@@ -87,7 +87,7 @@ def revert_command(
 @verb("cherry-pick")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @option("--run", "Put the edits on RUN, not the default run", metavar="RUN", shell_complete=complete_runs)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def cherry_pick_command(session: CommandSession, *, revision: str, run: str | None, terms: MeasuringTerms) -> int:
@@ -119,7 +119,7 @@ def _edited(
 @verb("merge")
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("other", shell_complete=complete_revisions)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def merge_command(session: CommandSession, *, run: str, other: str, terms: MeasuringTerms) -> int:
@@ -147,7 +147,7 @@ def merge_command(session: CommandSession, *, run: str, other: str, terms: Measu
 @split_option(("train", "selection", "test"))
 @option("--limit", "Try N that apply at most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True)
 @flag("--keep", "Make the first that passes the gate a version")
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def retry_command(

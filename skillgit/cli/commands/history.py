@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
 
 
-_NAMED = 6
-"""Versions that one sentence names."""
+_NAMED = 6  # versions that one sentence names
 _COUNT = re.compile(r"-\d+")
 
 

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from skillgit.domain.cost import Caps
 
 
-_NEWEST = 60
-"""Attempts at one item that a person is shown without asking for all."""
+_NEWEST = 60  # attempts at one item that a person is shown without asking for all
 _CHOICES = frozenset({"flaky", "never_solved", "solved", "task_type", "rejected", "sort"})
 ORDERS = ("item", "first", "flips", "share")
 
@@ -138,7 +137,7 @@ def _one(session: CommandSession, run: str | None, item: str, trajectory: str | 
 @flag("--measure", "Roll the item out where an outcome is missing, and note it")
 @option("--config", "With --measure: as CONFIG says", metavar="CONFIG", shell_complete=complete_configs)
 @override_option
-@spending_options()
+@spending_options
 @quiet_option
 @as_of_option
 @document_form

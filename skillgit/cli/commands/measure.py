@@ -51,7 +51,7 @@ SPLITS = ("train", "selection", "test", "all")
     shell_complete=options.complete_models,
 )
 @note_option()
-@spending_options()
+@spending_options
 @quiet_option
 @document_form
 @click.pass_obj
@@ -101,7 +101,7 @@ def eval_command(
 @config_option
 @override_option
 @note_option("the commit")
-@spending_options()
+@spending_options
 @quiet_option
 @document_form
 @click.pass_obj
@@ -156,7 +156,7 @@ def verify_command(
 @option("--rule", "How to compare; without it as the configuration says", type=click.Choice(tuple(POLICIES)))
 @flag("--recorded-only", "Measure nothing; say which outcomes are not recorded")
 @note_option()
-@spending_options()
+@spending_options
 @quiet_option
 @flag("--markdown", "Print Markdown, for a comment on a pull request")
 @option(

@@ -95,7 +95,7 @@ def why_command(session: CommandSession, what: str, revision: str, path: str) ->
 @option("--rule", "Leave out rule N only", type=click.IntRange(min=1), metavar="N")
 @split_option(("train", "selection", "test"))
 @note_option("the commit")
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def ablate_command(
@@ -120,7 +120,7 @@ def ablate_command(
 
 @verb("prune")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:
@@ -139,7 +139,7 @@ def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTer
 
 @verb("compress")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
 def compress_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:

@@ -69,7 +69,7 @@ def plugin_command(
     *,
     find: Callable[[Context, str | None], tuple[Plugin, ...]],
     describe: Callable[[Plugin, Screen], Iterable[str]],
-    complete: Callable[[click.Context, click.Parameter, str], list[str]],
+    complete: Callable[[click.Context, click.Parameter, str], list[CompletionItem]],
 ) -> Listing:
     """Make the command that lists one kind of plug-in.
 
@@ -140,7 +140,7 @@ def _value(value: object) -> str:
 @click.argument("config", required=False, shell_complete=complete_configs)
 @override_option
 @option("--no-call call", "Ask no model, look only", flag_value=False, default=True)
-@spending_options()
+@spending_options
 @document_form
 @click.pass_obj
 def doctor_command(
@@ -221,8 +221,7 @@ def completion_command(session: CommandSession, shell: str) -> None:
     session.output.text((maker.source_template % maker.source_vars()).strip("\n").split("\n"))
 
 
-_UNBROKEN = "\b"
-"""What click marks a paragraph with whose lines stay as they are."""
+_UNBROKEN = "\b"  # what click marks a paragraph with whose lines stay as they are
 _SIGNS = {"\\": r"\e", "-": r"\-", "…": r"\[u2026]", "'": r"\[aq]", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
 
 

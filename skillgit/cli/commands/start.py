@@ -160,7 +160,7 @@ def _check(text: str | None) -> object:
     shell_complete=complete_configs,
 )
 @override_option
-@spending_options()
+@spending_options
 @document_form
 @click.pass_obj
 def draft_command(

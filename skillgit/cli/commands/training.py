@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @option("--run", "Name the run, or continue the run NAME", metavar="NAME", shell_complete=complete_runs)
 @option("--from start", "Start from the skill at REV", metavar="REV", shell_complete=complete_revisions)
 @override_option
-@spending_options()
+@spending_options
 @option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
 @flag("--ask-again", "Ask once more what models refused to answer before")
 @flag("--exit-code strict", "Exit with a code of its own for each outcome")

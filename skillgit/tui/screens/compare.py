@@ -140,8 +140,7 @@ def summary(diff: ItemDiff, screen: Screen, limit: int = NAMED) -> Iterator[Part
         yield Part(f"{dot}{len(items.missing)} missing", Style.REVERTED)
 
 
-_HEAD = 2
-"""Lines above the rules that the screen has said already: the two sides, and a blank one."""
+_HEAD = 2  # lines above the rules that the screen has said already: the two sides, and a blank one
 
 
 class RulesView(RenderedLines):

@@ -240,10 +240,8 @@ class CommandLogScreen(Dialog[None]):
             yield Paragraph("\n".join(ran.output), "", indent=3)
 
 
-_KEYS, _LABELS = 14, 32
-"""Columns of the keys, and of what they do."""
-_WIDE = 84
-"""Columns of a terminal from which on there is room for the ids."""
+_KEYS, _LABELS = 14, 32  # columns of the keys, and of what they do
+_WIDE = 84  # columns of a terminal from which on there is room for the ids
 
 
 class HelpScreen(Dialog[None]):

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
 ORDER: Final = tuple(_TITLES)
 _PLACES: Final = frozenset(f"-at-{name}" for name in ORDER)
-_HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})
-"""Where panes are out of sight that have no keys."""
+_HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})  # where panes are out of sight that have no keys
 
 
 class Panes(VersionScreen):

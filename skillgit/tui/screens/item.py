@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
 _INDENT: Final = "  "
-_LONG: Final = 100_000
-"""Characters of a conversation that is laid out beside the screen."""
+_LONG: Final = 100_000  # characters of a conversation that is laid out beside the screen
 
 
 class TrajectoryView(RenderedLines):
@@ -129,8 +128,7 @@ def _window(sizes: Sequence[int], index: int, room: int) -> tuple[int, int]:
             return first, last
 
 
-_QUESTION = 2
-"""Lines of the question above the versions; all of it is the first turn of each trajectory."""
+_QUESTION = 2  # lines of the question above the versions; all of it is the first turn of each trajectory
 
 
 class ItemScreen(SearchScreen):

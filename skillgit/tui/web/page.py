@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 5.0
 """Seconds that a process of the screens has to end in before it is killed with all that it has started."""
-_FAREWELL_S: Final = 1.0
-"""Seconds that a page has to say that it has heard of the end."""
+_FAREWELL_S: Final = 1.0  # seconds that a page has to say that it has heard of the end
 _COLUMNS: Final = 1_000
-_ROWS: Final = 500
-"""Columns and rows of a terminal at most: what a page asks for is only a wish."""
-_MESSAGE: Final = 1 << 20
-"""Bytes of a message from the page at most; it holds keys, or what someone pastes."""
+_ROWS: Final = 500  # columns and rows of a terminal at most: what a page asks for is only a wish
+_MESSAGE: Final = 1 << 20  # bytes of a message from the page at most; it holds keys, or what someone pastes
 
 
 class Screens(AppService):

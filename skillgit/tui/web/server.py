@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib.util import find_spec
@@ -124,8 +125,7 @@ async def _protect(_: web.Request, response: web.StreamResponse) -> None:
 
 
 COOKIE: Final = "skillgit"
-_SECRET: Final = 32
-"""Random bytes of a secret."""
+_SECRET: Final = 32  # random bytes of a secret
 _USED: Final = (
     "This link was used already, and it works once. If it was not you who used it, stop skillgit. "
     "For another link start it again."
@@ -182,19 +182,10 @@ class Door:
         return await handler(request)
 
     def _ours(self, host: str) -> bool:
-        try:
+        with suppress(ValueError):
             name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name in self._names or _is_number(name)
-
-
-def _is_number(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
+            return name in self._names or bool(ip_address(name))
         return False
-    return True
 
 
 def _secret(entropy: Callable[[int], bytes]) -> str:

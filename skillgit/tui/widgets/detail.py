@@ -179,8 +179,7 @@ class EventMessage(RenderedLines):
         return [(Part(" "), *line) for line in (*facts, (), *message)]
 
 
-_LONGEST = 600
-"""Characters of one answer or question that are shown."""
+_LONGEST = 600  # characters of one answer or question that are shown
 _MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", Style.FAINT)
 
 
@@ -266,8 +265,7 @@ def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
             yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")
 
 
-_NAME = 24
-"""Columns of an item's name."""
+_NAME = 24  # columns of an item's name
 
 
 class EventItems(RowList):

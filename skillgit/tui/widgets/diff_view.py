@@ -34,8 +34,7 @@ BETWEEN = 1
 """Columns between two sides."""
 
 
-_NARROWEST = 8
-"""Columns of text on a side, however narrow the screen is."""
+_NARROWEST = 8  # columns of text on a side, however narrow the screen is
 
 
 class RowKind(Enum):

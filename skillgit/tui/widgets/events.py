@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Glyphs, Screen
 
 
-_KEPT: Final = 25
-"""Pages that are kept."""
+_KEPT: Final = 25  # pages that are kept
 
 
 class EventList(RowList):
@@ -94,10 +93,8 @@ class EventList(RowList):
 _DIM = frozenset({EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.MEASURED})
 _DELTA_FROM = 58
 """Columns from which on there is room for the difference of scores, and for more than one word on the state."""
-_OID_FROM = 76
-"""Columns from which on there is room for the commit."""
-_LEAST = 8
-"""Columns of a title, however narrow the list is."""
+_OID_FROM = 76  # columns from which on there is room for the commit
+_LEAST = 8  # columns of a title, however narrow the list is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +160,7 @@ def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]
         yield Part(f"{sign} ", style)
 
 
-_AXIS = 7
-"""Columns of the numbers and the line at the left."""
+_AXIS = 7  # columns of the numbers and the line at the left
 _LEAST_ROWS = 3
 
 

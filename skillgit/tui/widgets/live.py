@@ -167,8 +167,7 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
 
 
 _INDENT = 6
-_UNTYPED = "default"
-"""The type of items that have none."""
+_UNTYPED = "default"  # the type of items that have none
 
 
 class FailingList(Paragraphs, inherit_bindings=False):
@@ -206,8 +205,7 @@ def _paragraphs(failing: Failing, screen: Screen) -> Iterator[Paragraph]:
         yield Paragraph(f"as in: {failing.example}", Style.FAINT, indent=_INDENT)
 
 
-_LEAST = 8
-"""Columns of a title, however narrow the list is."""
+_LEAST = 8  # columns of a title, however narrow the list is
 
 
 class LiveEvents(RowList):

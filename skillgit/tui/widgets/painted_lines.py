@@ -39,8 +39,7 @@ class AbstractNode(_MessagePumpMeta, ABCMeta):
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out beside it."""
-_ABOVE = 3
-"""Lines that stay above a hit that was not on the screen."""
+_ABOVE = 3  # lines that stay above a hit that was not on the screen
 
 
 class Part(NamedTuple):

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from skillgit.index.rows import RunRow
 
 
-_NARROWEST = 20
-"""Columns of a message, however narrow the list is."""
+_NARROWEST = 20  # columns of a message, however narrow the list is
 
 
 class RowList(PaintedLines):
@@ -110,10 +109,8 @@ class RowList(PaintedLines):
 
 
 _LEAST = 6
-_TEST_FROM = 40
-"""Columns from which on there is room for the score on the test split."""
-_OUTCOME_FROM = 60
-"""Columns from which on there is room for how a run ended."""
+_TEST_FROM = 40  # columns from which on there is room for the score on the test split
+_OUTCOME_FROM = 60  # columns from which on there is room for how a run ended
 
 
 class RunList(RowList):
