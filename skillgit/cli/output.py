@@ -58,7 +58,9 @@ def choose(environ: Mapping[str, str], directory: Path) -> str:
     if command is None:
         command = _git_pager(environ, directory) or FALLBACK
     command = command.strip()
-    return "" if command == "cat" or not _is_there(command, environ) else command
+    words = [word for word in _words(command) if "=" not in word]
+    is_there = bool(words) and shutil.which(words[0], path=environ.get("PATH")) is not None
+    return command if is_there and command != "cat" else ""
 
 
 def paints_diffs(command: str) -> bool:
@@ -80,11 +82,6 @@ def _git_pager(environ: Mapping[str, str], directory: Path) -> str:
     except OSError:
         return ""
     return answer.stdout.strip() if answer.returncode == 0 else ""
-
-
-def _is_there(command: str, environ: Mapping[str, str]) -> bool:
-    words = [word for word in _words(command) if "=" not in word]
-    return bool(words) and shutil.which(words[0], path=environ.get("PATH")) is not None
 
 
 def _words(command: str) -> list[str]:

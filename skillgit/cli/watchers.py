@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
-    from skillgit.tui.trainer import TrainerProcess
     from skillgit.view.event_marks import Entry
     from skillgit.view.progress import Glance
 
@@ -218,19 +217,15 @@ def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> 
     run = watch(session.context, trainer, unicode=session.screen.unicode)
     code = trainer.code
     if code is None:
-        _goes_on(session, trainer, run)
+        name = f"run {run}" if run else "the training"
+        hint = f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step"
+        session.diagnostics.note(f"{name} goes on as process {trainer.pid}", hint=hint)
         return 0
     output, errors = trainer.output()
     session.output.raw(output)
     session.output.flush()
     sys.stderr.write(errors.decode(errors="replace"))
     return code if code >= 0 else _SIGNAL_BASE - code
-
-
-def _goes_on(session: CommandSession, trainer: TrainerProcess, run: str) -> None:
-    name = f"run {run}" if run else "the training"
-    session.diagnostics.note(f"{name} goes on as process {trainer.pid}")
-    session.diagnostics.hint(f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step")
 
 
 def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:

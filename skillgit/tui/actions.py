@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from abc import abstractmethod
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -85,15 +85,9 @@ class VersionScreen(SearchScreen):
         if self.current is not None:
             app_of(self).command(["checkout", str(self.current.address)])
 
-    def action_version_revert(self) -> None:
-        """Make its text the newest version."""
-        self._with_version("restore")
-
-    def action_version_promote(self) -> None:
-        self._with_version("promote")
-
-    def action_version_evaluate(self) -> None:
-        self._with_version("eval", "--split", "test", look=True)
+    action_version_revert = partialmethod(_with_version, "restore")
+    action_version_promote = partialmethod(_with_version, "promote")
+    action_version_evaluate = partialmethod(_with_version, "eval", "--split", "test", look=True)
 
     def action_version_export(self) -> None:
         row = self.current
@@ -109,13 +103,13 @@ class VersionScreen(SearchScreen):
             from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             targets = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
-            self.app.push_screen(
-                ChoiceScreen("For which agent", numbered("install", targets)), partial(self._install, row)
-            )
+            words = ("install", str(row.address), "--to")
 
-    def _install(self, row: LogRow, target: str | None) -> None:
-        if target:
-            app_of(self).command(["install", str(row.address), "--to", *target.split()])
+            def answered(target: str | None) -> None:
+                if target:
+                    app_of(self).command([*words, *target.split()])
+
+            self.app.push_screen(ChoiceScreen("For which agent", numbered("install", targets)), answered)
 
     def action_version_note(self) -> None:
         row = self.current

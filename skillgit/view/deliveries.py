@@ -58,13 +58,12 @@ def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
 
 def installed(result: InstallResult) -> Iterator[str]:
     path = one_line(result.place)
+    instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
     if result.held:
         yield f"{path} holds {_called(result.name)} already"
     elif not result.written:
-        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
         yield f"would put {_called(result.name)} at {path}{instead}"
     else:
-        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
         yield f"{path} holds {_called(result.name)}{instead}; back: skillgit uninstall --to {quote(result.place)}"
 
 
@@ -81,11 +80,9 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
     if not rows:
         yield "nothing was installed from here"
         return
-    names = [_called(row.name) for row in rows]
-    widths = [max(map(len, column)) for column in (names, [row.state for row in rows])]
-    for name_, row in zip(names, rows, strict=True):
-        newer = f"   newer: {row.newer}" if row.newer else ""
-        yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
+    places = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
+    cells = [(_called(row.name), row.state, place) for row, place in zip(rows, places, strict=True)]
+    yield from table(cells, align="lll")
 
 
 def _standing(standing: InstallState) -> str:
@@ -136,7 +133,6 @@ def _done(result: Imported) -> str:
     return f"{verb} {numbers.plural(result.events, 'event')} as {result.run}{more}"
 
 
-_STATES = {"pushed": "pushed", "up_to_date": "up to date", "rejected": "rejected"}
 _JOINED = {
     "new": "new",
     "forward": "went forward",
@@ -172,19 +168,15 @@ _THERE = {
 def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
     """Yield what happened to each ref, those of one run and one kind together."""
     yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
+    move, refusal = "to push" if result.dry_run else "pushed", screen.paint(Style.REJECTED, "rejected")
+    words = {"pushed": move, "up_to_date": "up to date", "rejected": refusal}
     rows = [
-        (owner, _painted(state, result, screen), f"{_named(refs)}{f': {reason}' if reason else ''}")
+        (owner, words[state], f"{_named(refs)}{f': {reason}' if reason else ''}")
         for (owner, state, reason), refs in _grouped(result.refs).items()
     ]
-    for row in table(rows, align="lll"):
-        yield f"  {row}".rstrip()
+    yield from table(rows, align="lll", indent="  ")
     if not result.refs:
         yield "  nothing to push"
-
-
-def _painted(state: str, result: Pushed, screen: Screen) -> str:
-    word = "to push" if state == "pushed" and result.dry_run else _STATES[state]
-    return screen.paint(Style.REJECTED, word) if state == "rejected" else word
 
 
 def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
@@ -224,8 +216,7 @@ def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
     rows += [_joined_row(entry.run, entry, screen) for entry in result.runs]
     if result.notes:
         rows.append(("notes", "joined", ""))
-    for row in table(rows, align="lll"):
-        yield f"  {row}".rstrip()
+    yield from table(rows, align="lll", indent="  ")
     if not result.runs:
         yield "  it has no runs"
 
@@ -244,14 +235,10 @@ def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
         return
     yield f"fetched from {result.remote}, {result.url}"
     by_run: dict[str, list[str]] = {}
-    rest = 0
     for ref in result.refs:
-        if ref.run:
-            by_run.setdefault(ref.run, []).append(ref.ref)
-        else:
-            rest += 1
-    for row in table([(run, _named(refs)) for run, refs in by_run.items()], align="ll"):
-        yield f"  {row}".rstrip()
+        by_run.setdefault(ref.run, []).append(ref.ref)
+    rest = len(by_run.pop("", []))
+    yield from table([(run, _named(refs)) for run, refs in by_run.items()], align="ll", indent="  ")
     if rest:
         yield f"  {numbers.plural(rest, 'other ref')}"
     evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
@@ -266,8 +253,7 @@ def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
 
 def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
     cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
-    for line in table(cells, align="lll"):
-        yield line.rstrip()
+    yield from table(cells, align="lll")
 
 
 def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
@@ -285,5 +271,4 @@ def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
             "evidence" if run.evidence else "",
         )
         rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
-    for line in table(rows, align="lll"):
-        yield f"  {line}".rstrip()
+    yield from table(rows, align="lll", indent="  ")

@@ -168,7 +168,8 @@ def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[st
         yield ""
         yield f"the outcome flipped {len(result.flips)} times:"
         for flip in result.flips[-_MOST_FLIPS:]:
-            yield f"  {_flip(flip, screen)}"
+            change = screen.paint(Style.ACCEPTED if flip.change == "fixed" else Style.REJECTED, flip.change)
+            yield f"  {flip.older} {screen.glyphs.arrow} {flip.newer}  {change}"
         if len(result.flips) > _MOST_FLIPS:
             yield screen.paint(Style.FAINT, f"  {len(result.flips) - _MOST_FLIPS} older ones; --json has all")
     yield from _asked(result, screen)
@@ -240,11 +241,6 @@ def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
             did = "fixed" if result.flip.change == "fixed" else "broke"
             yield f"commit messages say that {', '.join(result.told)} {did} it"
         yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {quote(result.item)} {ends} --measure")
-
-
-def _flip(flip: Flip, screen: Screen) -> str:
-    style = Style.ACCEPTED if flip.change == "fixed" else Style.REJECTED
-    return f"{flip.older} {screen.glyphs.arrow} {flip.newer}  {screen.paint(style, flip.change)}"
 
 
 def _feedback(attempt: Attempt) -> str:

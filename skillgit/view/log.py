@@ -331,16 +331,15 @@ def log_lines(
     names = _names(rows, flips or {}, runs=runs)
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
     fixed_width = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
-    drawing = _signs(entries, screen) if graph is None else draw(rows, graph, screen, _graph_room(screen, fixed_width))
+    # titles can be read beside the graph
+    graph_room = min(screen.width // 2, max(_GRAPH_LEAST, screen.width - fixed_width - _TITLE_LEAST))
+    signs = Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
+    drawing = signs if graph is None else draw(rows, graph, screen, graph_room)
     room = _room(screen, drawing.width + fixed_width, max(map(width, texts)))
     for cell, before, text, after, name in zip(drawing.rows, fronts, texts, backs, names, strict=True):
         title = fit(text, room, screen.glyphs.ellipsis)
         label = screen.paint(Style.FAINT, title[: len(name)]) + title[len(name) :]
         yield LogLine(f"{cell.row} {before}   {pad(label, room)}  {after}".rstrip(), cell.below)
-
-
-def _signs(entries: Sequence[Entry], screen: Screen) -> Graph:
-    return Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
 
 
 def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
@@ -374,11 +373,6 @@ def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> l
         widest = max(map(width, column))
         names = [f"{before}{pad(cell, widest)}  " for before, cell in zip(names, column, strict=True)]
     return names
-
-
-def _graph_room(screen: Screen, fixed_width: int) -> int:
-    """Return how many columns the graph may take, so that titles can be read beside it; 0 for any number."""
-    return min(screen.width // 2, max(_GRAPH_LEAST, screen.width - fixed_width - _TITLE_LEAST))
 
 
 def _room(screen: Screen, fixed_width: int, longest: int) -> int:

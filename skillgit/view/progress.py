@@ -128,8 +128,12 @@ _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measu
 def entry_of(event: Event) -> Entry:
     """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _GatedEvent) else None
-    is_stopped = _stopped(event)
-    score, is_measured = (verdict.score, True) if verdict else _score_without_gate(event)
+    is_stopped = (
+        isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
+    )
+    score, is_measured = (verdict.score, True) if verdict else (None, False)
+    if verdict is None and isinstance(event, RunStarted) and not isinstance(event.evaluation, Inherited):
+        score, is_measured = event.gauge.score(event.evaluation), True
     return Entry(
         kind=event.kind,
         label=event_address(event).label,
@@ -142,13 +146,3 @@ def entry_of(event: Event) -> Entry:
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
     )
-
-
-def _stopped(event: Event) -> bool:
-    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
-
-
-def _score_without_gate(event: Event) -> tuple[float | None, bool]:
-    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
-        return None, False
-    return event.gauge.score(event.evaluation), True

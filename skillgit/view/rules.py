@@ -81,12 +81,13 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
 
 def _columns(result: Blame, screen: Screen) -> list[_Column]:
     rows = result.lines
+    flips = [f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else "" for row in rows]
     return [
         _Column(title="from", cells=[_from(row, result, screen) for row in rows], mark=True),
         _Column(title="step", cells=[str(row.step) if row.step else "" for row in rows], right=True, rank=2),
         _Column(title="rests on", cells=[_rests_on(row, screen) for row in rows]),
         _Column(title="gain", cells=[numbers.delta(row.delta) for row in rows], right=True),
-        _Column(title="items", cells=[_flips(row) for row in rows], rank=1),
+        _Column(title="items", cells=flips, rank=1),
         _Column(title="because of", cells=[_because(row) for row in rows], rank=3),
     ]
 
@@ -127,10 +128,6 @@ def _rests_on(row: BlameRow, screen: Screen) -> str:
     if row.source == "human" and row.author:
         return fit(inert(row.author), _AUTHOR, screen.glyphs.ellipsis)
     return row.source if row.support is None else f"{row.source} {row.support}"
-
-
-def _flips(row: BlameRow) -> str:
-    return f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else ""
 
 
 def _because(row: BlameRow) -> str:
@@ -246,7 +243,9 @@ def sums(diff: RulesDiffed, screen: Screen) -> str:
 
 
 def _changes(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Iterator[str]:
-    fronts = [(_sign(row, screen), _label(row, diff), _step(row)) for row in rows]
+    fronts = [
+        (screen.paint(_CHANGE_STYLES[row.change], _SIGNS[row.change]), _label(row, diff), _step(row)) for row in rows
+    ]
     backs = [(_support(row), numbers.delta(row.gain)) for row in rows]
     before, after = _sizes(fronts), _sizes(backs)
     indent = sum(size + _SPACE for size in before if size) - 1
@@ -277,10 +276,6 @@ def _text(row: RuleChange, room: int, screen: Screen) -> Iterator[str]:
     yield from wrap(row.text, room)
     if row.before:
         yield from (screen.paint(Style.FAINT, line) for line in wrap(f"was: {row.before}", room))
-
-
-def _sign(row: RuleChange, screen: Screen) -> str:
-    return screen.paint(_CHANGE_STYLES[row.change], _SIGNS[row.change])
 
 
 def _label(row: RuleChange, diff: RulesDiffed) -> str:

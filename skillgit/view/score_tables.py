@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.items import Column, ItemLine, ItemTable
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
     from skillgit.app.recorded.item_history import Cell
+    from skillgit.index.rows import LogRow
     from skillgit.view.surface import Screen
 
 
@@ -44,7 +45,10 @@ def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield ""
     head = ("", *(part for model in matrix.models for part in (model, "n")))
     body = [
-        [_label(row, screen), *(part for model in matrix.models for part in _cell(row, model, screen))]
+        [
+            screen.paint(_name_style(row.row), name(row.row)),
+            *(part for model in matrix.models for part in _cell(row, model, screen)),
+        ]
         for row in matrix.rows
     ]
     lines = list(headed(head, body, screen, align="l" + "rr" * len(matrix.models)))
@@ -57,9 +61,8 @@ def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield from _matrix_legend(matrix, screen)
 
 
-def _label(row: MatrixRow, screen: Screen) -> str:
-    style = Style.BEST if row.row.is_best else Style.REJECTED if row.row.version is None else Style.STRONG
-    return screen.paint(style, name(row.row))
+def _name_style(row: LogRow | Column) -> Style:
+    return Style.BEST if row.is_best else Style.REJECTED if row.version is None else Style.STRONG
 
 
 def _cell(row: MatrixRow, model: str, screen: Screen) -> tuple[str, str]:
@@ -111,7 +114,8 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     space = 0 if every or not screen.width else max(1, screen.width - left_width - right_width + _GAP)
     cells = _cell_width(table.columns, space)
     indices = chosen(table.columns, max(2, space // (cells + _GAP)) if space else 0)
-    heads = [_head(table.columns[index], cells, screen) for index in indices]
+    columns = [table.columns[index] for index in indices]
+    heads = [screen.paint(_name_style(column), pad(column.name, cells, right=True)) for column in columns]
     yield f"{' ' * left_width}{(' ' * _GAP).join(heads)}  {screen.paint(Style.FAINT, _SIDES)}"
     type_width = max(map(width, kinds), default=0)
     name_width = left_width - type_width - 4
@@ -120,7 +124,7 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
         signs = (" " * _GAP).join(pad(mark, cells, right=True) for mark in marks)
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         yield f"{pad(label, name_width)}  {kind}  {signs}  {side}".rstrip()
-    scores = (" " * _GAP).join(pad(_score(table.columns[index], screen, cells), cells, right=True) for index in indices)
+    scores = (" " * _GAP).join(pad(_score(column, screen, cells), cells, right=True) for column in columns)
     yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
     yield ""
     yield from _legend(table, len(indices), screen)
@@ -189,11 +193,6 @@ def _cell_width(columns: Sequence[Column], space: int) -> int:
     full = max(names, 6 if any(column.bound is not None for column in columns) else 5)
     short = 4 if any(column.bound is not None for column in columns) else 3
     return full if not space or len(columns) * (full + _GAP) <= space else max(names, short)
-
-
-def _head(column: Column, cells: int, screen: Screen) -> str:
-    style = Style.BEST if column.is_best else Style.REJECTED if column.version is None else Style.STRONG
-    return screen.paint(style, pad(column.name, cells, right=True))
 
 
 def _score(column: Column, screen: Screen, cells: int) -> str:

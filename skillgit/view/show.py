@@ -125,7 +125,10 @@ _WIDEST = 100
 def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
     """Yield everything about an event; ``diff_screen`` says whether the diff is to be coloured."""
     yield from _head(report, screen, now)
-    yield from _why(report.event, screen)
+    columns = min(screen.width, _WIDEST)
+    for paragraph in report.event.why.split("\n\n") if report.event.why else ():
+        yield ""
+        yield from wrap(paragraph, columns)
     yield ""
     for label, text in (*_facts(report, screen), *_checks(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
@@ -149,13 +152,6 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     yield f"{screen.paint(Style.OID, row.commit)}{refs}"
     yield ""
     yield screen.paint(Style.STRONG, cells.title(entry))
-
-
-def _why(event: Event, screen: Screen) -> Iterator[str]:
-    columns = min(screen.width, _WIDEST) if screen.width else 0
-    for paragraph in event.why.split("\n\n") if event.why else ():
-        yield ""
-        yield from wrap(paragraph, columns)
 
 
 def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:

@@ -28,8 +28,6 @@ from skillgit.errors import ExitCode
 from skillgit.view.log import line, log_lines, with_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.history.log import Log, LogRequest
     from skillgit.cli.session import CommandSession
 
@@ -151,20 +149,29 @@ def log_command(
 def _show(
     session: CommandSession, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool
 ) -> None:
+    if not (result.rows or result.run or runs):
+        return no_runs(session)
     if not result.rows:
-        session.diagnostics.note("there are no such events") if result.run or runs else no_runs(session)
-        return
-    edges, flips = result.parents if graph else None, _flips(result, several=several)
+        return session.diagnostics.note("there are no such events")
+    edges = result.parents if graph else None
+    # a single item that was asked for need not be named
+    flips = {
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in per_item.items())
+        for commit, per_item in result.flips.items()
+    }
     lines = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
+    if not (patch or stat):
+        return session.page(line.text for line in lines)
+    from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
+
+    texts = (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
     with session.output.paged():
-        if not (patch or stat):
-            session.output.text(line.text for line in lines)
-            return
-        for text in with_changes(lines, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
+        for text in with_changes(lines, texts, session.screen_for_diff()):
             if isinstance(text, bytes):
                 session.output.raw(text)
             else:
                 session.output.text([text])
+    return None
 
 
 def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> None:
@@ -178,20 +185,6 @@ def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> Non
         run, item = result.untold[0].partition("/")[0], quote(request.items[0])
         search = f"skillgit bisect --run {run} --item {item} --measure finds out"
         session.diagnostics.hint(result.absence.remedy(search))
-
-
-def _flips(result: Log, *, several: bool) -> dict[str, str]:
-    """Return commit to what its event did to the items that were asked for; a single one need not be named."""
-    return {
-        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in changes.items())
-        for commit, changes in result.flips.items()
-    }
-
-
-def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
-    from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
-
-    return (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
 
 
 @verb("events")

@@ -27,12 +27,8 @@ from skillgit.view import setup as render
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.app.train.starting_point import Initialised
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-    from skillgit.view.surface import Screen
 
 
 @verb("init")
@@ -59,14 +55,11 @@ def init_command(session: CommandSession, directory: Path | None, skill: Path | 
     from skillgit.app.train.starting_point import init  # noqa: PLC0415 - see the package
 
     result = init(session.context, directory, skill, environment=environment)
-    session.show("init/1", result, _lines(result, session.screen))
-
-
-def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
-    verb_of = "created" if result.created else "prepared"
-    seed = "seed" if result.added else "skill there before"
-    yield f"{verb_of} {result.path}, {seed} {result.skill_path} on main {screen.glyphs.dot} {short(result.commit)}"
-    yield "next: skillgit train CONFIG"
+    seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on main"
+    summary = session.screen.dotted(
+        (f"{'created' if result.created else 'prepared'} {result.path}, {seed}", short(result.commit))
+    )
+    session.show("init/1", result, [summary, "next: skillgit train CONFIG"])
 
 
 @verb("import")

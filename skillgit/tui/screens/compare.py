@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -56,12 +56,11 @@ class ItemsView(RenderedLines):
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
     has_cursor: ClassVar[bool] = True
 
+    @dataclass
     class Opened(Message):
         """An item was chosen."""
 
-        def __init__(self, item: str) -> None:
-            super().__init__()
-            self.item = item
+        item: str
 
     _diff: ItemDiff | None = None
     _items: Sequence[ItemChange] = ()

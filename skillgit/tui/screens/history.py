@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -82,17 +82,10 @@ class Panes(VersionScreen):
         self._bring(name)
         (self.detail.view if name == "detail" else self.query_one(f"#{name}")).focus()
 
-    def action_pane_1(self) -> None:
-        self.go("runs")
-
-    def action_pane_2(self) -> None:
-        self.go("events")
-
-    def action_pane_3(self) -> None:
-        self.go("scores")
-
-    def action_pane_main(self) -> None:
-        self.go("detail")
+    action_pane_1 = partialmethod(go, "runs")
+    action_pane_2 = partialmethod(go, "events")
+    action_pane_3 = partialmethod(go, "scores")
+    action_pane_main = partialmethod(go, "detail")
 
     def action_pane_next(self) -> None:
         self.go(ORDER[(ORDER.index(self.at) + 1) % len(ORDER)])

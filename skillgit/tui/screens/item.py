@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
@@ -262,11 +262,8 @@ class ItemScreen(SearchScreen):
         if 0 <= index < len(strip.attempts):
             self._choose(index)
 
-    def action_item_earlier(self) -> None:
-        self._move(-1)
-
-    def action_item_later(self) -> None:
-        self._move(1)
+    action_item_earlier = partialmethod(_move, -1)
+    action_item_later = partialmethod(_move, 1)
 
     def action_find_open(self) -> None:
         self._side = "base" if self.focused is self._view("base") else "chosen"

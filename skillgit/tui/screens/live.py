@@ -120,7 +120,15 @@ class LiveScreen(Screen[None]):
 
     def _read_events(self) -> None:
         read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
-        read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self.landed.fail, group="landed")
+        read(
+            browse.page,
+            narrowing,
+            0,
+            PAGE,
+            then=self._show_events,
+            on_error=self.landed.fail,
+            group="landed",
+        )
         read(browse.points, run, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:

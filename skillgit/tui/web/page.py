@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 5.0
 """Seconds that a process of the screens has to end in before it is killed with all that it has started."""
 _FAREWELL_S: Final = 1.0  # seconds that a page has to say that it has heard of the end
-_COLUMNS: Final = 1_000
-_ROWS: Final = 500  # columns and rows of a terminal at most: what a page asks for is only a wish
+_COLUMNS, _ROWS = 1_000, 500  # of a terminal at most: what a page asks for is only a wish
 _MESSAGE: Final = 1 << 20  # bytes of a message from the page at most; it holds keys, or what someone pastes
 
 
@@ -124,11 +123,7 @@ class WebPages:
 
 def _wished(query: Mapping[str, str], name: str, usual: int, most: int) -> int:
     text = query.get(name, "")
-    return _bounded(int(text), most) if text.isascii() and text.isdecimal() else usual
-
-
-def _bounded(value: int, most: int) -> int:
-    return max(1, min(value, most))
+    return max(1, min(int(text), most)) if text.isascii() and text.isdecimal() else usual
 
 
 async def _obey(message: str, screens: Screens, socket: web.WebSocketResponse) -> None:
@@ -141,7 +136,7 @@ async def _obey(message: str, screens: Screens, socket: web.WebSocketResponse) -
         case ["stdin", str() as keys]:
             await screens.send_bytes(keys.encode(errors="replace"))
         case ["resize", {"width": int() as width, "height": int() as height}]:
-            await screens.set_terminal_size(_bounded(width, _COLUMNS), _bounded(height, _ROWS))
+            await screens.set_terminal_size(max(1, min(width, _COLUMNS)), max(1, min(height, _ROWS)))
         case ["ping", data]:
             await socket.send_json(["pong", data])
         case ["focus", *_]:

@@ -146,7 +146,7 @@ class Door:
     ) -> None:
         self._names = names
         self._entered = on_entry
-        self.token, self._cookie, secret = (_secret(entropy) for _ in range(3))
+        self.token, self._cookie, secret = (urlsafe_b64encode(entropy(_SECRET)).decode().rstrip("=") for _ in range(3))
         self.path = f"/{secret}/"
         self._used = False
 
@@ -186,7 +186,3 @@ class Door:
             name = urlsplit(f"//{host}").hostname or ""
             return name in self._names or bool(ip_address(name))
         return False
-
-
-def _secret(entropy: Callable[[int], bytes]) -> str:
-    return urlsafe_b64encode(entropy(_SECRET)).decode().rstrip("=")

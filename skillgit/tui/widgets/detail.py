@@ -209,9 +209,8 @@ def edits(detail: EventDetail) -> Iterator[Paragraph]:
     if not detail.edits:
         records = getattr(detail.shown.event, "edits", ())
         for number, record in enumerate(records, 1):
-            yield Paragraph(
-                f"{number}  {record.op.value} {record.file}, support {record.support} {record.source.value}"
-            )
+            support = f"support {record.support} {record.source.value}"
+            yield Paragraph(f"{number}  {record.op.value} {record.file}, {support}")
         if not records and not detail.shown.left_out:
             yield Paragraph("This event has no edits.", Style.FAINT)
         elif not detail.present:
@@ -256,16 +255,12 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
 def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
     is_solved = bool(attempt.hard)
     sign = ink.glyphs.passed if is_solved else ink.glyphs.rejected
-    scores = (
-        f"{attempt.item}  hard {numbers.score(attempt.hard) or 'none'}  soft {numbers.score(attempt.soft) or 'none'}"
-    )
+    hard, soft = numbers.score(attempt.hard) or "none", numbers.score(attempt.soft) or "none"
+    scores = f"{attempt.item}  hard {hard}  soft {soft}"
     yield Paragraph(scores, Style.ACCEPTED if is_solved else Style.REJECTED, indent=4, lead=f" {sign}")
     for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
         if text:
             yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")
-
-
-_NAME = 24  # columns of an item's name
 
 
 class EventItems(RowList):
@@ -291,7 +286,7 @@ class EventItems(RowList):
         scores = f"{numbers.score(row.before) or 'none':>5} {glyphs.arrow} {numbers.score(row.after) or 'none':<5}"
         return (
             Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
-            Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),
+            Part(pad(fit(one_line(row.item), 24, glyphs.ellipsis), 24)),
             Part(f" {scores}  ", STYLES[row.change]),
             Part(one_line(row.task_type), Style.FAINT),
         )

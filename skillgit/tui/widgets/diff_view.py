@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partialmethod
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -28,12 +30,8 @@ if TYPE_CHECKING:
 
 GUTTER = 4
 """Columns before the text that are not its number: the mark of the hunk, a space, the sign and what moved."""
-
-
 BETWEEN = 1
 """Columns between two sides."""
-
-
 _NARROWEST = 8  # columns of text on a side, however narrow the screen is
 
 
@@ -103,12 +101,7 @@ class DiffView(PaintedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "diff--added",
-        "diff--removed",
-        "diff--added-word",
-        "diff--removed-word",
-        "diff--moved",
-        "diff--number",
+        *("diff--added", "diff--removed", "diff--added-word", "diff--removed-word", "diff--moved", "diff--number")
     }
     DEFAULT_CSS = """
     DiffView {
@@ -121,12 +114,11 @@ class DiffView(PaintedLines):
     }
     """
 
+    @dataclass
     class ContextWanted(Message):
         """So many unchanged lines around a change are wanted."""
 
-        def __init__(self, lines: int) -> None:
-            super().__init__()
-            self.lines = lines
+        lines: int
 
     class Changed(Message):
         """Another hunk is the present one, or the text is shown in another way."""
@@ -254,11 +246,8 @@ class DiffView(PaintedLines):
         self.refresh()
         self.post_message(self.Changed())
 
-    def action_diff_next(self) -> None:
-        self._walk(1)
-
-    def action_diff_prev(self) -> None:
-        self._walk(-1)
+    action_diff_next = partialmethod(_walk, 1)
+    action_diff_prev = partialmethod(_walk, -1)
 
     def action_diff_word(self) -> None:
         self.word = not self.word

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
@@ -99,12 +100,11 @@ _GAP = 2
 class TabBar(OneLine):
     """Tabs, one of them open."""
 
+    @dataclass
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.place = index
+        place: int
 
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
@@ -132,12 +132,11 @@ class FilterBar(Horizontal):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
 
+    @dataclass
     class Changed(Message):
         """The filter says something else."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Closed(Message):
         """The user goes on with the list."""
@@ -193,12 +192,11 @@ class FindBar(Input):
     FindBar.-open { display: block; }
     """
 
+    @dataclass
     class Closed(Message):
         """The search was sent, or left without one."""
 
-        def __init__(self, text: str | None) -> None:
-            super().__init__()
-            self.text = text
+        text: str | None
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(placeholder="search", id=id, compact=True)

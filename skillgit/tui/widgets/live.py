@@ -47,12 +47,8 @@ def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
     title = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
     match look.standing:
         case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
-            prefixes = {
-                Standing.RUNNING: "",
-                Standing.STARTING: "starting  ",
-                Standing.STOPPING: "stops after this step  ",
-            }
-            status, style = f"{prefixes[look.standing]}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
+            prefixes = {Standing.STARTING: "starting  ", Standing.STOPPING: "stops after this step  "}
+            status, style = f"{prefixes.get(look.standing, '')}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
         case Standing.ENDED if look.snapshot is not None and look.snapshot.end is not None:
             status = look.snapshot.end.outcome
             style = Style.BEST if status in _GOOD else Style.REJECTED
@@ -176,22 +172,17 @@ class FailingList(Paragraphs, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     def look(self, snapshot: Snapshot | None) -> None:
-        self.border_title = title(snapshot)
+        is_rolled = snapshot is not None and snapshot.rolled
+        counts = f"  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}" if snapshot and is_rolled else ""
+        self.border_title = f"Failing now{counts}"
         items = snapshot.failing if snapshot is not None else ()
         if not items:
-            is_rolled = snapshot is not None and snapshot.rolled
             self.tell("nothing fails so far" if is_rolled else "no item was rolled out yet")
             return
         paragraphs = [paragraph for failing in items for paragraph in _paragraphs(failing, self.ink)]
         if paragraphs != self._paragraphs or not self.count:
             self._paragraphs = paragraphs
             self.renew()
-
-
-def title(snapshot: Snapshot | None) -> str:
-    if snapshot is None or not snapshot.rolled:
-        return "Failing now"
-    return f"Failing now  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}"
 
 
 def _paragraphs(failing: Failing, screen: Screen) -> Iterator[Paragraph]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABCMeta, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partialmethod
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -91,12 +92,13 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     has_cursor: ClassVar[bool] = False
     """Whether keys move a cursor, and the screen after it; otherwise they move the screen."""
 
+    @dataclass
     class Sought(Message):
         """A search has another hit, or none."""
 
-        def __init__(self, text: str, hit: int, hits: int) -> None:
-            super().__init__()
-            self.text, self.hit, self.hits = text, hit, hits
+        text: str
+        hit: int
+        hits: int
 
     cursor = count = hit = 0
     sought = ""
@@ -221,11 +223,8 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         elif not self.scroll_offset.y <= line < self.scroll_offset.y + self.size.height:
             self._go(line - _ABOVE)
 
-    def action_find_next(self) -> None:
-        self._go_to_hit(1)
-
-    def action_find_prev(self) -> None:
-        self._go_to_hit(-1)
+    action_find_next = partialmethod(_go_to_hit, 1)
+    action_find_prev = partialmethod(_go_to_hit, -1)
 
     @property
     def _at(self) -> int:

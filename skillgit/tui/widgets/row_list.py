@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
@@ -41,12 +42,12 @@ class RowList(PaintedLines):
 
     _said: tuple[str, str, Style] = ("", "", Style.FAINT)
 
+    @dataclass
     class Moved(Message):
         """The cursor stands on another row."""
 
-        def __init__(self, rows: RowList, index: int) -> None:
-            super().__init__()
-            self.rows, self.place = rows, index
+        rows: RowList
+        place: int
 
         @property
         def control(self) -> RowList:
