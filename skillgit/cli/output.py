@@ -132,7 +132,6 @@ class Output:
         self._write(f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n".encode())
 
     def records(self, rows: Iterable[object]) -> None:
-        """Write one JSON object a line, each as soon as it is there."""
         for row in rows:
             text = escaped_json(json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":")))
             self._write(f"{text}\n".encode())
@@ -151,7 +150,6 @@ class Output:
 
     @contextmanager
     def paged(self) -> Iterator[None]:
-        """Show what is written inside in the pager, if there is one."""
         pager = self._pager()
         if pager is None:
             yield

@@ -51,8 +51,6 @@ def require_terminal(session: CommandSession, command: str, *, instead: str) -> 
 
 
 def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
-    """Return what shows the differences on stderr and says whether they may be made."""
-
     def agreed(path: Path, changes: tuple[FileChange, ...]) -> bool:
         screen = session.diagnostics.screen
         for change in changes:
@@ -98,7 +96,6 @@ class CommandSession:
 
     @property
     def tabular(self) -> bool:
-        """Whether rows are written as columns."""
         return self.form in {Form.PLAIN, Form.NUL}
 
     def refuse_rows(self, *, listing: bool) -> None:

@@ -188,7 +188,6 @@ def _ansi(text: str) -> Text:
 def watching(
     session: CommandSession, live: Callable[[Diagnostics, Callable[[], datetime], Console], LiveDisplay[_Look]]
 ) -> Iterator[SilentWatcher[_Look]]:
-    """Give someone who looks on; where lines can be drawn anew it is ``live``."""
     diagnostics, clock = session.diagnostics, session.context.clock
     if session.quiet:
         yield SilentWatcher()

@@ -291,12 +291,10 @@ class SkillgitApp(App[None]):
         exchange(self, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Leave Textual's own commands out: all of ours are keys."""
         del screen
         return ()
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
-        """Say which keys a user's configuration takes away from others."""
         del node
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)

@@ -91,7 +91,7 @@ def asks(argv: Sequence[str]) -> str:
 
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that plans what ``argv`` would cost, as JSON; empty for a command that pays nobody."""
+    """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
     argv, _ = current(argv)
     pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
     return (*argv, "--dry-run", "--json") if pays else ()

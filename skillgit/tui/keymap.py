@@ -120,7 +120,6 @@ BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 
 
 def at(*scopes: Place) -> tuple[Key, ...]:
-    """Return the keys that hold in any of ``scopes``."""
     return tuple(key for key in KEYS if set(scopes) & set(key.places))
 
 

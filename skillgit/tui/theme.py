@@ -117,7 +117,7 @@ def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
 
 
 class KeyCommands(Provider):
-    """The keys of the screen that the palette was opened over, as commands."""
+    """The keys of the screen that the palette was opened over."""
 
     def _commands(self) -> Iterator[tuple[Key, str, DOMNode]]:
         rebound = getattr(self.app, "rebound", {})

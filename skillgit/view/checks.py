@@ -90,7 +90,6 @@ def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
 
 
 def scanned(result: Scan, screen: Screen) -> Iterator[str]:
-    """Yield what was found, and how much was looked at."""
     yield from found(result, screen)
     counts = (
         f"{plural(len(result.stops), 'finding')} that would stop a push" if result.stops else "",

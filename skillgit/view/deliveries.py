@@ -50,7 +50,6 @@ def would_change(changes: Sequence[FileChange]) -> Iterator[str]:
 
 
 def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
-    """Yield the differences of the texts, with nothing in them that a terminal obeys."""
     for change in changes:
         text = inert(change.diff)
         yield from diff.coloured(text, screen) if screen.colour else diff.plain(text)

@@ -107,7 +107,6 @@ def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
 
 
 def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
-    """Yield the lines above a file: its path, how many lines came and went, and what else git says of it."""
     counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
     yield screen.paint(Style.STRONG, file.path) + counts
     yield from (screen.paint(Style.FAINT, note) for note in file.notes)

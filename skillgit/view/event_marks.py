@@ -63,7 +63,6 @@ _BEST = Look("best", Style.BEST, "skill: ", rank=4)
 
 
 def look_of(kind: EventKind, decision: str) -> Look:
-    """Return what an event looks like, which for an accepted one depends on the gate's ``decision``."""
     return _BEST if kind == EventKind.ACCEPTED and decision == _NEW_BEST else LOOKS[kind]
 
 
@@ -101,7 +100,6 @@ class Entry(NamedTuple):
 
 
 def title(entry: Entry) -> str:
-    """Return the title as the commit's subject has it."""
     prefix = LOOKS[entry.kind].prefix if entry.origin == _STEP else f"{entry.origin}: "
     return prefix + entry.title
 

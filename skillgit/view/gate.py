@@ -34,7 +34,9 @@ _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 def markdown(report: GateReport) -> Iterator[str]:
     yield MARK
-    yield f"## skillgit gate: {_headline(report)}"
+    words = {ExitCode.OK: "passes", ExitCode.NO: "does not pass"}
+    headline = words.get(report.exit_code, "cannot tell") if report.skills else "no skill is changed"
+    yield f"## skillgit gate: {headline}"
     yield ""
     ends = f"{_end(report.base, report.base_commit)} → {_end(report.head, report.head_commit)}"
     yield f"{ends}, {report.split} split"
@@ -56,12 +58,6 @@ def code(words: str) -> str:
     fence = "`" * (max(map(len, re.findall("`+", body)), default=0) + 1)
     content = f" {body} " if body.startswith("`") or body.endswith("`") or not body else body
     return f"{fence}{content}{fence}"
-
-
-def _headline(report: GateReport) -> str:
-    if not report.skills:
-        return "no skill is changed"
-    return {ExitCode.OK: "passes", ExitCode.NO: "does not pass"}.get(report.exit_code, "cannot tell")
 
 
 def _end(name: str, commit: str) -> str:

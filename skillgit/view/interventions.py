@@ -29,22 +29,17 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
         refused = result.run if result.event is None else result.event.address
         yield following((f"skillgit show {refused}",), screen)
         return
-    parts = [
-        f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}",
-        _score(result, screen),
-    ]
+    text = f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}"
+    score = (
+        "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
+    )
+    score = _judged(result, screen) if result.verdict is not None else score
     if result.event is None:
-        yield screen.dotted((f"would write: {parts[0]}", *parts[1:]))
+        yield screen.dotted((f"would write: {text}", score))
         return
-    yield screen.dotted((*parts, numbers.short(result.event.commit)))
+    yield screen.dotted((text, score, numbers.short(result.event.commit)))
     sides = f"{result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}"
     yield following((f"skillgit diff {sides}",), screen)
-
-
-def _score(result: RestoreResult, screen: Screen) -> str:
-    if result.verdict is not None:
-        return _judged(result, screen)
-    return "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
 
 
 def _judged(result: RestoreResult, screen: Screen) -> str:
@@ -130,7 +125,6 @@ _LEFT = 8  # candidates that were not tried which are told one by one
 
 
 def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
-    """Yield the candidates, then those that could not be tried, with the reason."""
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
     whole = f"{version_label(result.base)} {result.metric} {numbers.score(result.base_score)}"
     summary = f"{whole} on {numbers.plural(result.n, f'{result.split} item')}"

@@ -51,7 +51,6 @@ def records(story: ItemStory) -> Iterator[dict[str, object]]:
 
 
 def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
-    """Yield what happened on an item, turn by turn, as it was recorded."""
     attempt = record.attempt
     mark = sign(attempt.outcome, screen)
     title = screen.paint(Style.FAINT, attempt.title)

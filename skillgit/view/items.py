@@ -109,7 +109,6 @@ def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
 
 
 def length(size: Length) -> str:
-    """Return how long the newer text is, and by how much that is more: ``about 215 tokens (+32)``."""
     if size.after is None:
         return "no text"
     text = f"about {size.after:,} tokens"

@@ -366,7 +366,6 @@ def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Scr
 
 
 def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
-    """Return what is in front of each title: the run, and what happened to an item."""
     columns = [[row.run for row in rows] if runs else [], [flips.get(row.commit, "") for row in rows] if flips else []]
     names = [""] * len(rows)
     for column in filter(None, columns):
@@ -383,12 +382,10 @@ def _room(screen: Screen, fixed_width: int, longest: int) -> int:
 
 
 def front(entry: Entry) -> str:
-    """Return label, score and difference in 17 columns."""
     return f"{entry.label:<4}{cells.score(entry):<7}{cells.delta(entry):<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:
-    """Return age, commit and the branches that point at it."""
     names = ref_names(row)
     refs = f"  {screen.paint(Style.REF, ' '.join(names))}" if names else ""
     age = screen.paint(Style.FAINT, f"{numbers.age(row.time, now):>3}")

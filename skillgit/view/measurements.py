@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
-    """Return what was measured just now on one line."""
     parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
     return f"{name}  {split}  {screen.dotted(parts)}"
 
@@ -36,7 +35,9 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
             yield ""
             yield from _against(against, screen)
     yield ""
-    yield from _end(result, screen)
+    arms = [arm for arm in result.arms if arm.commit]
+    is_test = any(entry.split == "test" for entry in result.arms[0].splits)
+    yield from facts(_records(result, arms if is_test else (), screen), screen, label=7)
 
 
 def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
@@ -63,7 +64,6 @@ def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:
 
 
 def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[str]:
-    """Yield the hard score of each task type under each skill."""
     head = ("task type, hard", "items", *(arm.name for arm in arms))
     rows = [
         (group.task_type or "none", str(group.n), *(_mean(arm.splits[index].types[number].hard) for arm in arms))
@@ -86,12 +86,6 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
         for comparison in comparisons
     ]
     yield from headed(head, rows, screen, align="lrlrrl")
-
-
-def _end(result: Evaluated, screen: Screen) -> Iterator[str]:
-    arms = [arm for arm in result.arms if arm.commit]
-    is_test = any(entry.split == "test" for entry in result.arms[0].splits)
-    yield from facts(_records(result, arms if is_test else (), screen), screen, label=7)
 
 
 def _records(

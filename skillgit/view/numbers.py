@@ -69,7 +69,6 @@ def rfc3339(moment: datetime) -> str:
 
 
 def short(oid: str) -> str:
-    """Return an object id as people read it."""
     return oid[:OID_LENGTH]
 
 

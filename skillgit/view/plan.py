@@ -55,20 +55,17 @@ def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
 
 
 def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
+    at_most, at_least = screen.glyphs.at_most, screen.glyphs.at_least
+    signs = {Bound.EXACTLY: "", Bound.AT_MOST: at_most, Bound.AT_LEAST: at_least, Bound.ABOUT: "~"}
     return (
         row.role,
         row.stage,
-        f"{_sign(row.bound, screen)}{row.calls:,}",
+        f"{signs[row.bound]}{row.calls:,}",
         numbers.count(row.tokens_in),
         numbers.count(row.tokens_out),
         numbers.money(row.usd),
         "unknown" if row.seconds is None else numbers.duration(row.seconds),
     )
-
-
-def _sign(bound: Bound, screen: Screen) -> str:
-    glyphs = screen.glyphs
-    return {Bound.EXACTLY: "", Bound.AT_MOST: glyphs.at_most, Bound.AT_LEAST: glyphs.at_least, Bound.ABOUT: "~"}[bound]
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
@@ -96,7 +93,6 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
 
 
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:
-    """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
     if result.cost.calls:
         yield f"{result.run}: {numbers.cost(result.cost, screen)} so far"
     yield from unfinished(result.unfinished, screen, with_run=False)

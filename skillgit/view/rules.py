@@ -246,7 +246,8 @@ def _changes(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> I
     fronts = [
         (screen.paint(_CHANGE_STYLES[row.change], _SIGNS[row.change]), _label(row, diff), _step(row)) for row in rows
     ]
-    backs = [(_support(row), numbers.delta(row.gain)) for row in rows]
+    support = [f"support {row.support} {row.source}" if row.support is not None else row.source for row in rows]
+    backs = [(text, numbers.delta(row.gain)) for text, row in zip(support, rows, strict=True)]
     before, after = _sizes(fronts), _sizes(backs)
     indent = sum(size + _SPACE for size in before if size) - 1
     room = screen.width - indent - sum(size + _SPACE for size in after) if screen.width else 0
@@ -295,10 +296,6 @@ def _step(row: RuleChange) -> str:
     if row.number:
         return row.origin
     return f"step {row.step}" if row.step else ""
-
-
-def _support(row: RuleChange) -> str:
-    return f"support {row.support} {row.source}" if row.support is not None else row.source
 
 
 def _notes(diff: RulesDiffed) -> Iterator[str]:

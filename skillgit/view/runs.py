@@ -64,12 +64,10 @@ def on_test(row: RunRow, screen: Screen) -> str:
 
 
 def sign(row: RunRow, screen: Screen) -> str:
-    """Return whether a run is being trained."""
     return screen.paint(Style.RUNNING, screen.glyphs.running) if row.running_pid is not None else ""
 
 
 def steps(row: RunRow) -> str:
-    """Return how far a run is: ``31/40``."""
     return f"{row.steps}/{row.total_steps}" if row.total_steps else str(row.steps)
 
 
@@ -79,7 +77,6 @@ def spent(row: RunRow) -> str:
 
 
 def outcome(row: RunRow, screen: Screen) -> str:
-    """Return how a run ended, or that it has not."""
     if row.running_pid is not None:
         return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}")
     if not row.outcome:
@@ -98,7 +95,8 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         pairs.append(("placebo", placebo(status.placebo)))
     if status.diagnosis is not None:
         pairs.append(("diagnosis", status.diagnosis.sentence))
-    pairs.append(("runs", _count(status, run)))
+    names = [row.name for row in status.live if run is None or row.name != run.name]
+    pairs.append(("runs", f"{status.runs}, running: {' '.join(names)}" if names else str(status.runs)))
     if status.unpushed:
         pairs.append(("unpushed", _unpushed(status)))
     yield from facts(pairs, screen, label=12)
@@ -130,11 +128,6 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
         share = run.selection_saved / run.selection_items
         items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
         yield "saved", f"{items} ({share:.0%}) were not rolled out, by early stop"
-
-
-def _count(status: Status, run: RunRow | None) -> str:
-    names = [row.name for row in status.live if run is None or row.name != run.name]
-    return f"{status.runs}, running: {' '.join(names)}" if names else str(status.runs)
 
 
 def _unpushed(status: Status) -> str:

@@ -302,17 +302,13 @@ def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: S
 
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
-    sign = ">" if verdict.score > verdict.current else "=" if _ties(verdict) else screen.glyphs.at_most
+    ties = verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
+    sign = ">" if verdict.score > verdict.current else "=" if ties else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{numbers.score(verdict.score)}"
     comparison = f"{verdict.metric.value} {score} {sign} current {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     best = f"best {numbers.score(verdict.best)}"
     return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
-
-
-def _ties(verdict: Verdict) -> bool:
-    """Say whether the candidate passed because its score is not lower."""
-    return verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
 
 
 def _policy(verdict: Verdict) -> str:

@@ -127,7 +127,6 @@ class Screen:
         return UNICODE if self.unicode else ASCII
 
     def paint(self, style: Style, text: str) -> str:
-        """Return ``text`` in the colours of ``style``, or as it is."""
         return self.in_colour(style.value, text) if self.colour and text else text
 
     def in_colour(self, parameters: str, text: str) -> str:
@@ -135,7 +134,6 @@ class Screen:
         return f"{self.code(parameters)}{text}{self.code()}"
 
     def code(self, parameters: str = "") -> str:
-        """Return the code that switches to ``parameters`` of SGR, or back to none."""
         return f"\x1b[{self.seal}{parameters}m"
 
     def shown(self, text: str) -> str:

@@ -35,7 +35,6 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def width(text: str) -> int:
-    """Return how many columns ``text`` takes."""
     plain = _COLOUR.sub("", text)
     if plain.isascii():
         return len(plain)
@@ -49,7 +48,6 @@ def _columns(character: str) -> int:
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """Return ``text`` filled up with spaces; ``right`` aligns it to the right."""
     space = " " * max(0, columns - width(text))
     return f"{space}{text}" if right else f"{text}{space}"
 

@@ -59,7 +59,9 @@ def push_command(
     in. Before anything goes, it is looked through for secrets.
     """
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
+    from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.checks import found  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import pushed  # noqa: PLC0415 - see the package
 
     request = PushRequest(
@@ -68,7 +70,8 @@ def push_command(
     try:
         result = _push(session, request, listener(session), yes=yes)
     except SkillgitError as error:
-        _tell_findings(session, error)
+        if isinstance(error.result, Scan):
+            session.diagnostics.note(*found(error.result, session.diagnostics.screen))
         raise
     session.diagnostics.note(*(f"warning: {warning}" for warning in result.warnings))
     session.listing("push", result.refs, pushed(result, session.screen), head=result)
@@ -87,26 +90,13 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
         repository = creatable(session.context, request.remote) if error.missing and not request.dry_run else None
         if repository is None:
             raise
-        if not repository.by_gh or not (yes or _agreed(repository.name)):
+        question = f"GitHub has no repository {repository.name}. Create it, private, with gh?"
+        # where nobody can answer, the answer is no
+        if not repository.by_gh or not (yes or (sys.stdin.isatty() and click.confirm(question, err=True))):
             raise RemoteError(error.message, hint=repository.hint) from error
         create(session.context, repository)
         session.diagnostics.note(f"created the private repository {repository.name} on GitHub")
         return push(session.context, request, person)
-
-
-def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
-    from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
-    from skillgit.view.checks import found  # noqa: PLC0415 - see the package
-
-    if isinstance(error.result, Scan):
-        session.diagnostics.note(*found(error.result, session.diagnostics.screen))
-
-
-def _agreed(name: str) -> bool:
-    """Ask; where nobody can answer, the answer is no."""
-    if not sys.stdin.isatty():
-        return False
-    return click.confirm(f"GitHub has no repository {name}. Create it, private, with gh?", err=True)
 
 
 @verb("pull")

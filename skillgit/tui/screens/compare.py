@@ -96,7 +96,6 @@ class ItemsView(RenderedLines):
             self.post_message(self.Opened(self.item))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a line; a second click opens it."""
         self._go(self.scroll_offset.y + event.y)
         if event.chain > 1:
             self.action_list_open()
@@ -238,7 +237,6 @@ class CompareScreen(SearchScreen):
         self.query_one(DiffView).show(diff.files, context=self._around)
 
     def _say_sides(self) -> None:
-        """Say which two versions they are, as soon as that is known, and their scores."""
         a, b = disarmed(self._rows, self._facts)
         metric = self._items.metric if self._items else ""
         line = headline(a, b, replace(self._facts, colour=True), metric)

@@ -292,7 +292,6 @@ class ItemScreen(SearchScreen):
 
 
 def _title(attempt: Attempt, facts: Screen, suffix: str = "") -> list[Part]:
-    """Return what is above a trajectory: whose it is, and where it ends, which is often far below."""
     answer = on_one_line(attempt.answer, facts)
     parts = [
         Part(f" {attempt.name}{suffix} ", Style.STRONG),

@@ -58,7 +58,6 @@ class EventList(RowList):
         return self.event_at(self.cursor) if self.count else None
 
     def begin(self, page: Page, *, cursor: int) -> None:
-        """Show another list, of which one page is known."""
         self._pages = {page.offset: page.rows}
         self._asked.clear()
         self.shown()
@@ -66,7 +65,6 @@ class EventList(RowList):
         self.choose(min(cursor, max(0, page.total - 1)))
 
     def add(self, stretch: EventStretch) -> None:
-        """Take in one more page of the same list."""
         self._pages[stretch.offset] = stretch.rows
         self._asked.discard(stretch.offset)
         while len(self._pages) > _KEPT:
@@ -186,7 +184,6 @@ class Scale(NamedTuple):
         return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
 
     def at(self, point: Point) -> tuple[int, int]:
-        """Return the column and the row of a point, from the top left."""
         (first, last), (low, high) = self.steps, self.scores
         x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
         y = round((high - point.score.value) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
@@ -221,7 +218,7 @@ class ScorePlot(Widget, can_focus=True):
         self.refresh()
 
     def point_at(self, row: LogRow) -> None:
-        """Let an event stand out, which need not be among the points; one without a score does not."""
+        """Let an event stand out; one without a score does not."""
         point = None
         if row.known is not None:
             point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)

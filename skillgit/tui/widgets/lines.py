@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class OneLine(Widget):
-    """A line that says where one is; the text at the right end goes first where there is no room for both."""
+    """A line that says where one is; without room for both, the text at the right end goes."""
 
     DEFAULT_CSS = """
     OneLine { height: 1; width: 1fr; background: $background; }

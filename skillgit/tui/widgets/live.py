@@ -43,7 +43,6 @@ _ASCII_BARS: Final = "_.-=+*%#"
 
 
 def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
-    """Return which run it is, and whether someone works on it."""
     title = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
     match look.standing:
         case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
@@ -108,7 +107,6 @@ def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
 
 
 def cost(look: LiveLook, screen: Screen) -> list[Part]:
-    """Return what the run has cost, against the caps."""
     snapshot = look.snapshot
     if snapshot is None:
         return [Part(" ")]

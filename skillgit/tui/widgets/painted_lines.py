@@ -179,15 +179,12 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         return self.get_component_rich_style(style)
 
     def text_of(self, line: int) -> str:
-        """Return what a search looks at of a line."""
         return "".join(part.text for part in self.painted(line))
 
     def matches(self, text: str) -> list[Span]:
-        """Return where ``text`` has what is looked for, large and small letters alike."""
         return [match.span() for match in self._pattern.finditer(text)] if self.sought else []
 
     def lines_with(self) -> Iterator[int]:
-        """Yield the lines that have what is looked for."""
         yield from (line for line in range(self.count) if self.matches(self.text_of(line)))
 
     def marks(self, line: int, text: str) -> list[Mark]:
