@@ -14,34 +14,15 @@ import pytest
 import skillgit
 from skillgit.app.setup.config.resolved import is_neutral
 from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
-from skillgit.cli.commands import deliver, exchange, training, upkeep
 from skillgit.cli.main import cli
-from skillgit.view import item, items, log, plan, rule_changes, rules, runs, score_tables, setup
+from skillgit.view import json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = {
-    "backends": setup.COLUMNS,
-    "blame": rules.COLUMNS,
-    "config": ("key", "value", "origin"),
-    "cost": plan.COST_COLUMNS,
-    "diff --items": items.COLUMNS,
-    "diff --rules": rule_changes.COLUMNS,
-    "envs": setup.COLUMNS,
-    "fetch": exchange.FETCH_COLUMNS,
-    "fsck": upkeep.FSCK_COLUMNS,
-    "gc": upkeep.GC_COLUMNS,
-    "install --list": deliver.COLUMNS,
-    "items": score_tables.COLUMNS,
-    "items --item": item.COLUMNS,
-    "log": log.COLUMNS,
-    "matrix": score_tables.MATRIX_COLUMNS,
-    "note --list": training.COLUMNS,
-    "push": exchange.PUSH_COLUMNS,
-    "replay": upkeep.REPLAY_COLUMNS,
-    "runs": runs.RUN_COLUMNS,
-}
+    name: kind.columns.split() for name, kind in json_values.LISTS.items() if name not in {"items --checks", "remote"}
+} | {"config": ["key", "value", "origin"]}
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(

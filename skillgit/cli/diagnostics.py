@@ -21,11 +21,7 @@ _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
 
 
 class Diagnostics:
-    """Tells people what happened.
-
-    Args:
-        debug: Whether to show where an error comes from.
-    """
+    """Tells people what happened; with ``debug`` also where an error comes from."""
 
     def __init__(self, stream: TextIO, screen: Screen, *, debug: bool = False) -> None:
         self.screen = screen
@@ -33,7 +29,6 @@ class Diagnostics:
         self._debug = debug
 
     def failed(self, error: SkillgitError) -> ExitCode:
-        """Tell of an error that the user can do something about."""
         self._trace(error)
         self._error(error.message)
         self.hint(error.hint)
@@ -64,9 +59,11 @@ class Diagnostics:
         self._error("interrupted")
         return ExitCode.INTERRUPTED
 
-    def note(self, text: str) -> None:
-        """Tell something that is neither data nor an error."""
-        self._line(text)
+    def note(self, *texts: str, hint: str = "") -> None:
+        """Say what is neither data nor an error, each on a line, and what to do about it."""
+        for text in texts:
+            self._line(text)
+        self.hint(hint)
 
     def passing(self, text: str, end: str) -> None:
         """Pass on what another program tells; behind a carriage return the next line takes its place."""
@@ -77,7 +74,6 @@ class Diagnostics:
             self._line(f"{self.screen.paint(Style.STRONG, 'hint:')} {text}")
 
     def console(self) -> Console:
-        """Return a console on this stream for a live display."""
         from rich.console import Console  # noqa: PLC0415 - 55 ms that only `train` on a terminal pays
 
         return Console(
@@ -122,6 +118,10 @@ def _wording(error: click.ClickException) -> str:
         return f"there is no option '{error.option_name}'{hint}"
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
+
+
+def no_runs(session: CommandSession) -> None:
+    session.diagnostics.note("there are no runs yet", hint="skillgit train CONFIG")
 
 
 def tell_unreadable(session: CommandSession) -> None:

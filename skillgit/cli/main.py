@@ -13,7 +13,7 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, refuse_unknown, reworded
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, flag, option, refuse_unknown, reworded
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
@@ -30,7 +30,6 @@ class LazyGroup(click.Group):
     """A group whose commands are rows of the catalogue."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order of the help."""
         del ctx
         return list(ENTRIES)
 
@@ -56,7 +55,6 @@ class LazyGroup(click.Group):
         return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of every day, or the whole catalogue by sections."""
         widest = max(map(len, ENTRIES))
         daily = {"Commands": tuple(ENTRIES[name] for name in DAILY)}
         for title, entries in (SECTIONS if ctx.meta.get(EVERY_COMMAND) else daily).items():
@@ -73,23 +71,16 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(PROGRAM, cls=LazyGroup, context_settings=_SETTINGS, subcommand_metavar="COMMAND [ARGS]...")
-@click.option(
-    "-C",
-    "directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Run as if started in DIR",
-)
-@click.option("--no-pager", "paging", flag_value=False, default=True, help="Print without a pager")
-@click.option(
-    "--color",
-    "--colour",
+@option("-C directory", "Run as if started in DIR", metavar="DIR", type=click.Path(path_type=Path))
+@option("--no-pager paging", "Print without a pager", flag_value=False, default=True)
+@option(
+    "--color --colour",
+    "When to use colour",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="When to use colour",
 )
-@click.option("--debug", is_flag=True, help="Show where errors come from")
+@flag("--debug", "Show where errors come from")
 @click.version_option(
     __version__, message=f"%(prog)s %(version)s (Python {sys.version.split()[0]})", help="Show the version"
 )
@@ -125,11 +116,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run a command line and return its exit code.
-
-    Raises:
-        BrokenPipeError: Nobody reads stdout any more.
-    """
     diagnostics = open_diagnostics({})
     ctx: click.Context | None = None
     try:
@@ -170,7 +156,6 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line of this process."""
     _open_missing_streams()
     sys.exit(run())
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,7 +17,10 @@ from skillgit.errors import SkillgitError
 from skillgit.view.catalogue import ELSEWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
+
+
+_R = TypeVar("_R")
 
 
 class Verb(click.Command):
@@ -57,11 +62,7 @@ def reworded(option: click.Option | None) -> click.Option | None:
 
 
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    """Refuse ``args`` that begin with no command, and say which one was meant.
-
-    Raises:
-        click.UsageError: They do.
-    """
+    """Refuse ``args`` that begin with no command, and say which one was meant."""
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
     near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
@@ -70,11 +71,7 @@ def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) ->
 
 
 def refuse_empty(ctx: click.Context, args: list[str]) -> None:
-    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything.
-
-    Raises:
-        click.UsageError: There is one.
-    """
+    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything."""
     if not any(arg == "" or arg.endswith("=") for arg in args):
         return
     parameters, _, order = ctx.command.make_parser(ctx).parse_args([*args])
@@ -93,20 +90,26 @@ def _name(param: click.Parameter) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that ``name`` was probably meant to be."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
 
     match = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
     return match[0] if match else None
 
 
+def option(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - they are click's
+    """Return the option of ``names``, with spaces between, that ``wording`` explains."""
+    return click.option(*names.split(), help=wording, **attributes)
+
+
+def flag(names: str, wording: str, **attributes: Any) -> Callable[[Callable[..., _R]], Callable[..., _R]]:  # noqa: ANN401 - likewise
+    return option(names, wording, is_flag=True, **attributes)
+
+
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
-    """Make a function the command called ``name``."""
     return click.command(name, cls=Verb)
 
 
 def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
-    """Make a function the command called ``name`` that others belong to."""
     return click.group(name, cls=Verbs, subcommand_metavar="COMMAND [ARGS]...")
 
 
@@ -114,8 +117,6 @@ PROGRAM = "skillgit"
 COMPLETION_VARIABLE = "_SKILLGIT_COMPLETE"
 EVERY_COMMAND = "skillgit.every_command"
 """What a context notes that is to list all commands, not those of every day only."""
-
-_R = TypeVar("_R")
 
 _FORMS = {
     Form.JSON: click.option("--json", Form.JSON.value, is_flag=True, help="Print one JSON document"),
@@ -126,7 +127,7 @@ _FORMS = {
 
 
 def forms(*options: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Give a command options for machine formats; it gets the chosen one as ``form``."""
+    """Give a command options for machine formats; the chosen one is the ``form`` of its session."""
 
     def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
         @wraps(command)
@@ -134,9 +135,11 @@ def forms(*options: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
             choices = [form for form in options if kwargs.pop(form.value)]
             if Form.NUL in choices and Form.PLAIN in choices:
                 choices.remove(Form.PLAIN)
+            ctx = click.get_current_context()
             if len(choices) > 1:
-                raise click.UsageError("choose one output format", click.get_current_context())
-            return command(*args, form=choices[0] if choices else Form.TEXT, **kwargs)
+                raise click.UsageError("choose one output format", ctx)
+            ctx.obj = replace(ctx.obj, form=choices[0] if choices else Form.TEXT)
+            return command(*args, **kwargs)
 
         function = chosen
         for form in reversed(options):
@@ -153,37 +156,43 @@ list_forms = forms(Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
 """Formats of a command that lists things."""
 
 
-def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    del param
-    return _words("runs", ctx, incomplete)
+_Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a revision or a range of them, or the name of a run."""
-    del param
-    return _words("revisions", ctx, incomplete)
+def _completing(kind: str) -> _Completion:
+    """Return what completes words of one kind; where there is no repository, there are none."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del param
+        from skillgit.app.history import completion  # noqa: PLC0415 - the index is opened for values only
+
+        # an error has no place on a prompt
+        with suppress(SkillgitError):
+            context = open_context(ctx.find_root().params.get("directory"))
+            words = getattr(completion, kind)(context, incomplete)
+            return [CompletionItem(word.value, help=word.help or None) for word in words]
+        return []
+
+    return complete
 
 
-def complete_items(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete an item of the default run."""
-    del param
-    return _words("items", ctx, incomplete)
+complete_runs, complete_items, complete_models = map(_completing, ("runs", "items", "models"))
+complete_revisions = _completing("revisions")
+"""A revision or a range of them, or the name of a run."""
 
 
-def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a model that some run has asked."""
-    del param
-    return _words("models", ctx, incomplete)
+def _completing_plugins(group: str) -> _Completion:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del ctx, param
+        from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
+
+        return [CompletionItem(plugin.name) for plugin in installed(group) if plugin.name.startswith(incomplete)]
+
+    return complete
 
 
-def complete_environments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [name for name in _plugin_names("skillgit.envs") if name.startswith(incomplete)]
-
-
-def complete_backends(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    del ctx, param
-    return [name for name in _plugin_names("skillgit.backends") if name.startswith(incomplete)]
+complete_environments = _completing_plugins("skillgit.envs")
+complete_backends = _completing_plugins("skillgit.backends")
 
 
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -193,26 +202,6 @@ def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str
 
     names = [CompletionItem(name) for name in shipped() if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]
-
-
-def _plugin_names(group: str) -> list[str]:
-    from skillgit.plugin.registry import installed  # noqa: PLC0415 - completion of one argument needs it
-
-    return [plugin.name for plugin in installed(group)]
-
-
-def _words(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return what a word may be; nothing where there is no repository, for an error has no place on a prompt."""
-    from skillgit.app.history import completion  # noqa: PLC0415 - the index is opened for values only
-
-    try:
-        context = open_context(ctx.find_root().params.get("directory"))
-        return [
-            CompletionItem(word.value, help=word.help or None)
-            for word in getattr(completion, kind)(context, incomplete)
-        ]
-    except SkillgitError:
-        return []
 
 
 def _look_back(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -238,23 +227,32 @@ def _of_run(revision: str, run: str | None) -> str:
     return f"{run}/{revision}" if run and "/" not in revision and is_address(revision) else revision
 
 
+def hush(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click calls it
+    """Have no progress shown."""
+    del param
+    session = ctx.find_object(CommandSession)
+    if value and session is not None:
+        ctx.obj = replace(session, quiet=True)
+    return value
+
+
+quiet_option = flag("-q --quiet", "Show no progress", expose_value=False, callback=hush)
+
 run_argument = click.argument("run", required=False, shell_complete=complete_runs, callback=_choose_run)
 
-as_of_option = click.option(
+as_of_option = option(
     "--as-of",
+    "Show everything as it stood right after REV",
     metavar="REV",
     expose_value=False,
     callback=_look_back,
     shell_complete=complete_revisions,
-    help="Show everything as it stood right after REV",
 )
 """For commands that read history: their use cases find it cut off behind REV."""
 
-override_option = click.option(
-    "-o",
-    "--cfg-options",
-    "overrides",
+override_option = option(
+    "-o --cfg-options overrides",
+    "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
 )

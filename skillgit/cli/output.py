@@ -32,11 +32,7 @@ PAINTERS = frozenset({"delta", "diff-so-fancy", "diff-highlight", "bat", "batcat
 
 
 class Pager:
-    """A running pager.
-
-    Args:
-        environ: Environment variables; ``LESS`` and ``LV`` get git's defaults.
-    """
+    """A running pager; ``LESS`` and ``LV`` get git's defaults."""
 
     def __init__(self, command: str, environ: Mapping[str, str]) -> None:
         settings = {"LESS": "FRX", "LV": "-c"} | dict(environ)
@@ -62,11 +58,12 @@ def choose(environ: Mapping[str, str], directory: Path) -> str:
     if command is None:
         command = _git_pager(environ, directory) or FALLBACK
     command = command.strip()
-    return "" if command == "cat" or not _is_there(command, environ) else command
+    words = [word for word in _words(command) if "=" not in word]
+    is_there = bool(words) and shutil.which(words[0], path=environ.get("PATH")) is not None
+    return command if is_there and command != "cat" else ""
 
 
 def paints_diffs(command: str) -> bool:
-    """Say whether a pager wants a diff without colours."""
     return any(Path(word).name in PAINTERS for word in _words(command))
 
 
@@ -85,11 +82,6 @@ def _git_pager(environ: Mapping[str, str], directory: Path) -> str:
     except OSError:
         return ""
     return answer.stdout.strip() if answer.returncode == 0 else ""
-
-
-def _is_there(command: str, environ: Mapping[str, str]) -> bool:
-    words = [word for word in _words(command) if "=" not in word]
-    return bool(words) and shutil.which(words[0], path=environ.get("PATH")) is not None
 
 
 def _words(command: str) -> list[str]:
@@ -122,12 +114,7 @@ class Form(StrEnum):
 
 
 class Output:
-    """Writes data to stdout, or to a pager in front of it.
-
-    Args:
-        stream: Where bytes go.
-        pager: Starts the pager, or returns None where there shall be none.
-    """
+    """Writes data to stdout, or to a pager in front of it; ``pager`` starts one where there shall be one."""
 
     def __init__(self, stream: IO[bytes], *, screen: Screen, encoding: str, pager: Callable[[], Pager | None]) -> None:
         self.screen = screen
@@ -145,7 +132,6 @@ class Output:
         self._write(f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n".encode())
 
     def records(self, rows: Iterable[object]) -> None:
-        """Write one JSON object a line, each as soon as it is there."""
         for row in rows:
             text = escaped_json(json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":")))
             self._write(f"{text}\n".encode())
@@ -154,29 +140,6 @@ class Output:
         """Write rows of tab-separated cells that end in a newline, or in NUL."""
         for row in rows:
             self._write(("\t".join(map(_cell, row)) + ("\0" if nul else "\n")).encode())
-
-    def listing(
-        self,
-        form: Form,
-        rows: Sequence[object],
-        *,
-        schema: str,
-        name: str,
-        columns: Sequence[str],
-        head: Mapping[str, object] | None = None,
-    ) -> None:
-        """Write a list of dataclasses in one of the machine formats.
-
-        Args:
-            name: The field of the document that holds the rows.
-            columns: The fields of a row that are columns, in their order.
-        """
-        if form is Form.JSON:
-            self.document(schema, {**(head or {}), name: rows})
-        elif form is Form.JSONL:
-            self.records(rows)
-        else:
-            self.table(([getattr(row, column) for column in columns] for row in rows), nul=form is Form.NUL)
 
     def raw(self, data: bytes) -> None:
         """Write bytes as they are; a terminal gets them as text, and what would act on it is shown."""
@@ -187,7 +150,6 @@ class Output:
 
     @contextmanager
     def paged(self) -> Iterator[None]:
-        """Show what is written inside in the pager, if there is one."""
         pager = self._pager()
         if pager is None:
             yield

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.output import Output
+from skillgit.cli.output import Form, Output, Pager, choose, paints_diffs
 from skillgit.errors import UsageError
 from skillgit.view import diff
+from skillgit.view.json_values import LISTS, picked
 from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import datetime
     from pathlib import Path
 
     from skillgit.app.skill_format.folder_contents import FileChange
-    from skillgit.cli.output import Pager
 
 
 def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
-    """Say whether a stream gets colour.
+    """Say whether a stream gets colour, by ``--color``: ``auto``, ``always`` or ``never``.
 
     The first of these decides: ``--color`` if it is not ``auto``; ``NO_COLOR``, if it is not empty; ``FORCE_COLOR`` or
     ``CLICOLOR_FORCE``, if not empty and not ``0``; a terminal that is not dumb.
-
-    Args:
-        choice: ``auto``, ``always`` or ``never``.
     """
     if choice != "auto":
         return choice == "always"
@@ -47,14 +46,11 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 
 
 def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
-    """Refuse to open a screen where there is none."""
     if not (session.screen.terminal and session.diagnostics.screen.terminal):
         raise UsageError(f"{command} needs a terminal", hint=instead)
 
 
 def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
-    """Return what shows the differences on stderr and says whether they may be made."""
-
     def agreed(path: Path, changes: tuple[FileChange, ...]) -> bool:
         screen = session.diagnostics.screen
         for change in changes:
@@ -68,27 +64,27 @@ def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[
     return agreed
 
 
-def listener(session: CommandSession, *, quiet: bool = False) -> Listener:
+def listener(session: CommandSession) -> Listener:
     """Return the person at this terminal; one that wants quiet hears nothing."""
-    if quiet:
+    if session.quiet:
         return Listener(answers=sys.stdin.isatty())
     return Listener(
         answers=sys.stdin.isatty(), watches=session.diagnostics.screen.terminal, tell=session.diagnostics.passing
     )
 
 
-DEFAULT_WIDTH = 80
-_SEAL = f"{int.from_bytes(os.urandom(6))};"
-"""What marks the colours of this process; see ``Screen``."""
+_SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this process; see ``Screen``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
-    """One invocation of a command."""
+    """One invocation of a command: what it works with, and how the user wants to be told."""
 
     context: Context
     output: Output
     diagnostics: Diagnostics
+    form: Form = Form.TEXT
+    quiet: bool = False
 
     @property
     def screen(self) -> Screen:
@@ -96,23 +92,64 @@ class CommandSession:
 
     @property
     def now(self) -> datetime:
-        """The time that ages are counted from."""
         return self.context.clock()
+
+    @property
+    def tabular(self) -> bool:
+        return self.form in {Form.PLAIN, Form.NUL}
+
+    def refuse_rows(self, *, listing: bool) -> None:
+        """Refuse the formats of lists where none is asked for."""
+        if self.form not in {Form.TEXT, Form.JSON} and not listing:
+            raise click.UsageError(f"--{self.form.value} goes with --list", click.get_current_context())
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Write lines for people, through the pager if there is one."""
+        with self.output.paged():
+            self.output.text(lines)
+
+    def show(self, schema: str, result: object, lines: Iterable[str], *, paged: bool = False) -> None:
+        """Write a result as one JSON document or as ``lines``, as the user chose."""
+        if self.form is Form.JSON:
+            self.output.document(schema, result)
+        else:
+            (self.page if paged else self.output.text)(lines)
+
+    def listing(
+        self, name: str, rows: Iterable[object], lines: Iterable[str] = (), *, head: object = None, paged: bool = False
+    ) -> None:
+        """Write the list called ``name`` in :data:`LISTS` in a machine format, or as ``lines``.
+
+        ``head`` is what the document says before the rows: a mapping, or the result whose fields it takes.
+        """
+        if self.form is Form.TEXT:
+            (self.page if paged else self.output.text)(lines)
+        elif self.form is Form.JSON:
+            kind = LISTS[name]
+            before = head if isinstance(head, Mapping) else picked(head, kind.head)
+            self.output.document(kind.schema, {**before, kind.rows: list(rows)})
+        elif self.form is Form.JSONL:
+            self.output.records(rows)
+        else:
+            columns = LISTS[name].columns.split()
+            cells = ([_field(row, column) for column in columns] for row in rows)
+            self.output.table(cells, nul=self.form is Form.NUL)
 
     def screen_for_diff(self) -> Screen:
         """Return the screen for a diff: without colour if the pager colours diffs itself."""
         screen = self.screen
         if not screen.terminal:
             return screen
-        from skillgit.cli import output as pager  # noqa: PLC0415 - see _start_pager
-
-        if pager.paints_diffs(pager.choose(self.context.environ, self.context.directory)):
+        if paints_diffs(choose(self.context.environ, self.context.directory)):
             return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
         return screen
 
 
+def _field(row: object, name: str) -> object:
+    return row[name] if isinstance(row, Mapping) else getattr(row, name)
+
+
 def open_context(directory: Path | None = None) -> Context:
-    """Return the context of this process."""
     try:
         return Context.from_process(directory)
     except FileNotFoundError:
@@ -122,13 +159,12 @@ def open_context(directory: Path | None = None) -> Context:
 def open_session(
     directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False
 ) -> CommandSession:
-    """Return the session of this process."""
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)
     return CommandSession(
         context=context,
         output=Output(
-            _binary(sys.stdout),
+            sys.stdout.buffer,
             screen=screen,
             encoding=_encoding(sys.stdout),
             pager=partial(_start_pager, context, is_wanted=paging and screen.terminal),
@@ -138,12 +174,10 @@ def open_session(
 
 
 def open_diagnostics(environ: Mapping[str, str], *, color: str = "auto", debug: bool = False) -> Diagnostics:
-    """Return the writer of stderr of this process."""
     return Diagnostics(sys.stderr, screen_of(sys.stderr, color, environ), debug=debug)
 
 
 def screen_of(stream: TextIO, color: str, environ: Mapping[str, str]) -> Screen:
-    """Return what is known of a stream of this process."""
     terminal = stream.isatty()
     return Screen(
         terminal=terminal,
@@ -158,24 +192,15 @@ def _width(stream: TextIO, environ: Mapping[str, str]) -> int:
     columns = environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
-    except (OSError, ValueError):
-        return DEFAULT_WIDTH
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    return 80
 
 
 def _encoding(stream: TextIO) -> str:
     return getattr(stream, "encoding", None) or "utf-8"
 
 
-def _binary(stream: TextIO) -> IO[bytes]:
-    return stream.buffer
-
-
 def _start_pager(context: Context, *, is_wanted: bool) -> Pager | None:
-    if not is_wanted:
-        return None
-    from skillgit.cli import output as pager  # noqa: PLC0415 - it takes longer to load than a short answer to a pipe
-
-    command = pager.choose(context.environ, context.directory)
-    return pager.Pager(command, context.environ) if command else None
+    command = choose(context.environ, context.directory) if is_wanted else ""
+    return Pager(command, context.environ) if command else None

@@ -1,17 +1,18 @@
-"""Who looks on while a run is trained: a live display, one line for each event, or the screens of the TUI."""
+"""Who looks on while a run is trained or versions are measured: lines, a live display, or the screens of the TUI."""
 
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.cli.output import Form
 from skillgit.cli.session import require_terminal
 from skillgit.view import progress as sight
 from skillgit.view.log import event_line
-from skillgit.view.numbers import rfc3339
+from skillgit.view.numbers import plural, rfc3339
 from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
@@ -22,17 +23,20 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from skillgit.app.recorded.score_summary import Scores
+    from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.train.train import TrainRequest
     from skillgit.cli.diagnostics import Diagnostics
     from skillgit.cli.session import CommandSession
+    from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
-    from skillgit.tui.trainer import TrainerProcess
     from skillgit.view.event_marks import Entry
     from skillgit.view.progress import Glance
 
 
 _LONGEST_BAR = 24
 _PER_SECOND = 8
+_Look = TypeVar("_Look", bound="Glance | EvalProgress")
 
 
 def _entry(event: Event) -> Entry:
@@ -42,97 +46,136 @@ def _entry(event: Event) -> Entry:
     return entry_of(event)
 
 
-class SilentWatcher:
-    """Says nothing."""
+class SilentWatcher(Generic[_Look]):
+    """Looks on while a run is trained, or while versions are measured, and says nothing."""
 
-    def progress(self, progress: Glance) -> None:
+    def progress(self, progress: _Look) -> None:
         """Ignore it."""
 
     def happened(self, event: Event, commit: str) -> None:
         """Ignore it."""
 
+    def measured(self, name: str, split: str, scores: Scores) -> None:
+        """Ignore it."""
+
     def remark(self, text: str) -> None:
         """Ignore it."""
 
+    def spent(self, cost: Cost) -> None:
+        """Ignore it."""
 
-class LineWatcher:
-    """Tells each event on one line, with its time and the step."""
+
+class LineWatcher(SilentWatcher[_Look]):
+    """Prints one line for each event, with its time and the step, and for each result."""
 
     def __init__(self, diagnostics: Diagnostics, clock: Callable[[], datetime]) -> None:
-        self._diagnostics = diagnostics
+        self._diagnostics, self._screen = diagnostics, diagnostics.screen
         self._clock = clock
         self._steps = 0
         self._begun = False
 
-    def progress(self, progress: Glance) -> None:
-        self._steps = progress.steps
+    def progress(self, progress: _Look) -> None:
+        self._steps = getattr(progress, "steps", 0)
 
     def happened(self, event: Event, commit: str) -> None:
-        """Tell of an event, and before the first one whose events these are."""
+        """Print an event, and before the first one the run."""
         if not self._begun:
-            self._diagnostics.note(f"run {event.run}")
+            self.remark(self._title(event.run))
             self._begun = True
-        entry = _entry(event)
+        self.remark(self._line_of(_entry(event), commit))
+
+    def _title(self, run: str) -> str:
+        return f"run {run}"
+
+    def _line_of(self, entry: Entry, commit: str) -> str:
         moment = rfc3339(self._clock().replace(microsecond=0))
         position = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
-        self._diagnostics.note(f"{moment}  {position:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
+        return f"{moment}  {position:>7}  {event_line(entry, commit, self._screen)}"
+
+    def measured(self, name: str, split: str, scores: Scores) -> None:
+        from skillgit.view.measurements import measured_line  # noqa: PLC0415 - a run has no such results
+
+        self.remark(measured_line(name, split, scores, self._screen))
 
     def remark(self, text: str) -> None:
-        """Tell it on a line of its own."""
         self._diagnostics.note(text)
 
+    def spent(self, cost: Cost) -> None:
+        """Say what was spent where an error takes the place of a result."""
+        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which tells it
 
-class LiveWatcher:
-    """Shows where the run is in two lines that stay below the events."""
+        text = f"{gate.cost(cost, self._screen)}, earlier tries of the same included"
+        self.remark(gate.fact("cost", text, self._screen))
+
+
+class LiveDisplay(LineWatcher[_Look], ABC):
+    """Shows how far the work is in lines that stay below the events and results."""
 
     def __init__(self, diagnostics: Diagnostics, clock: Callable[[], datetime], console: Console) -> None:
-        self._screen = diagnostics.screen
-        self._clock = clock
+        super().__init__(diagnostics, clock)
         self._console = console
-        self._now: Glance | None = None
-        self._begin: tuple[datetime, float] | None = None
-        self._begun = False
+        self._now: _Look | None = None
 
-    def progress(self, progress: Glance) -> None:
+    def progress(self, progress: _Look) -> None:
         """Remember the newest look; the display asks for it when it draws."""
-        if self._begin is None and progress.step > 0:
-            self._begin = (self._clock(), sight.fraction(progress))
         self._now = progress
 
-    def happened(self, event: Event, commit: str) -> None:
-        """Print an event above the display, and before the first one whose events these are."""
-        if not self._begun:
-            self._print(f"run {self._screen.paint(Style.STRONG, event.run)}")
-            self._begun = True
-        self._print(event_line(_entry(event), commit, self._screen, columns=self._console.width))
+    def _title(self, run: str) -> str:
+        return f"run {self._screen.paint(Style.STRONG, run)}"
+
+    def _line_of(self, entry: Entry, commit: str) -> str:
+        return event_line(entry, commit, self._screen, columns=self._console.width)
 
     def remark(self, text: str) -> None:
-        self._print(text)
-
-    def _print(self, line: str) -> None:
-        self._console.print(_ansi(self._screen.shown(line)), soft_wrap=True)
+        self._console.print(_ansi(self._screen.shown(text)), soft_wrap=True)
 
     def __rich__(self) -> Text:
-        if self._now is None:
-            return _ansi("preparing")
-        return _ansi(self._screen.shown("\n".join(self._lines(self._now))))
+        text = "preparing" if self._now is None else self._screen.shown("\n".join(self._lines(self._now)))
+        return _ansi(text)
 
-    def _lines(self, glance: Glance) -> Iterator[str]:
+    @abstractmethod
+    def _lines(self, look: _Look) -> Iterator[str]:
+        """Yield what is below the results."""
+
+    def _bar(self, share: float, text: str) -> str:
         screen, columns = self._screen, self._console.width - 1
-        share = sight.fraction(glance)
         length = min(_LONGEST_BAR, columns // 5)
         full = round(length * share)
         heavy, light = ("━", "─") if screen.unicode else ("#", "-")
         bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
-        where = fit(f"{sight.place(glance)}  {sight.stage(glance)}", columns - length - 10, screen.glyphs.ellipsis)
-        yield f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {where}"
-        yield f"  {fit(sight.tally(glance, self._left(share), screen), columns - 2, screen.glyphs.ellipsis)}"
+        where = fit(text, columns - length - 10, screen.glyphs.ellipsis)
+        return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {where}"
+
+
+class LiveWatcher(LiveDisplay["Glance"]):
+    """Shows where a run is in two lines."""
+
+    _begin: tuple[datetime, float] | None = None
+
+    def progress(self, progress: Glance) -> None:
+        if self._begin is None and progress.step > 0:
+            self._begin = (self._clock(), sight.fraction(progress))
+        super().progress(progress)
+
+    def _lines(self, look: Glance) -> Iterator[str]:
+        share, room = sight.fraction(look), self._console.width - 3
+        yield self._bar(share, f"{sight.place(look)}  {sight.stage(look)}")
+        yield f"  {fit(sight.tally(look, self._left(share), self._screen), room, self._screen.glyphs.ellipsis)}"
 
     def _left(self, share: float) -> float | None:
         if self._begin is None:
             return None
         then, had = self._begin
         return sight.seconds_left(now=share, then=had, seconds=(self._clock() - then).total_seconds())
+
+
+class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
+    """Shows how far an evaluation is in one line."""
+
+    def _lines(self, look: EvalProgress) -> Iterator[str]:
+        share = (look.before + look.done) / look.every if look.every else 0.0
+        calls = f" {self._screen.glyphs.dot} {plural(look.spent.calls, 'call')}"
+        yield self._bar(share, f"{look.name}  {look.split} {look.done}/{look.total}{calls}")
 
 
 def _ansi(text: str) -> Text:
@@ -142,9 +185,11 @@ def _ansi(text: str) -> Text:
 
 
 @contextmanager
-def watching(session: CommandSession, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
+def watching(
+    session: CommandSession, live: Callable[[Diagnostics, Callable[[], datetime], Console], LiveDisplay[_Look]]
+) -> Iterator[SilentWatcher[_Look]]:
     diagnostics, clock = session.diagnostics, session.context.clock
-    if quiet:
+    if session.quiet:
         yield SilentWatcher()
     elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
         yield LineWatcher(diagnostics, clock)
@@ -152,27 +197,28 @@ def watching(session: CommandSession, *, quiet: bool) -> Iterator[SilentWatcher 
         from rich.live import Live  # noqa: PLC0415 - only a live display needs rich
 
         console = diagnostics.console()
-        watcher = LiveWatcher(diagnostics, clock, console)
+        watcher = live(diagnostics, clock, console)
         with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
             yield watcher
 
 
-_SIGNAL_BASE = 128
-"""What shells add to the number of the signal that killed a process."""
+_SIGNAL_BASE = 128  # what shells add to the number of the signal that killed a process
 
 
-def watched(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> int:
+def watched(session: CommandSession, request: TrainRequest, *, strict: bool) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
     require_terminal(
         session, "train --tui", instead=f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
     )
     from skillgit.tui.trainer import TrainerProcess, watch  # noqa: PLC0415 - slow to import
 
-    trainer = TrainerProcess(list(_words(session, request, form, strict=strict)), session.context.environ)
+    trainer = TrainerProcess(list(_words(session, request, strict=strict)), session.context.environ)
     run = watch(session.context, trainer, unicode=session.screen.unicode)
     code = trainer.code
     if code is None:
-        _goes_on(session, trainer, run)
+        name = f"run {run}" if run else "the training"
+        hint = f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step"
+        session.diagnostics.note(f"{name} goes on as process {trainer.pid}", hint=hint)
         return 0
     output, errors = trainer.output()
     session.output.raw(output)
@@ -181,13 +227,7 @@ def watched(session: CommandSession, request: TrainRequest, form: Form, *, stric
     return code if code >= 0 else _SIGNAL_BASE - code
 
 
-def _goes_on(session: CommandSession, trainer: TrainerProcess, run: str) -> None:
-    name = f"run {run}" if run else "the training"
-    session.diagnostics.note(f"{name} goes on as process {trainer.pid}")
-    session.diagnostics.hint(f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step")
-
-
-def _words(session: CommandSession, request: TrainRequest, form: Form, *, strict: bool) -> Iterator[str]:
+def _words(session: CommandSession, request: TrainRequest, *, strict: bool) -> Iterator[str]:
     """Yield the command line of the training, without ``skillgit``."""
     yield from ("-C", str(session.context.directory))
     yield f"--color={'always' if session.screen.colour else 'never'}"
@@ -206,7 +246,7 @@ def _words(session: CommandSession, request: TrainRequest, form: Form, *, strict
             yield from (option, str(value))
     if request.ask_again:
         yield "--ask-again"
-    if form is Form.JSON:
+    if session.form is Form.JSON:
         yield "--json"
     if strict:
         yield "--exit-code"

@@ -1,4 +1,4 @@
-"""What can be done from a screen: every change is a command of skillgit's, shown before it runs.
+"""What screens can do: leave, search, and change history by commands that are shown before they run.
 
 Editor and pager take the terminal for a while.
 """
@@ -10,42 +10,67 @@ import subprocess
 import sys
 import tempfile
 from abc import abstractmethod
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from textual import on
 from textual.app import SuspendNotSupported
+from textual.screen import Screen
 
+from skillgit.tui.widgets.detail import Detail, EventItems
+from skillgit.tui.widgets.lines import FindBar
 from skillgit.tui.widgets.painted_lines import AbstractNode, app_of
+from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.app.exchange.remote import RemoteRow
     from skillgit.index.rows import LogRow
     from skillgit.tui.app import SkillgitApp
+    from skillgit.tui.screens.dialogs import Choice
+    from skillgit.tui.widgets.painted_lines import PaintedLines
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual.screen import Screen
-
-    from skillgit.index.rows import LogRow
-    from skillgit.tui.screens.copy import Choice
-
-    _Base = Screen[None]
-else:
-    _Base = object
-
-
-class VersionActions(_Base, metaclass=AbstractNode):
-    """Actions on :attr:`current`, for screens that have an event under a cursor."""
+class SearchScreen(Screen[None], metaclass=AbstractNode):
+    """A screen over another one, which escape leaves; the find bar searches :attr:`searched`."""
 
     @property
     @abstractmethod
-    def current(self) -> LogRow | None:
-        """The event that is meant; None without one."""
+    def searched(self) -> PaintedLines: ...
+
+    @on(FindBar.Closed)
+    def _seek(self, message: FindBar.Closed) -> None:
+        self.searched.focus()
+        if message.text is not None:
+            self.searched.seek(message.text)
+
+    def action_find_open(self) -> None:
+        self.query_one(FindBar).open()
+
+    def action_screen_back(self) -> None:
+        self.dismiss()
+
+    def copy(self, text: str | None) -> None:
+        if text:
+            self.app.copy_to_clipboard(text)
+
+
+class VersionScreen(SearchScreen):
+    """A screen with the detail of an event, and actions on :attr:`current`, the event under its cursor."""
+
+    @property
+    def detail(self) -> Detail:
+        return self.query_one(Detail)
+
+    @property
+    def searched(self) -> PaintedLines:
+        return self.detail.view
+
+    @property
+    @abstractmethod
+    def current(self) -> LogRow | None: ...
 
     def _with_version(self, *command: str, look: bool = False) -> None:
         row = self.current
@@ -60,51 +85,41 @@ class VersionActions(_Base, metaclass=AbstractNode):
         if self.current is not None:
             app_of(self).command(["checkout", str(self.current.address)])
 
-    def action_version_revert(self) -> None:
-        """Make its text the newest version."""
-        self._with_version("restore")
-
-    def action_version_promote(self) -> None:
-        self._with_version("promote")
-
-    def action_version_evaluate(self) -> None:
-        self._with_version("eval", "--split", "test", look=True)
+    action_version_revert = partialmethod(_with_version, "restore")
+    action_version_promote = partialmethod(_with_version, "promote")
+    action_version_evaluate = partialmethod(_with_version, "eval", "--split", "test", look=True)
 
     def action_version_export(self) -> None:
         row = self.current
         if row is not None:
-            archive = f"{str(row.address).replace('/', '-')}.skill"
-            self._ask("Folder, FILE.zip or FILE.skill to write", archive, partial(self._export, row, archive))
-
-    def _export(self, row: LogRow, archive: str, path: str | None) -> None:
-        if path is not None:
-            app_of(self).command(["export", str(row.address), "--to", path or archive])
+            archive, words = f"{str(row.address).replace('/', '-')}.skill", ("export", str(row.address), "--to")
+            self._ask("Folder, FILE.zip or FILE.skill to write", archive, lambda path: (*words, path or archive))
 
     def action_version_adopt(self) -> None:
         """Ask for which agent, and put it where that one looks for skills."""
         row = self.current
         if row is not None:
             from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
-            from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
+            from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             targets = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
-            self.app.push_screen(
-                ChoiceScreen("For which agent", numbered("install", targets)), partial(self._install, row)
-            )
+            words = ("install", str(row.address), "--to")
 
-    def _install(self, row: LogRow, target: str | None) -> None:
-        if target:
-            app_of(self).command(["install", str(row.address), "--to", *target.split()])
+            def answered(target: str | None) -> None:
+                if target:
+                    app_of(self).command([*words, *target.split()])
+
+            self.app.push_screen(ChoiceScreen("For which agent", numbered("install", targets)), answered)
 
     def action_version_note(self) -> None:
-        """Ask for a note on it, which later steps read."""
         row = self.current
         if row is not None:
-            self._ask("Note for the steps that come", "", partial(self._note, row))
+            address = str(row.address)
 
-    def _note(self, row: LogRow, text: str | None) -> None:
-        if text:
-            app_of(self).command(["note", *(["--"] if text.startswith("-") else []), str(row.address), text])
+            def words(text: str) -> Sequence[str]:
+                return ("note", *(["--"] if text.startswith("-") else []), address, text) if text else ()
+
+            self._ask("Note for the steps that come", "", words)
 
     def action_run_report(self) -> None:
         row = self.current
@@ -112,65 +127,71 @@ class VersionActions(_Base, metaclass=AbstractNode):
             app_of(self).command(["report", row.run, "--output", f"{row.run}.html"])
 
     def action_version_fork(self) -> None:
-        """Ask for a name and start a run there."""
         row = self.current
         if row is not None and row.version is not None:
-            self._ask("Name of the new run", "made up if empty", partial(self._fork, row))
+            words = ("fork", str(row.address))
+            self._ask("Name of the new run", "made up if empty", lambda name: (*words, name) if name else words)
         else:
             self._with_version("fork")
 
-    def _fork(self, row: LogRow, name: str | None) -> None:
-        if name is not None:
-            app_of(self).command(["fork", str(row.address), *([name] if name else [])])
+    def _ask(self, question: str, usual: str, command: Callable[[str], Sequence[str]]) -> None:
+        """Ask for a text and run the command that it makes, if it makes one."""
+        from skillgit.tui.screens.dialogs import NameScreen  # noqa: PLC0415 - as above
 
-    def _ask(self, question: str, usual: str, then: Callable[[str | None], None]) -> None:
-        from skillgit.tui.screens.prompt import NameScreen  # noqa: PLC0415 - as above
+        def answered(text: str | None) -> None:
+            if text is not None and (words := command(text)):
+                app_of(self).command(words)
 
-        self.app.push_screen(NameScreen(question, usual), then)
+        self.app.push_screen(NameScreen(question, usual), answered)
 
     def action_copy_menu(self) -> None:
-        from skillgit.tui.screens.copy import CopyScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import CopyScreen  # noqa: PLC0415 - as above
 
         if self.current is not None:
-            self.app.push_screen(CopyScreen(self.copies(self.current)), self._copied)
+            row = self.current
+            choices: Sequence[Choice] = (
+                ("a", "address", str(row.address)),
+                ("c", "commit", row.commit),
+                ("t", "title", row.title),
+                ("s", "command", f"skillgit show {row.address}"),
+                ("d", "diff", f"git show {row.commit}"),
+            )
+            self.app.push_screen(CopyScreen(choices), self.copy)
 
-    def copies(self, row: LogRow) -> Sequence[Choice]:
-        """Return what of an event can be copied."""
-        return (
-            ("a", "address", str(row.address)),
-            ("c", "commit", row.commit),
-            ("t", "title", row.title),
-            ("s", "command", f"skillgit show {row.address}"),
-            ("d", "diff", f"git show {row.commit}"),
-        )
-
-    def _copied(self, text: str | None) -> None:
+    def copy(self, text: str | None) -> None:
+        super().copy(text)
         if text:
-            self.app.copy_to_clipboard(text)
             self.notify(text.splitlines()[0], title="Copied", markup=False)
 
     def action_editor_open(self) -> None:
         """Read the skill's document in the editor; what is changed there is not kept."""
         if self.current is not None:
-            edited(app_of(self), self.current)
+            app_of(self).read(_document, str(self.current.address), then=partial(_edit, app_of(self), self.current))
 
     def action_pager_open(self) -> None:
+        """Show the event as ``skillgit show`` does, in its pager."""
         if self.current is not None:
-            paged(app_of(self), self.current)
+            words = ("-C", str(app_of(self).context.directory), "--color=always", "show", str(self.current.address))
+            _in_terminal(app_of(self), [sys.executable, "-m", "skillgit", *words])
+
+    @on(RowList.Opened, "#items")
+    def _item_opened(self, message: RowList.Opened) -> None:
+        from skillgit.tui.screens.item import ItemScreen  # noqa: PLC0415 - it is opened now and then
+
+        if isinstance(message.rows, EventItems) and self.detail.row is not None:
+            self.app.push_screen(ItemScreen(message.rows.item, self.detail.row.run))
+
+    def action_evidence_open(self) -> None:
+        self.detail.open("trace")
+
+    def action_tab_next(self) -> None:
+        self.detail.action_tab_next()
+
+    def action_tab_prev(self) -> None:
+        self.detail.action_tab_prev()
 
 
 _DOCUMENT = "SKILL.md"
-
-
-def paged(app: SkillgitApp, row: LogRow) -> None:
-    """Show the event as ``skillgit show`` does, in its pager."""
-    directory = str(app.context.directory)
-    _in_terminal(app, [sys.executable, "-m", "skillgit", "-C", directory, "--color=always", "show", str(row.address)])
-
-
-def edited(app: SkillgitApp, row: LogRow) -> None:
-    """Read the skill's document from git, then open a copy of it in the editor."""
-    app.read(_document, str(row.address), then=lambda document: _edit(app, row, document))
 
 
 def _document(context: object, revision: str) -> bytes:
@@ -211,7 +232,7 @@ def exchange(app: SkillgitApp, verb: Exchange) -> None:
 
 
 def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) -> None:
-    from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
+    from skillgit.tui.screens.dialogs import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
 
     if not remotes:
         app.notify("there are no remotes yet\nhint: skillgit remote add origin URL", severity="warning")

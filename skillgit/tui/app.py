@@ -46,9 +46,8 @@ WATCHED_EVERY = 0.5
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 
 
-_RIGHT = 3
-"""The right button of a mouse."""
-_LATER = ("ask", "command_log", "compare", "copy", "event", "help", "item", "live", "prompt")
+_RIGHT = 3  # the right button of a mouse
+_LATER = ("compare", "dialogs", "item", "live")
 """Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
 
 
@@ -61,11 +60,9 @@ class SkillgitApp(App[None]):
     """``skillgit tui``.
 
     Args:
-        run: The run to begin with; empty for the default run.
         start: What the history shows first, if that was read already.
-        opening: Makes the screen to begin with, over the history; None for the history itself.
-        unicode: Whether the terminal can show the signs of the screens.
-        watched: Whether to look again and again at what has changed.
+        opening: Makes a screen to begin with, over the history.
+        watch: Whether to look again and again at what has changed.
     """
 
     CSS_PATH = "skillgit.tcss"
@@ -100,15 +97,12 @@ class SkillgitApp(App[None]):
 
     @property
     def now(self) -> datetime:
-        """The time that ages are counted from."""
         return self.context.clock()
 
     def paint(self, style: Style) -> Paint:
-        """Return how ``style`` looks under the theme."""
         return theme.paint(style, self.theme)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what every line passes before it is written."""
         return (*super().get_line_filters(), self._last)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -116,7 +110,6 @@ class SkillgitApp(App[None]):
         return {"chosen": theme.DARK.variables["chosen"]}
 
     def on_mount(self) -> None:
-        """Open the first screen; keys are read besides."""
         from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
 
         start = self._known
@@ -143,10 +136,7 @@ class SkillgitApp(App[None]):
         if not self.is_headless:
             self._collector.take_over()
             self.set_interval(QUIET, self._collector.rest)
-            self.set_timer(QUIET, self._load)
-
-    def _load(self) -> None:
-        self.run_worker(_load_screens, thread=True, group="load")
+            self.set_timer(QUIET, lambda: self.run_worker(_load_screens, thread=True, group="load"))
 
     async def on_event(self, event: Event) -> None:
         """Take note of keys and clicks, and handle every event as Textual does."""
@@ -172,13 +162,9 @@ class SkillgitApp(App[None]):
         group: str = "",
         **kwargs: Any,  # noqa: ANN401 - likewise
     ) -> None:
-        """Run a use case in a thread, and hand its result to ``then`` on the screen's side.
+        """Run a use case in a thread, and hand its result to ``then`` unless what that belongs to has been closed.
 
-        Args:
-            function: A use case; its first argument is the app's context.
-            then: Gets the result, unless what it belongs to has been closed.
-            on_error: Gets an error for the user; without it a message tells it.
-            group: Reads of one group replace each other: only the newest one's result is handed on.
+        An error goes to ``on_error`` or to the user. Of the reads of one ``group`` only the newest is handed on.
         """
 
         def work() -> None:
@@ -201,7 +187,6 @@ class SkillgitApp(App[None]):
             taker(result)
 
     def told(self, error: SkillgitError) -> None:
-        """Tell the user an error with its hint."""
         hint = f"\nhint: {error.hint}" if error.hint else ""
         self.notify(f"{error}{hint}", severity="error", markup=False)
 
@@ -221,13 +206,11 @@ class SkillgitApp(App[None]):
                 reread()
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
-        """Run a skillgit command; ask first if it changes refs or files or may cost money.
+        """Run a skillgit command, given without ``skillgit``, and show its output or else its last line.
 
-        Args:
-            argv: The command without ``skillgit``.
-            look: Whether to show its output; otherwise its last line is told.
+        It asks first if that changes refs or files or may cost money.
         """
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few sessions run a command
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
 
         ran = Ran(argv=tuple(argv))
         why = commands.asks(ran.argv)
@@ -262,21 +245,17 @@ class SkillgitApp(App[None]):
 
     def action_app_quit(self) -> None:
         """Leave; ask if a command still runs, because it ends with the app."""
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - as above
 
         running = [ran.line for ran in self.ran if ran.code is None]
         if running:
-            self.push_screen(AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit"), self._left)
+            question = AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit")
+            self.push_screen(question, lambda yes: self.exit() if yes else None)
         else:
             self.exit()
 
-    def _left(self, yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
-        if yes:
-            self.exit()
-
     def action_app_help(self) -> None:
-        """Show the keys, those of the focused widget first."""
-        from skillgit.tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import HelpScreen  # noqa: PLC0415 - as above
 
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
@@ -289,25 +268,18 @@ class SkillgitApp(App[None]):
         self.action_command_palette()
 
     def action_app_refresh(self) -> None:
-        """Read everything again."""
         self.reload()
 
     def action_app_theme(self) -> None:
         self.theme = theme.other(self.theme)
 
     def action_command_prompt(self) -> None:
-        """Ask for a command and run it."""
-        from skillgit.tui.screens.prompt import PromptScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
 
-        self.push_screen(PromptScreen(), self._typed)
-
-    def _typed(self, argv: tuple[str, ...] | None) -> None:
-        if argv:
-            self.command(argv, look=True)
+        self.push_screen(PromptScreen(), lambda argv: self.command(argv, look=True) if argv else None)
 
     def action_command_log(self) -> None:
-        """Show what was run, with what it said."""
-        from skillgit.tui.screens.command_log import CommandLogScreen  # noqa: PLC0415 - as above
+        from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
 
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
@@ -319,12 +291,10 @@ class SkillgitApp(App[None]):
         exchange(self, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Leave Textual's own commands out: all of ours are keys."""
         del screen
         return ()
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
-        """Say which keys a user's configuration takes away from others."""
         del node
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)

@@ -45,20 +45,13 @@ _CHANGES: Final = {
     "reindex": "It makes the index again, which may take a while.",
 }
 """What commands may change, where that is not refs of this repository only."""
-_ARGUMENTS: Final = ("-m", "skillgit")
-"""What makes Python this program."""
-_MOST: Final = 5_000
-"""Lines of output that are kept of one command."""
+_ARGUMENTS: Final = ("-m", "skillgit")  # what makes Python this program
+_MOST: Final = 5_000  # lines of output that are kept of one command
 
 
 @dataclass(slots=True, kw_only=True)
 class Ran:
-    """A command that was run, or still runs.
-
-    Attributes:
-        argv: The command without ``skillgit``.
-        code: Its exit code; absent while it runs.
-    """
+    """A command, without ``skillgit``, that was run, or that runs as long as it has no exit code."""
 
     argv: tuple[str, ...]
     began: datetime | None = None
@@ -79,7 +72,7 @@ class Ran:
         return lines[-1] if lines else ""
 
     def state(self, now: datetime) -> str:
-        """Say how it stands: for how many seconds it has run, or what it exited with if that is not 0."""
+        """Return for how many seconds it has run, or what it exited with if that is not 0."""
         if self.code is None:
             seconds = 0 if self.began is None else max(0, int((now - self.began).total_seconds()))
             return f"runs, {seconds} s"
@@ -98,7 +91,7 @@ def asks(argv: Sequence[str]) -> str:
 
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that plans what ``argv`` would cost, as JSON; empty for a command that pays nobody."""
+    """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
     argv, _ = current(argv)
     pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
     return (*argv, "--dry-run", "--json") if pays else ()
@@ -115,11 +108,7 @@ def told_plan(ran: Ran) -> str:
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
-    """Run a command to its end.
-
-    Args:
-        ran: The command; its output and exit code are added to it.
-    """
+    """Run a command to its end, and add output and exit code to it."""
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),

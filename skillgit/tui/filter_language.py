@@ -36,12 +36,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w":
 
 
 def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
-    """Return ``base`` narrowed by what ``text`` says.
-
-    Args:
-        base: What is shown without a filter.
-        now: What ages as in ``after:2h`` are counted from.
-    """
+    """Return ``base`` narrowed by what ``text`` says; ages as in ``after:2h`` are counted from ``now``."""
     narrowing, words = base, []
     for token in _split(text):
         comparison = _COMPARED.fullmatch(token)

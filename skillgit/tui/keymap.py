@@ -24,12 +24,7 @@ SETTING: Final = "skillgit.tui.keymap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One thing that can be done with a key.
-
-    Attributes:
-        keys: The keys that do it by default, as Textual names them, the one to show first.
-        footer: What the line at the bottom calls it; empty if it is not shown there.
-    """
+    """One thing that can be done with a key; without a ``footer`` the line at the bottom does not show it."""
 
     id: str
     keys: tuple[str, ...]
@@ -125,7 +120,6 @@ BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 
 
 def at(*scopes: Place) -> tuple[Key, ...]:
-    """Return the keys that hold in any of ``scopes``."""
     return tuple(key for key in KEYS if set(scopes) & set(key.places))
 
 
@@ -184,11 +178,7 @@ def read_keys(text: str) -> tuple[str, ...]:
 
 
 def rebound(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return id to the keys that users bound it to, as Textual takes them.
-
-    Args:
-        settings: Keys of git's configuration to their values; empty ones count as not set.
-    """
+    """Return id to the keys that users bound it to in git's configuration, as Textual takes them."""
     overrides = {key.id: read_keys(settings.get(key.setting, "")) for key in KEYS}
     return {name: ",".join(keys) for name, keys in overrides.items() if keys}
 

@@ -36,12 +36,7 @@ THEME: Final = "skillgit.tui.theme"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPicture:
-    """What the first picture shows.
-
-    Attributes:
-        standing: What history looked like before it was read, as :func:`skillgit.app.history.browse.standing` tells it.
-        page: The newest events of the run to begin with; absent without runs.
-    """
+    """What the first picture shows; without runs there is no page."""
 
     standing: str
     settings: Mapping[str, str]
@@ -51,7 +46,6 @@ class StartPicture:
 
 
 def setting_names() -> list[str]:
-    """Return the keys of git's configuration that say something about the screens."""
     return [THEME, *(key.setting for key in KEYS)]
 
 
@@ -62,12 +56,7 @@ def named(runs: Sequence[RunRow], name: str) -> str:
 
 
 def read_start(context: Context, run: str) -> StartPicture:
-    """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-        HistoryError: git's refs cannot be read.
-    """
+    """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run."""
     before, overview = standing(context), browse.overview(context)
     first = named(overview.runs, run) or overview.chosen
     return StartPicture(
@@ -81,10 +70,7 @@ def read_start(context: Context, run: str) -> StartPicture:
 
 @contextmanager
 def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPicture]]:
-    """Begin to read what the first picture shows, and yield what waits for it; it raises what :func:`read_start` does.
-
-    Another process does it where it can be forked.
-    """
+    """Begin to read the first picture, in another process if one can be forked, and yield what waits for it."""
     read = partial(read_start, context, run)
     if not can_fork():
         yield read

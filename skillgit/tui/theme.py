@@ -75,40 +75,30 @@ LIGHT: Final = Theme(
 )
 THEMES: Final[Mapping[str, Theme]] = {theme.name: theme for theme in (DARK, LIGHT)}
 
-_DARK: Final[Mapping[Style, Paint]] = {
-    Style.BEST: Paint(color="#56b4e9", bold=True),
-    Style.ACCEPTED: Paint(color="#7cc4ee"),
-    Style.REJECTED: Paint(color="#e69f00"),
-    Style.SLOW: Paint(color="#cc9ad8"),
-    Style.SKIPPED: Paint(color="#9aa4b2"),
-    Style.REVERTED: Paint(color="#e8d35a"),
-    Style.EDITED: Paint(color="#8fb4ff"),
-    Style.RUNNING: Paint(color="#4fc3a1", bold=True),
-    Style.OID: Paint(color="#b5a36a"),
-    Style.REF: Paint(color="#4fc3a1"),
-    Style.FAINT: Paint(color="#9aa4b2"),
-    Style.STRONG: Paint(bold=True),
+_COLOURS: Final = {
+    Style.BEST: ("bold #56b4e9", "bold #0063a6"),
+    Style.ACCEPTED: ("#7cc4ee", "#00649c"),
+    Style.REJECTED: ("#e69f00", "#945000"),
+    Style.SLOW: ("#cc9ad8", "#8a3f8f"),
+    Style.SKIPPED: ("#9aa4b2", "#5a616d"),
+    Style.REVERTED: ("#e8d35a", "#6a5c00"),
+    Style.EDITED: ("#8fb4ff", "#2f55b8"),
+    Style.RUNNING: ("bold #4fc3a1", "bold #00704f"),
+    Style.OID: ("#b5a36a", "#6b5820"),
+    Style.REF: ("#4fc3a1", "#00704f"),
+    Style.FAINT: ("#9aa4b2", "#5a616d"),
+    Style.STRONG: ("bold", "bold"),
 }
-_LIGHT: Final[Mapping[Style, Paint]] = {
-    Style.BEST: Paint(color="#0063a6", bold=True),
-    Style.ACCEPTED: Paint(color="#00649c"),
-    Style.REJECTED: Paint(color="#945000"),
-    Style.SLOW: Paint(color="#8a3f8f"),
-    Style.SKIPPED: Paint(color="#5a616d"),
-    Style.REVERTED: Paint(color="#6a5c00"),
-    Style.EDITED: Paint(color="#2f55b8"),
-    Style.RUNNING: Paint(color="#00704f", bold=True),
-    Style.OID: Paint(color="#6b5820"),
-    Style.REF: Paint(color="#00704f"),
-    Style.FAINT: Paint(color="#5a616d"),
-    Style.STRONG: Paint(bold=True),
+"""What means what in the dark theme and in the light one."""
+_PALETTES: Final = {
+    theme.name: {style: Paint.parse(pair[side]) for style, pair in _COLOURS.items()}
+    for side, theme in enumerate((DARK, LIGHT))
 }
-_PALETTES: Final = {DARK.name: _DARK, LIGHT.name: _LIGHT}
 
 
 def paint(style: Style, theme: str) -> Paint:
     """Return how ``style`` looks under the theme of that name; themes of others get the palette for dark ones."""
-    return _PALETTES.get(theme, _DARK)[style]
+    return _PALETTES.get(theme, _PALETTES[DARK.name])[style]
 
 
 def other(theme: str) -> str:
@@ -127,7 +117,7 @@ def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
 
 
 class KeyCommands(Provider):
-    """The keys of the screen that the palette was opened over, as commands."""
+    """The keys of the screen that the palette was opened over."""
 
     def _commands(self) -> Iterator[tuple[Key, str, DOMNode]]:
         rebound = getattr(self.app, "rebound", {})
@@ -155,7 +145,6 @@ class LastFilter(LineFilter):
     """Takes out of every line what would act on the terminal."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return ``segments`` without control and hidden characters."""
         del background
         return [
             segment if segment.control or segment.text.isprintable() else segment._replace(text=_inert(segment.text))
@@ -192,10 +181,8 @@ class Collector:
         gc.set_threshold(youngest, younger, _MOST)
 
     def used(self) -> None:
-        """Take note that the user does something."""
         self._used = time.monotonic()
 
     def rest(self) -> None:
-        """Collect if there is enough to look through and nobody waits."""
         if gc.get_count()[2] >= _USUAL and time.monotonic() - self._used >= QUIET:
             gc.collect()

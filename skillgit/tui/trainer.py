@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 
 
 class TrainerProcess:
-    """``skillgit train`` as a process without a terminal.
+    """``skillgit train`` as a process without a terminal, for the ``words`` behind ``skillgit``.
 
     Keys reach the screen and never the process, so that nobody stops a training by mistake; what it says is kept in
     files without a name until it is printed.
-
-    Args:
-        words: What is behind ``skillgit``.
     """
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -45,7 +42,7 @@ class TrainerProcess:
 
     @property
     def code(self) -> int | None:
-        """What it exited with; None while it works, and less than 0 for the signal that killed it."""
+        """Its exit code; None while it works, and less than 0 for the signal that killed it."""
         return self._process.poll()
 
     def ended(self) -> bool:
@@ -56,7 +53,6 @@ class TrainerProcess:
         self._process.wait()
 
     def output(self) -> tuple[bytes, bytes]:
-        """Return what it wrote to stdout and to stderr."""
         self._said.seek(0)
         self._errors.seek(0)
         return self._said.read(), self._errors.read()

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandEntry:
-    """A command.
-
-    Attributes:
-        module: The module of ``skillgit.cli.commands`` that defines it, as ``NAME_command``.
-        summary: One line for the help of ``skillgit``; the command's own help begins with it.
-    """
+class CommandEntry(NamedTuple):
+    """A command, which ``module`` of ``skillgit.cli.commands`` defines as ``NAME_command``."""
 
     name: str
     module: str
@@ -25,127 +18,75 @@ class CommandEntry:
 
 SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
     "Start": (
-        CommandEntry(name="init", module="start", summary="Create a repository for skills, or prepare an existing one"),
-        CommandEntry(name="tasks", module="start", summary="Add to a file of tasks, or have tasks drafted"),
-        CommandEntry(
-            name="train", module="training", summary="Train a skill as CONFIG says, one commit for each decision"
-        ),
-        CommandEntry(name="import", module="start", summary="Turn the output directory of a SkillOpt run into a run"),
-        CommandEntry(name="status", module="runs", summary="Show the default run, its newest and its best version"),
-        CommandEntry(name="use", module="runs", summary="Make RUN the default run"),
+        CommandEntry("init", "start", "Create a repository for skills, or prepare an existing one"),
+        CommandEntry("tasks", "start", "Add to a file of tasks, or have tasks drafted"),
+        CommandEntry("train", "training", "Train a skill as CONFIG says, one commit for each decision"),
+        CommandEntry("import", "start", "Turn the output directory of a SkillOpt run into a run"),
+        CommandEntry("status", "runs", "Show the default run, its newest and its best version"),
+        CommandEntry("use", "runs", "Make RUN the default run"),
     ),
     "Look": (
-        CommandEntry(name="tui", module="tui", summary="Browse runs and their history on the screen"),
-        CommandEntry(name="runs", module="runs", summary="List the runs, newest first"),
-        CommandEntry(name="log", module="history", summary="Show the events of a run, newest first"),
-        CommandEntry(name="show", module="diff", summary="Show one event, or a file of a version"),
-        CommandEntry(name="diff", module="diff", summary="Show the difference of two versions"),
-        CommandEntry(name="blame", module="rules", summary="Show where each line of a skill comes from"),
-        CommandEntry(
-            name="why",
-            module="rules",
-            summary="Explain why a rule is in a skill, from the rollouts that failed to the gate",
-        ),
-        CommandEntry(name="items", module="items", summary="Show which items are solved by which version"),
-        CommandEntry(name="bisect", module="items", summary="Find the version that fixed or broke an item"),
-        CommandEntry(name="matrix", module="items", summary="Show what each version scored under each target model"),
-        CommandEntry(name="cost", module="runs", summary="Show what a run has cost, and where it went"),
-        CommandEntry(
-            name="report", module="runs", summary="Write a page about a run for people without the repository"
-        ),
+        CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
+        CommandEntry("runs", "runs", "List the runs, newest first"),
+        CommandEntry("log", "history", "Show the events of a run, newest first"),
+        CommandEntry("show", "diff", "Show one event, or a file of a version"),
+        CommandEntry("diff", "diff", "Show the difference of two versions"),
+        CommandEntry("blame", "rules", "Show where each line of a skill comes from"),
+        CommandEntry("why", "rules", "Explain why a rule is in a skill, from the rollouts that failed to the gate"),
+        CommandEntry("items", "items", "Show which items are solved by which version"),
+        CommandEntry("bisect", "items", "Find the version that fixed or broke an item"),
+        CommandEntry("matrix", "items", "Show what each version scored under each target model"),
+        CommandEntry("cost", "runs", "Show what a run has cost, and where it went"),
+        CommandEntry("report", "runs", "Write a page about a run for people without the repository"),
     ),
     "Change": (
-        CommandEntry(name="note", module="training", summary="Say something about a version, for the steps that come"),
-        CommandEntry(name="fork", module="training", summary="Start a run of its own at a version of another one"),
-        CommandEntry(
-            name="revert", module="change", summary="Take back the edits of one version and keep the later ones"
-        ),
-        CommandEntry(
-            name="restore", module="change", summary="Make an older version's text the newest version of its run"
-        ),
-        CommandEntry(
-            name="cherry-pick",
-            module="change",
-            summary="Put the edits of one version on another line, if they pass its gate",
-        ),
-        CommandEntry(
-            name="merge", module="change", summary="Merge another run into RUN, where scores decide what both changed"
-        ),
-        CommandEntry(
-            name="retry", module="change", summary="Try rejected candidates again, on what the run has become since"
-        ),
-        CommandEntry(
-            name="ablate", module="rules", summary="Leave out each rule of a version and measure what it is worth"
-        ),
-        CommandEntry(
-            name="prune", module="rules", summary="Drop the rules that change nothing, if the score does not fall"
-        ),
-        CommandEntry(
-            name="compress", module="rules", summary="Say the same in fewer words, if the score does not fall"
-        ),
+        CommandEntry("note", "training", "Say something about a version, for the steps that come"),
+        CommandEntry("fork", "training", "Start a run of its own at a version of another one"),
+        CommandEntry("revert", "change", "Take back the edits of one version and keep the later ones"),
+        CommandEntry("restore", "change", "Make an older version's text the newest version of its run"),
+        CommandEntry("cherry-pick", "change", "Put the edits of one version on another line, if they pass its gate"),
+        CommandEntry("merge", "change", "Merge another run into RUN, where scores decide what both changed"),
+        CommandEntry("retry", "change", "Try rejected candidates again, on what the run has become since"),
+        CommandEntry("ablate", "rules", "Leave out each rule of a version and measure what it is worth"),
+        CommandEntry("prune", "rules", "Drop the rules that change nothing, if the score does not fall"),
+        CommandEntry("compress", "rules", "Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
-        CommandEntry(name="checkout", module="deliver", summary="Put a version in the work tree"),
-        CommandEntry(
-            name="install", module="deliver", summary="Put the skill of a version where an agent looks for it"
-        ),
-        CommandEntry(
-            name="uninstall", module="deliver", summary="Bring back what an installed skill took the place of"
-        ),
-        CommandEntry(
-            name="export",
-            module="deliver",
-            summary="Write the skill of a version, or the data of a run, elsewhere, without git",
-        ),
-        CommandEntry(name="promote", module="change", summary="Bring a version to main with a merge commit"),
-        CommandEntry(
-            name="eval", module="measure", summary="Measure versions side by side and note the scores on their commits"
-        ),
-        CommandEntry(
-            name="verify", module="measure", summary="Measure a version again and say whether its recorded score holds"
-        ),
-        CommandEntry(
-            name="gate", module="measure", summary="Judge the skills that a pull request changes by their scores"
-        ),
+        CommandEntry("checkout", "deliver", "Put a version in the work tree"),
+        CommandEntry("install", "deliver", "Put the skill of a version where an agent looks for it"),
+        CommandEntry("uninstall", "deliver", "Bring back what an installed skill took the place of"),
+        CommandEntry("export", "deliver", "Write the skill of a version, or the data of a run, elsewhere, without git"),
+        CommandEntry("promote", "change", "Bring a version to main with a merge commit"),
+        CommandEntry("eval", "measure", "Measure versions side by side and note the scores on their commits"),
+        CommandEntry("verify", "measure", "Measure a version again and say whether its recorded score holds"),
+        CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
-        CommandEntry(name="push", module="exchange", summary="Send runs to another repository"),
-        CommandEntry(name="pull", module="exchange", summary="Take in the runs of another repository"),
-        CommandEntry(
-            name="fetch", module="exchange", summary="Bring in what another repository has, beside what is here"
-        ),
-        CommandEntry(
-            name="clone", module="exchange", summary="Copy a repository with its runs, notes and rejected candidates"
-        ),
-        CommandEntry(
-            name="remote", module="exchange", summary="List the other repositories that this one knows, or change them"
-        ),
+        CommandEntry("push", "exchange", "Send runs to another repository"),
+        CommandEntry("pull", "exchange", "Take in the runs of another repository"),
+        CommandEntry("fetch", "exchange", "Bring in what another repository has, beside what is here"),
+        CommandEntry("clone", "exchange", "Copy a repository with its runs, notes and rejected candidates"),
+        CommandEntry("remote", "exchange", "List the other repositories that this one knows, or change them"),
     ),
     "Keep": (
-        CommandEntry(name="fsck", module="upkeep", summary="Check that history keeps its rules"),
-        CommandEntry(name="lint", module="upkeep", summary="Check skill folders by the rules of Agent Skills"),
-        CommandEntry(
-            name="scan",
-            module="upkeep",
-            summary="Look for secrets, leaked items and large files in what a push would publish",
-        ),
-        CommandEntry(name="replay", module="upkeep", summary="Make a run again from its commits, and compare"),
-        CommandEntry(name="gc", module="upkeep", summary="Fold the branches of finished runs, or drop old evidence"),
-        CommandEntry(name="doctor", module="setup", summary="Check this machine and the models of CONFIG"),
-        CommandEntry(name="config", module="setup", summary="Show the settings that CONFIG amounts to"),
-        CommandEntry(name="data", module="start", summary="Check the items of CONFIG, or fetch public ones"),
-        CommandEntry(name="envs", module="setup", summary="List the environments, or describe one"),
-        CommandEntry(name="backends", module="setup", summary="List the model backends, or describe one"),
-        CommandEntry(name="completion", module="setup", summary="Print a script that completes commands in your shell"),
-        CommandEntry(name="help", module="setup", summary="Show the help of a command"),
+        CommandEntry("fsck", "upkeep", "Check that history keeps its rules"),
+        CommandEntry("lint", "upkeep", "Check skill folders by the rules of Agent Skills"),
+        CommandEntry("scan", "upkeep", "Look for secrets, leaked items and large files in what a push would publish"),
+        CommandEntry("replay", "upkeep", "Make a run again from its commits, and compare"),
+        CommandEntry("gc", "upkeep", "Fold the branches of finished runs, or drop old evidence"),
+        CommandEntry("doctor", "setup", "Check this machine and the models of CONFIG"),
+        CommandEntry("config", "setup", "Show the settings that CONFIG amounts to"),
+        CommandEntry("data", "start", "Check the items of CONFIG, or fetch public ones"),
+        CommandEntry("envs", "setup", "List the environments, or describe one"),
+        CommandEntry("backends", "setup", "List the model backends, or describe one"),
+        CommandEntry("completion", "setup", "Print a script that completes commands in your shell"),
+        CommandEntry("help", "setup", "Show the help of a command"),
     ),
     "Plumbing": (
-        CommandEntry(name="rev-parse", module="history", summary="Print the commit that REV names"),
-        CommandEntry(
-            name="events", module="history", summary="Print the events of a run as they are in git, oldest first"
-        ),
-        CommandEntry(name="sql", module="runs", summary="Answer an SQL query from the index, which it can only read"),
-        CommandEntry(name="reindex", module="runs", summary="Drop the index and rebuild it from git"),
+        CommandEntry("rev-parse", "history", "Print the commit that REV names"),
+        CommandEntry("events", "history", "Print the events of a run as they are in git, oldest first"),
+        CommandEntry("sql", "runs", "Answer an SQL query from the index, which it can only read"),
+        CommandEntry("reindex", "runs", "Drop the index and rebuild it from git"),
     ),
 }
 
@@ -154,14 +95,8 @@ DAILY = ("init", "train", "status", "tui", "log", "show", "diff", "why", "eval",
 ENTRIES: dict[str, CommandEntry] = {entry.name: entry for entries in SECTIONS.values() for entry in entries}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed:
-    """What an old name of a command is now; it works until the next release.
-
-    Attributes:
-        words: The words that take its place; empty where the old command is still there.
-        module: The module that still defines the old command, as in :class:`CommandEntry`.
-    """
+class Renamed(NamedTuple):
+    """What an old name of a command is now, until the next release: the words in its place, or where it still is."""
 
     now: str
     words: tuple[str, ...] = ()
@@ -169,14 +104,14 @@ class Renamed:
 
 
 RENAMED: dict[str, Renamed] = {
-    "adopt": Renamed(now="skillgit install", words=("install",)),
-    "adopt --undo": Renamed(now="skillgit uninstall", words=("uninstall",)),
-    "best": Renamed(now="skillgit show best", module="history"),
-    "cat": Renamed(now="skillgit show REV:PATH", module="history"),
-    "resurrect": Renamed(now="skillgit retry", words=("retry",)),
-    "retest": Renamed(now="skillgit eval --fresh", words=("eval", "--fresh")),
-    "trailers": Renamed(now="git log -1 --format='%(trailers)'", module="history"),
-    "version": Renamed(now="skillgit --version", module="setup"),
+    "adopt": Renamed("skillgit install", words=("install",)),
+    "adopt --undo": Renamed("skillgit uninstall", words=("uninstall",)),
+    "best": Renamed("skillgit show best", module="history"),
+    "cat": Renamed("skillgit show REV:PATH", module="history"),
+    "resurrect": Renamed("skillgit retry", words=("retry",)),
+    "retest": Renamed("skillgit eval --fresh", words=("eval", "--fresh")),
+    "trailers": Renamed("git log -1 --format='%(trailers)'", module="history"),
+    "version": Renamed("skillgit --version", module="setup"),
 }
 ELSEWHERE = {
     **dict.fromkeys(("resume", "continue"), "train --run NAME"),
@@ -196,11 +131,7 @@ RENAMED_OPTIONS: dict[str, dict[str, str]] = {
 
 
 def current(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return a command line in the names of today, and a sentence for each old name in it.
-
-    Args:
-        words: The command line without ``skillgit`` and its own options.
-    """
+    """Return a command line, which begins with the command, in the names of today, and a sentence for each old name."""
     if not words:
         return [], ()
     name, rest, sentences = words[0], [*words[1:]], []

@@ -1,4 +1,4 @@
-"""What lint and replay report."""
+"""What checks of the history, of skills and of what would be published report, and what was tidied."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from skillgit.view.surface import Style
 from skillgit.view.text import fit, pad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from skillgit.app.exchange.findings import ScanFinding
+    from skillgit.app.exchange.push_check import Scan
     from skillgit.app.skill_format.lint import Linted
-    from skillgit.app.skill_format.lint_rules import Fault
+    from skillgit.app.upkeep.fsck import Checked, Problem
+    from skillgit.app.upkeep.maintenance import Tidied
     from skillgit.app.upkeep.replay import Replay, Replayed
     from skillgit.view.surface import Screen
 
@@ -23,26 +26,18 @@ _STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVER
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
-    """Yield every finding with its place, its rule and what to do, and how many there are."""
     for skill in report.skills:
         for fault in skill.faults:
-            yield f"{_place(skill.place, fault)}: {_told(fault, screen)}"
+            path = f"{skill.place}/{fault.path}" if fault.path else skill.place
+            word = screen.paint(_STYLES[fault.severity], fault.severity.value)
+            line = f":{fault.line}" if fault.line else ""
+            yield f"{path}{line}: {word}: {fault.sentence} [{fault.rule}]"
             yield f"    {screen.paint(Style.FAINT, fault.mend)}"
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
     yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
 
 
-def _place(folder: str, fault: Fault) -> str:
-    path = f"{folder}/{fault.path}" if fault.path else folder
-    return f"{path}:{fault.line}" if fault.line else path
-
-
-def _told(fault: Fault, screen: Screen) -> str:
-    word = screen.paint(_STYLES[fault.severity], fault.severity.value)
-    return f"{word}: {fault.sentence} [{fault.rule}]"
-
-
-_SAME, _DIFFERS = "same", "differs"
+_DIFFERS = "differs"
 _CHECKED = len("gate patch")
 
 
@@ -62,7 +57,7 @@ def replay_lines(replay: Replay, screen: Screen, *, quiet: bool) -> Iterator[str
 
 
 def _line(event: Replayed, screen: Screen, width: int) -> str:
-    word, style = (_DIFFERS, Style.REJECTED) if event.differing else (_SAME, Style.ACCEPTED)
+    word, style = (_DIFFERS, Style.REJECTED) if event.differing else ("same", Style.ACCEPTED)
     checks = f"{'gate' if event.gate else '    '} {'patch' if event.patch else ''}"
     cells = [
         pad(screen.paint(style, word), len(_DIFFERS)),
@@ -92,3 +87,85 @@ def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
         f" · {lacking} not, for want of {want}" if lacking else ""
     )
     yield f"history {screen.paint(Style.OID, replay.history)}"
+
+
+def scanned(result: Scan, screen: Screen) -> Iterator[str]:
+    yield from found(result, screen)
+    counts = (
+        f"{plural(len(result.stops), 'finding')} that would stop a push" if result.stops else "",
+        plural(len(result.warnings), "warning") if result.warnings else "",
+        f"{result.allowed} allowed" if result.allowed else "",
+    )
+    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
+    yield f"{scope}: {', '.join(filter(None, counts)) or 'nothing found'}"
+
+
+def found(result: Scan, screen: Screen) -> Iterator[str]:
+    """Yield every finding with its place, the masked line and its fingerprint."""
+    for hit in (*result.stops, *result.warnings):
+        style = Style.REJECTED if hit in result.stops else Style.REVERTED
+        word = screen.paint(style, hit.severity.value)
+        yield f"{word}  {screen.paint(Style.OID, short(hit.commit))}  {_position(hit)}: {hit.what} [{hit.rule.value}]"
+        faint = "  ".join(part for part in (hit.fingerprint, hit.excerpt) if part)
+        yield f"      {screen.paint(Style.FAINT, faint)}"
+
+
+def _position(finding: ScanFinding) -> str:
+    if not finding.path:
+        return f"message, line {finding.line}"
+    return f"{finding.path}:{finding.line}" if finding.line else finding.path
+
+
+_WIDTH = len("repairable")
+
+
+def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
+    for repair in report.mended:
+        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {repair}"
+    for problem in report.problems:
+        commit = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
+        word, style = _severity(problem)
+        run = f"{problem.run}  " if problem.run else ""
+        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{commit}{problem.sentence}"
+    remarks = sum(problem.remark for problem in report.problems)
+    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
+    also = f", {plural(remarks, 'remark')}" if remarks else ""
+    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
+
+
+def _severity(problem: Problem) -> tuple[str, Style]:
+    if problem.remark:
+        return "remark", Style.SKIPPED
+    return ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
+
+
+def gc_lines(rows: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:
+    width = max((len(row.run) for row in rows), default=0)
+    for row in rows:
+        for sentence in _tidied(row, dry_run=dry_run):
+            yield f"{row.run.ljust(width)}  {sentence}"
+    if not rows:
+        yield "there are no runs yet"
+
+
+def _tidied(row: Tidied, *, dry_run: bool) -> Iterator[str]:
+    if row.left:
+        yield f"left as it is: {row.left}"
+        return
+    if row.folded:
+        candidates = f"{plural(row.folded, 'candidate')}; undo: skillgit gc --unfold {row.run}"
+        yield f"{'would fold' if dry_run else 'folded'} {candidates}"
+    if row.unfolded:
+        yield f"{'would give back' if dry_run else 'gave back'} {plural(row.unfolded, 'branch', 'branches')}"
+    if row.dropped:
+        events = f"the evidence of {plural(row.dropped, 'event')}, {_size(row.freed)} uncompressed"
+        yield f"{'would drop' if dry_run else 'dropped'} {events}"
+    if not (row.folded or row.unfolded or row.dropped):
+        yield "nothing to do" + (f", {plural(row.attic, 'candidate')} in the attic" if row.attic else "")
+
+
+def _size(count: int) -> str:
+    value, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:  # noqa: PLR2004 - what the prefixes stand for
+        value, units = value / 1000, units[1:]
+    return f"{count} bytes" if units[0] == "bytes" else f"{value:.1f} {units[0]}"

@@ -1,8 +1,9 @@
-"""What an install, an export or an import wrote, and what to type next."""
+"""What came in or went out: installs, exports, imports, and what other repositories got or gave; what to type next."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.items import name
-from skillgit.view.text import inert, one_line
+from skillgit.view.surface import Style
+from skillgit.view.text import inert, one_line, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.deliver.export.folder import ExportedSkill
     from skillgit.app.deliver.export.mlflow import ExportedStore
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.tables import ExportedTables
     from skillgit.app.deliver.install import InstallResult, InstallState
     from skillgit.app.deliver.installed import Installed, UninstallResult
+    from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
+    from skillgit.app.exchange.push import Pushed, SentRef
+    from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.skillopt.outputs import Imported
     from skillgit.view.surface import Screen
@@ -40,13 +45,11 @@ def exported(result: ExportedSkill) -> Iterator[str]:
 
 
 def would_change(changes: Sequence[FileChange]) -> Iterator[str]:
-    """Yield a line for each file that is not what it would be."""
     for change in changes:
         yield f"{_SIGNS[change.status]}  {one_line(change.path or '.')}"
 
 
 def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
-    """Yield the differences of the texts, with nothing in them that a terminal obeys."""
     for change in changes:
         text = inert(change.diff)
         yield from diff.coloured(text, screen) if screen.colour else diff.plain(text)
@@ -54,18 +57,16 @@ def differences(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
 
 def installed(result: InstallResult) -> Iterator[str]:
     path = one_line(result.place)
+    instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
     if result.held:
         yield f"{path} holds {_called(result.name)} already"
     elif not result.written:
-        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
         yield f"would put {_called(result.name)} at {path}{instead}"
     else:
-        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
         yield f"{path} holds {_called(result.name)}{instead}; back: skillgit uninstall --to {quote(result.place)}"
 
 
 def uninstalled(result: UninstallResult) -> Iterator[str]:
-    """Yield what is there again."""
     again = "nothing" if result.restored is None else _standing(result.restored)
     path = one_line(result.place)
     if result.written:
@@ -78,11 +79,9 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
     if not rows:
         yield "nothing was installed from here"
         return
-    names = [_called(row.name) for row in rows]
-    widths = [max(map(len, column)) for column in (names, [row.state for row in rows])]
-    for name_, row in zip(names, rows, strict=True):
-        newer = f"   newer: {row.newer}" if row.newer else ""
-        yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
+    places = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
+    cells = [(_called(row.name), row.state, place) for row, place in zip(rows, places, strict=True)]
+    yield from table(cells, align="lll")
 
 
 def _standing(standing: InstallState) -> str:
@@ -92,38 +91,33 @@ def _standing(standing: InstallState) -> str:
 
 
 def _called(name: str) -> str:
-    """Return the name of a version; a commit's shortened, as people read it."""
     return numbers.short(name) if _COMMIT.fullmatch(name) else name
 
 
 def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
-    """Yield what was written as a SkillOpt output directory."""
     steps, files = numbers.plural(result.steps, "step"), numbers.plural(result.files, "file")
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", steps, files))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", steps, files))
 
 
 def tables_written(result: ExportedTables, screen: Screen) -> Iterator[str]:
-    """Yield which tables were written, with their rows."""
     rows = [numbers.plural(count, name.removesuffix("s")) for name, count in result.rows.items()]
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *rows))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", *rows))
 
 
 def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
-    """Yield where in an MLflow store the run stands."""
     parts = (f"experiment {result.experiment}", f"run {result.run_id}", numbers.plural(result.metrics, "metric"))
-    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *parts))
+    yield screen.dotted((f"wrote {result.run} to {result.place}", *parts))
     yield following((f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {result.place}",), screen)
 
 
 def lines(result: Imported, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
     parts = [
         _done(result),
         numbers.plural(result.versions, "version"),
         f"{result.rejected} rejected",
         f"{result.skipped} skipped",
     ]
-    yield dot.join(parts)
+    yield screen.dotted(parts)
     gain = numbers.delta(result.best_score - result.first_score)
     yield f"{version_label(result.best)} scores {numbers.score(result.best_score)}, {gain} over the seed"
     if not result.dry_run:
@@ -136,3 +130,144 @@ def _done(result: Imported) -> str:
     more = "" if result.written == result.events else f", of which {result.written} are new"
     verb = "would import" if result.dry_run else "imported"
     return f"{verb} {numbers.plural(result.events, 'event')} as {result.run}{more}"
+
+
+_JOINED = {
+    "new": "new",
+    "forward": "went forward",
+    "up_to_date": "up to date",
+    "ahead": "ahead, not pushed",
+    "diverged": "diverged",
+    "refused": "left as it is",
+}
+_KINDS = {
+    "run": "run",
+    "slow": "slow line",
+    "best": "best",
+    "rejected": "rejected candidate",
+    "tags": "tag",
+    "notes": "notes",
+    "evidence": "evidence",
+    "dropped": "list of dropped evidence",
+    "attic": "attic",
+    "plan": "configuration",
+}
+_COUNTED = {"rejected", "tags"}
+_THERE = {
+    "same": "the same",
+    "ahead": "not pushed yet",
+    "behind": "has more than here",
+    "diverged": "diverged",
+    "unknown": "has something that was not fetched",
+    "only-here": "only here",
+    "only-there": "only there",
+}
+
+
+def pushed(result: Pushed, screen: Screen) -> Iterator[str]:
+    """Yield what happened to each ref, those of one run and one kind together."""
+    yield f"{'would push' if result.dry_run else 'push'} to {result.remote}, {result.url}"
+    move, refusal = "to push" if result.dry_run else "pushed", screen.paint(Style.REJECTED, "rejected")
+    words = {"pushed": move, "up_to_date": "up to date", "rejected": refusal}
+    rows = [
+        (owner, words[state], f"{_named(refs)}{f': {reason}' if reason else ''}")
+        for (owner, state, reason), refs in _grouped(result.refs).items()
+    ]
+    yield from table(rows, align="lll", indent="  ")
+    if not result.refs:
+        yield "  nothing to push"
+
+
+def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for ref in refs:
+        owner = ref.run or ref.ref.rpartition("/")[2].replace("evals", "notes")
+        if not ref.run and ref.ref.startswith("refs/tags/"):
+            owner = "releases"
+        groups.setdefault((owner, ref.state.value, ref.reason), []).append(ref.ref)
+    return groups
+
+
+def _named(refs: Sequence[str]) -> str:
+    """Return what kinds of refs these are, with how many there are of those that are many."""
+    if len(refs) == 1 and refs[0] in {"refs/heads/main", "refs/notes/skillgit/evals"}:
+        return ""
+    kinds = Counter(_kind(ref) for ref in refs)
+    return ", ".join(
+        numbers.plural(number, _KINDS[kind]) if kind in _COUNTED else _KINDS[kind] for kind, number in kinds.items()
+    )
+
+
+def _kind(ref: str) -> str:
+    parts = ref.split("/")
+    return parts[1] if parts[1] in {"tags", "notes"} else parts[2]
+
+
+def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
+    yield f"{'would pull' if result.dry_run else 'pull'} from {result.remote}, {result.url}"
+    yield from _joined(result, screen)
+
+
+def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
+    rows = [_joined_row("main", result.main, screen)] if result.main is not None else []
+    if result.releases:
+        rows.append(("releases", "new", ", ".join(result.releases)))
+    rows += [_joined_row(entry.run, entry, screen) for entry in result.runs]
+    if result.notes:
+        rows.append(("notes", "joined", ""))
+    yield from table(rows, align="lll", indent="  ")
+    if not result.runs:
+        yield "  it has no runs"
+
+
+def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str]:
+    word = _JOINED[entry.state.value]
+    if entry.state.value in {"diverged", "refused"}:
+        return name, screen.paint(Style.REJECTED, word), entry.reason
+    count = numbers.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
+    return name, word, "; ".join(part for part in (count, entry.note) if part)
+
+
+def fetched(result: FetchResult, screen: Screen) -> Iterator[str]:
+    if not result.refs:
+        yield f"nothing new from {result.remote}, {result.url}"
+        return
+    yield f"fetched from {result.remote}, {result.url}"
+    by_run: dict[str, list[str]] = {}
+    for ref in result.refs:
+        by_run.setdefault(ref.run, []).append(ref.ref)
+    rest = len(by_run.pop("", []))
+    yield from table([(run, _named(refs)) for run, refs in by_run.items()], align="ll", indent="  ")
+    if rest:
+        yield f"  {numbers.plural(rest, 'other ref')}"
+    evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
+    yield following((f"skillgit pull {quote(result.remote)}{evidence}",), screen)
+
+
+def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
+    yield f"cloned {result.pulled.url} into {result.path}"
+    yield from _joined(result.pulled, screen)
+    yield following((f"cd {quote(str(result.path))}", "skillgit log"), screen)
+
+
+def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
+    cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
+    yield from table(cells, align="lll")
+
+
+def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
+    facts = (
+        result.remote.url,
+        numbers.plural(result.branches, "branch", "branches"),
+        "notes" if result.notes else "no notes",
+    )
+    yield f"{result.remote.name}  {screen.dotted(facts)}"
+    rows = []
+    for run in result.runs:
+        beside = (
+            numbers.plural(run.rejected, "rejected candidate") if run.rejected else "",
+            "attic" if run.attic else "",
+            "evidence" if run.evidence else "",
+        )
+        rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
+    yield from table(rows, align="lll", indent="  ")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.text_diff import Sign
 from skillgit.domain.untrusted.model_text import visible
-from skillgit.view.items import counted, differing, headline, length
+from skillgit.view.items import CHANGED, counted, differing, headline, length
 from skillgit.view.surface import Style
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.history.diff.items import Change, DiffStat
+    from skillgit.app.history.diff.items import DiffStat
     from skillgit.app.history.diff.text import Diffed
     from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
     from skillgit.view.surface import Screen
@@ -31,12 +31,7 @@ def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:
 
 
 def _rules(stat: DiffStat) -> str:
-    counts = (
-        ("+", stat.rules_added),
-        ("-", stat.rules_removed),
-        ("~", stat.rules_changed),
-        (">", stat.rules_moved),
-    )
+    counts = (("+", stat.rules_added), ("-", stat.rules_removed), ("~", stat.rules_changed), (">", stat.rules_moved))
     parts = [f"{sign}{count}" for sign, count in counts if count]
     return f"rules {' '.join(parts) if parts else 'the same'}"
 
@@ -44,14 +39,9 @@ def _rules(stat: DiffStat) -> str:
 def _items(stat: DiffStat) -> str:
     if stat.fixed is None or stat.broken is None:
         return ""
-    kinds: tuple[tuple[Change, int | None], ...] = (
-        ("fixed", stat.fixed),
-        ("gained", stat.gained),
-        ("broken", stat.broken),
-        ("lost", stat.lost),
-    )
+    counts = [(kind, getattr(stat, kind) or 0) for kind in CHANGED]
     parts = (
-        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], stat.differs))}",
+        f"items {', '.join(counted(counts, stat.differs))}",
         f"of {stat.compared}" if stat.not_measured or stat.missing else "",
         f", {stat.not_measured} not measured" if stat.not_measured else "",
         f", {stat.missing} without a score on both sides" if stat.missing else "",
@@ -71,7 +61,8 @@ def coloured(text: str, screen: Screen) -> Iterator[str]:
         hunk = _HUNK.match(line)
         if old <= 0 and new <= 0 and hunk:
             old, new = int(hunk[2] or 1), int(hunk[3] or 1)
-            yield f"{screen.in_colour(_PLACE, hunk[1])}{_context(hunk[4], screen)}"
+            heading = f" {screen.code()}{hunk[4][1:]}{screen.code()}" if hunk[4] else ""
+            yield f"{screen.in_colour(_PLACE, hunk[1])}{heading}"
         elif line.startswith("\\"):
             yield f"{line}{screen.code()}"
         elif old > 0 or new > 0:
@@ -80,10 +71,6 @@ def coloured(text: str, screen: Screen) -> Iterator[str]:
             yield _changed(line, screen)
         else:
             yield screen.in_colour(_META, line)
-
-
-def _context(heading: str, screen: Screen) -> str:
-    return f" {screen.code()}{heading[1:]}{screen.code()}" if heading else ""
 
 
 def _changed(line: str, screen: Screen) -> str:
@@ -99,7 +86,6 @@ def _changed(line: str, screen: Screen) -> str:
 
 
 def plain(text: str) -> Iterator[str]:
-    """Yield the lines of a diff for a terminal without colour."""
     yield from text.removesuffix("\n").split("\n") if text else ()
 
 
@@ -108,32 +94,25 @@ UNENDED = "\\ No newline at end of file"
 
 
 def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    """Yield the two sides, then each file with its hunks."""
     yield headline(diff.a, diff.b, screen)
     if not diff.files:
         yield SAME
     for file in diff.files:
         yield ""
-        yield from _file(file, screen)
-
-
-def _file(file: FileDiff, screen: Screen) -> Iterator[str]:
-    yield from file_head(file, screen)
-    for hunk in file.hunks:
-        yield hunk_head(hunk, screen)
-        for line in hunk.lines:
-            yield from _line(file, line, screen)
+        yield from file_head(file, screen)
+        for hunk in file.hunks:
+            yield hunk_head(hunk, screen)
+            for line in hunk.lines:
+                yield from _line(file, line, screen)
 
 
 def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
-    """Yield the lines above a file: its path, how many lines came and went, and what else git says of it."""
     counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
     yield screen.paint(Style.STRONG, file.path) + counts
     yield from (screen.paint(Style.FAINT, note) for note in file.notes)
 
 
 def hunk_head(hunk: Hunk, screen: Screen) -> str:
-    """Return the line above a hunk: where it stands, and under which heading."""
     extent = screen.paint(Style.RUNNING, f"@@ -{_extent(*hunk.old)} +{_extent(*hunk.new)} @@")
     return f"{extent} {screen.paint(Style.STRONG, hunk.heading)}" if hunk.heading else extent
 
@@ -163,14 +142,11 @@ def _extent(first: int, count: int) -> str:
 
 WIDTH = 130
 """Columns where there is no terminal to measure."""
-_NARROWEST = 8
-"""Columns of text on a side, however narrow the terminal is."""
-_SIGNS = 3
-"""Columns around the sign of a line."""
+_NARROWEST = 8  # columns of text on a side, however narrow the terminal is
+_SIGNS = 3  # columns around the sign of a line
 
 
 def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    """Yield the two sides, then each file with its hunks in two columns."""
     yield headline(diff.a, diff.b, screen)
     if not diff.files:
         yield SAME
@@ -220,8 +196,6 @@ def _beside(removals: Sequence[Line], additions: Sequence[Line]) -> Iterator[tup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where things stand on a row."""
-
     numbers: int
     columns: int
 
@@ -244,7 +218,6 @@ def _row(file: FileDiff, both: tuple[Line | None, Line | None], screen: Screen, 
 
 
 def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen, *, layout: _Layout) -> list[str]:
-    """Return the rows of one side of a line; none where the side has none."""
     if line is None:
         return []
     text, spans = visible_line(line, screen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
@@ -32,7 +31,6 @@ class Look(NamedTuple):
 
     Attributes:
         sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
-        style: The colour that repeats what the sign says.
         words: What happened; empty where the gate says it.
         beside: Whether they are beside the line of their run.
         rank: Which sign is seen where several meet in a plot: the one of the highest rank.
@@ -46,7 +44,6 @@ class Look(NamedTuple):
     rank: int = 3
 
     def drawn(self, glyphs: Glyphs) -> str:
-        """Return the sign as the terminal can show it."""
         return str(getattr(glyphs, self.sign))
 
 
@@ -66,20 +63,15 @@ _BEST = Look("best", Style.BEST, "skill: ", rank=4)
 
 
 def look_of(kind: EventKind, decision: str) -> Look:
-    """Return what an event looks like, which for an accepted one depends on the gate's ``decision``."""
     return _BEST if kind == EventKind.ACCEPTED and decision == _NEW_BEST else LOOKS[kind]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What a line says of an event.
+class Entry(NamedTuple):
+    """What a line says of an event: its title without prefix, and its score as far as it is known.
 
     Attributes:
-        title: Its title without prefix.
-        score: Its score as far as it is known.
         delta: The score's distance from what it was compared with; absent where only a bound is known.
         measured: Whether the score was measured for this text.
-        decision: The gate's decision; empty without one.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
     """
 
@@ -96,38 +88,18 @@ class Entry:
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
-        return cls(
-            kind=row.kind,
-            label=row.label,
-            version=row.version,
-            step=row.step,
-            title=row.title,
-            score=row.known,
-            delta=row.delta,
-            measured=row.measured,
-            decision=row.decision,
-            origin=row.origin,
-        )
+        own = (row.kind, row.label, row.version, row.step, row.title)
+        return cls(*own, row.known, row.delta, row.measured, row.decision, row.origin)
 
     @classmethod
     def of_origin(cls, origin: OriginRow) -> Entry:
         """Return the entry of the event that brought a rule, which was measured for it."""
-        return cls(
-            kind=origin.kind,
-            label=origin.label,
-            version=origin.version,
-            step=origin.step,
-            title=origin.title,
-            score=known(origin.score, origin.bound),
-            delta=origin.delta,
-            measured=True,
-            decision=origin.decision,
-            origin=origin.origin,
-        )
+        own = (origin.kind, origin.label, origin.version, origin.step, origin.title)
+        score = known(origin.score, origin.bound)
+        return cls(*own, score, origin.delta, measured=True, decision=origin.decision, origin=origin.origin)
 
 
 def title(entry: Entry) -> str:
-    """Return the title as the commit's subject has it."""
     prefix = LOOKS[entry.kind].prefix if entry.origin == _STEP else f"{entry.origin}: "
     return prefix + entry.title
 
@@ -137,7 +109,6 @@ def glyph(entry: Entry, glyphs: Glyphs) -> str:
 
 
 def style(entry: Entry) -> Style:
-    """Return the colour that repeats what the sign says."""
     return look_of(entry.kind, entry.decision).style
 
 
@@ -155,8 +126,18 @@ def score(entry: Entry) -> str:
     return f" {text}" if entry.measured else f"({text})"
 
 
+def outcome(entry: Entry, screen: Screen) -> str:
+    """Return sign and decision in the event's colour, then its score and the difference."""
+    words = screen.paint(style(entry), f"{glyph(entry, screen.glyphs)} {decision(entry)}")
+    return f"{words}   {score(entry).strip()} {delta(entry)}".rstrip()
+
+
+def delta(entry: Entry) -> str:
+    """Return how far the score is from what it was compared with, if it was measured for this text."""
+    return numbers.delta(entry.delta) if entry.measured else ""
+
+
 def decision(entry: Entry) -> str:
-    """Return in words what happened to it."""
     if words_of_kind := LOOKS[entry.kind].words:
         return words_of_kind
     gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"

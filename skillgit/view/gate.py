@@ -9,10 +9,10 @@ from skillgit.domain.address import version_label
 from skillgit.domain.gate_policies import wanted
 from skillgit.errors import ExitCode
 from skillgit.view import event_marks as cells
-from skillgit.view import numbers
+from skillgit.view import numbers, text
 from skillgit.view.event_marks import Entry
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, one_line, table
+from skillgit.view.text import cut, headed, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +33,10 @@ _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def markdown(report: GateReport) -> Iterator[str]:
-    """Yield the lines of the whole comparison."""
     yield MARK
-    yield f"## skillgit gate: {_headline(report)}"
+    words = {ExitCode.OK: "passes", ExitCode.NO: "does not pass"}
+    headline = words.get(report.exit_code, "cannot tell") if report.skills else "no skill is changed"
+    yield f"## skillgit gate: {headline}"
     yield ""
     ends = f"{_end(report.base, report.base_commit)} → {_end(report.head, report.head_commit)}"
     yield f"{ends}, {report.split} split"
@@ -47,34 +48,21 @@ def markdown(report: GateReport) -> Iterator[str]:
         yield from _skill_markdown(skill, report)
 
 
-def code(text: str) -> str:
-    """Return ``text`` as a code span that means the same inside and outside of a table.
+def code(words: str) -> str:
+    """Return ``words`` as a code span that means the same inside and outside of a table.
 
     Characters that are not seen are written out, line ends and bars are replaced: a bar would end the cell.
     """
-    body = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(text)).replace("|", "¦")
+    body = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(words)).replace("|", "¦")
     body = body if len(body) <= _LONGEST else f"{body[: _LONGEST - 1]}…"
     fence = "`" * (max(map(len, re.findall("`+", body)), default=0) + 1)
     content = f" {body} " if body.startswith("`") or body.endswith("`") or not body else body
     return f"{fence}{content}{fence}"
 
 
-def _headline(report: GateReport) -> str:
-    if not report.skills:
-        return "no skill is changed"
-    match report.exit_code:
-        case ExitCode.OK:
-            return "passes"
-        case ExitCode.NO:
-            return "does not pass"
-        case _:
-            return "cannot tell"
-
-
 def _end(name: str, commit: str) -> str:
-    return (
-        f"{code(name)} ({code(numbers.short(commit))})" if not commit.startswith(name) else code(numbers.short(commit))
-    )
+    short = code(numbers.short(commit))
+    return short if commit.startswith(name) else f"{code(name)} ({short})"
 
 
 def _skill_markdown(skill: SkillReport, report: GateReport) -> Iterator[str]:
@@ -101,7 +89,8 @@ def _sides(skill: SkillReport, report: GateReport) -> Iterator[str]:
         return f"| {label} | {' | '.join(cells)} |"
 
     sides = (skill.base, skill.head)
-    yield row("", [f"{word} {code(_name(side))}" for word, side in zip(("base", "head"), sides, strict=True)])
+    names = [code(side.version or side.name) for side in sides]
+    yield row("", [f"base {names[0]}", f"head {names[1]}"])
     yield "|---|--:|--:|"
     if skill.compared is not None:
         yield row(f"{skill.metric} score", [numbers.score(side.score) or "none" for side in sides])
@@ -110,10 +99,6 @@ def _sides(skill: SkillReport, report: GateReport) -> Iterator[str]:
     now = "to measure" if skill.compared is None else "measured now"
     now = "not recorded" if report.recorded_only else now
     yield row(now, [str(side.missing) for side in sides])
-
-
-def _name(side: GateSide) -> str:
-    return side.version or side.name
 
 
 def _items(comparison: Compared) -> Iterator[str]:
@@ -128,15 +113,11 @@ def _items(comparison: Compared) -> Iterator[str]:
 
 
 def _pairs(pairs: Sequence[ItemPair]) -> str:
-    def told(pair: ItemPair) -> str:
-        whole = {pair.before, pair.after} == {0.0, 1.0}
-        return (
-            code(pair.item)
-            if whole
-            else f"{code(pair.item)} {numbers.score(pair.before)} → {numbers.score(pair.after)}"
-        )
+    def item(pair: ItemPair) -> str:
+        is_whole = {pair.before, pair.after} == {0.0, 1.0}
+        return code(pair.item) + ("" if is_whole else f" {numbers.score(pair.before)} → {numbers.score(pair.after)}")
 
-    return _some([told(pair) for pair in pairs])
+    return _some([item(pair) for pair in pairs])
 
 
 def _some(items: Sequence[str]) -> str:
@@ -154,7 +135,6 @@ def _fact_rows(skill: SkillReport, comparison: Compared) -> Iterator[str]:
     yield f"- cost: {numbers.cost(skill.cost, _PLAIN)}"
 
 
-_LABEL = 10
 _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.FAINT}
 
 
@@ -169,7 +149,6 @@ def lines(report: GateReport, screen: Screen) -> Iterator[str]:
 
 
 def nothing_changed(report: GateReport) -> str:
-    """Return the sentence for a head that changes no skill."""
     return f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
 
 
@@ -180,11 +159,11 @@ def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[s
     if comparison is None:
         return
     yield ""
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", skill.metric, "scored", "recorded", "measured now"))
-    yield from table([head, *(_side(side, skill, report) for side in (skill.base, skill.head))], align="lrrrr")
+    head = ("", skill.metric, "scored", "recorded", "measured now")
+    rows = [_side(side, skill, report) for side in (skill.base, skill.head)]
+    yield from headed(head, rows, screen, align="lrrrr")
     yield ""
-    for label, text in _facts(skill, comparison, screen):
-        yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL))}{text}"
+    yield from text.facts(_facts(skill, comparison, screen), screen, label=10)
 
 
 def _side(side: GateSide, skill: SkillReport, report: GateReport) -> tuple[str, ...]:
@@ -203,35 +182,26 @@ def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator
     if comparison.delta is not None and comparison.interval is not None:
         low, high = comparison.interval
         interval = f"95 % {numbers.delta(low)} to {numbers.delta(high)}"
-        yield (
-            "gained",
-            f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided",
-        )
+        yield "gained", f"{numbers.delta(comparison.delta)}, {interval}, {numbers.chance(verdict.p)} one-sided"
     yield "rule", skill.policy
-    yield "fixed", _ids(comparison.fixed, screen)
-    yield "broken", _ids(comparison.broken, screen)
+    for label, pairs in (("fixed", comparison.fixed), ("broken", comparison.broken)):
+        yield label, _ids([pair.item for pair in pairs], screen) if pairs else "0"
     yield "stable", f"{len(comparison.stable_pass)} solved, {len(comparison.stable_fail)} not"
     if comparison.missing:
-        yield (
-            "missing",
-            f"{len(comparison.missing)}: {numbers.ids(tuple(map(one_line, comparison.missing)), screen)}",
-        )
+        yield "missing", _ids(comparison.missing, screen)
     for warning in skill.warnings:
         yield "note", one_line(warning)
     yield "cost", numbers.cost(skill.cost, screen)
 
 
-def _ids(pairs: tuple[ItemPair, ...], screen: Screen) -> str:
-    if not pairs:
-        return "0"
-    return f"{len(pairs)}: {numbers.ids(tuple(one_line(pair.item) for pair in pairs), screen)}"
+def _ids(items: Sequence[str], screen: Screen) -> str:
+    return f"{len(items)}: {numbers.ids(tuple(map(one_line, items)), screen)}"
 
 
 LABEL = 8
 
 
 def decided(result: Decided, screen: Screen) -> Iterator[str]:
-    """Yield everything about a decision, with the command to type next."""
     yield from head(result, screen)
     yield from facts(result, screen)
     yield following(next_commands(result), screen)
@@ -241,11 +211,8 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
     """Yield what happened to the candidate, and where it stands."""
     row = result.event
     entry = Entry.of_row(row)
-    dot = f" {screen.glyphs.dot} "
-    sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    name = screen.paint(Style.STRONG, row.label)
-    yield f"{name}  {sign}   {cells.score(entry).strip()} {numbers.delta(row.delta)}".rstrip()
-    yield dot.join((row.run, f"base {version_label(result.base)}", result.branch, numbers.short(row.commit)))
+    yield f"{screen.paint(Style.STRONG, row.label)}  {cells.outcome(entry, screen)}"
+    yield screen.dotted((row.run, f"base {version_label(result.base)}", result.branch, numbers.short(row.commit)))
     yield screen.paint(Style.STRONG, cells.title(entry))
 
 
@@ -258,11 +225,12 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
     evaluation = result.evaluation
     remark = f", {evaluation.unneeded} not measured (the decision was settled)" if evaluation.unneeded else ""
     yield fact("items", f"{evaluation.scored} of {evaluation.n} selection items scored{remark}", screen)
-    yield fact("length", _length(result), screen)
+    before, after = result.tokens_before, result.tokens_after
+    change = f", {after - before:+d}" if after != before else ""
+    yield fact("length", f"about {after:,} tokens, {before:,} before{change}", screen)
     for omission in result.left_out:
-        room = max(40, screen.width - LABEL) if screen.width else 0
-        text = f"{omission.edit} ({omission.status}: {omission.reason})"
-        yield fact("skipped", fit(text, room, screen.glyphs.ellipsis) if room else text, screen)
+        sentence = f"{omission.edit} ({omission.status}: {omission.reason})"
+        yield fact("skipped", cut(sentence, max(40, screen.width - LABEL), screen), screen)
     for note in result.notes:
         yield fact("note", note, screen)
     yield fact("cost", cost(result.cost, screen), screen)
@@ -273,38 +241,26 @@ def cost(total: Cost, screen: Screen) -> str:
     return numbers.cost(total, screen) if total.calls else "no call: everything had been measured before"
 
 
-def fact(label: str, text: str, screen: Screen) -> str:
-    return f"{screen.paint(Style.FAINT, label.ljust(LABEL))}  {text}"
+def fact(label: str, sentence: str, screen: Screen) -> str:
+    return f"{screen.paint(Style.FAINT, label.ljust(LABEL))}  {sentence}"
 
 
 def following(commands: tuple[str, ...], screen: Screen) -> str:
-    """Return the line that names what to type next."""
-    return fact("next", f" {screen.glyphs.dot} ".join(commands), screen)
+    return fact("next", screen.dotted(commands), screen)
 
 
 def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
-    dot = f" {screen.glyphs.dot} "
     policy = verdict.policy
     demand = f"{policy} asks for {wanted(policy, verdict.terms)}"
     most = screen.glyphs.at_most if bound else ""
     scores = f"{most}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     regressions = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
-    return dot.join(part for part in (demand, scores, flips, regressions) if part)
-
-
-def _length(result: Decided) -> str:
-    before, after = result.tokens_before, result.tokens_after
-    change = f", {after - before:+d}" if after != before else ""
-    return f"about {after:,} tokens, {before:,} before{change}"
+    return screen.dotted((demand, scores, flips, regressions))
 
 
 def next_commands(result: Decided) -> tuple[str, ...]:
-    """Return what to type after a decision."""
     row = result.event
-    if result.accepted:
-        return (
-            f"skillgit diff {row.run}/{version_label(result.base)} {row.address} --items",
-            f"skillgit show {row.address}",
-        )
-    return (f"skillgit show {row.address}",)
+    show = f"skillgit show {row.address}"
+    diff = f"skillgit diff {row.run}/{version_label(result.base)} {row.address} --items"
+    return (diff, show) if result.accepted else (show,)

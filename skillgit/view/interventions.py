@@ -9,7 +9,7 @@ from skillgit.domain.score import known
 from skillgit.view import gate, numbers
 from skillgit.view.gate import following
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, table
+from skillgit.view.text import fit, headed, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,31 +23,23 @@ if TYPE_CHECKING:
 
 
 def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
-    """Yield which text is the newest version now."""
-    dot = f" {screen.glyphs.dot} "
     if result.version is None:
         stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
-        yield dot.join((stays, _judged(result, screen)))
-        yield following((f"skillgit show {_refused(result)}",), screen)
+        yield screen.dotted((stays, _judged(result, screen)))
+        refused = result.run if result.event is None else result.event.address
+        yield following((f"skillgit show {refused}",), screen)
         return
-    parts = [
-        f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}",
-        _score(result, screen),
-    ]
-    if result.event is None:
-        yield dot.join((f"would write: {parts[0]}", *parts[1:]))
-        return
-    yield dot.join((*parts, numbers.short(result.event.commit)))
-    yield following(
-        (f"skillgit diff {result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}",),
-        screen,
+    text = f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}"
+    score = (
+        "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
     )
-
-
-def _score(result: RestoreResult, screen: Screen) -> str:
-    if result.verdict is not None:
-        return _judged(result, screen)
-    return "not measured yet" if result.inherited is None else f"score inherited from {version_label(result.inherited)}"
+    score = _judged(result, screen) if result.verdict is not None else score
+    if result.event is None:
+        yield screen.dotted((f"would write: {text}", score))
+        return
+    yield screen.dotted((text, score, numbers.short(result.event.commit)))
+    sides = f"{result.run}/{version_label(result.base)} {result.run}/{version_label(result.version)}"
+    yield following((f"skillgit diff {sides}",), screen)
 
 
 def _judged(result: RestoreResult, screen: Screen) -> str:
@@ -58,18 +50,12 @@ def _judged(result: RestoreResult, screen: Screen) -> str:
     return f"{verdict.metric.value} {bound}{numbers.score(verdict.score)} against {numbers.score(verdict.current)}"
 
 
-def _refused(result: RestoreResult) -> str:
-    row = result.event
-    return str(row.address) if row is not None else result.run
-
-
 def forked(result: Fork, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
-    text = f"run {result.run} begins at {result.source}{dot}{result.metric} {numbers.score(result.score)}"
+    parts = (f"run {result.run} begins at {result.source}", f"{result.metric} {numbers.score(result.score)}")
     if result.event is None:
-        yield f"would write: {text}"
+        yield f"would write: {screen.dotted(parts)}"
         return
-    yield f"{text}{dot}{numbers.short(result.event.commit)}"
+    yield screen.dotted((*parts, numbers.short(result.event.commit)))
     if not result.planned:
         yield f"the configuration of {result.source} is not in this clone: train with the one that its run had"
     if result.default:
@@ -80,12 +66,10 @@ def forked(result: Fork, screen: Screen) -> Iterator[str]:
 
 
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
-    """Yield what ``main`` holds."""
-    dot = f" {screen.glyphs.dot} "
     name = f"{result.run}/{version_label(result.version)}"
     release = f"released as {result.tag}" if result.tag else ""
     if result.held:
-        yield f"main holds {name} already{dot + release if release else ''}"
+        yield screen.dotted((f"main holds {name} already", release))
         return
     scores = [
         f"{split} {numbers.score(score)}"
@@ -93,11 +77,11 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
         if score is not None
     ]
     before = f"in place of {result.before}" if result.before and result.before != name else ""
-    text = dot.join(part for part in (name, release, before, *(scores or ["not measured yet"])) if part)
+    text = screen.dotted((name, release, before, *(scores or ["not measured yet"])))
     if not result.commit:
         yield f"would bring to main: {text}"
         return
-    yield f"main holds {text}{dot}{numbers.short(result.commit)}"
+    yield screen.dotted((f"main holds {text}", numbers.short(result.commit)))
     yield following(("git show --first-parent main",), screen)
 
 
@@ -124,11 +108,8 @@ def _stretches(result: Merged, screen: Screen) -> Iterator[str]:
         yield f"{title}  {stretch.file} line {stretch.line}  {choice}"
         yield from _texts(stretch, screen)
         if stretch.tried:
-            scores = [
-                tuple(trial.choice for trial in stretch.tried),
-                tuple(numbers.score(trial.score) for trial in stretch.tried),
-            ]
-            yield from table(scores, align="r" * len(stretch.tried), indent=" " * _INDENT)
+            scores = zip(*((trial.choice, numbers.score(trial.score)) for trial in stretch.tried), strict=True)
+            yield from table(list(scores), align="r" * len(stretch.tried), indent=" " * _INDENT)
 
 
 def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
@@ -140,27 +121,21 @@ def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
             yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
 
 
-_TITLE = 40
-_LEFT = 8
-"""Candidates that were not tried which are told one by one."""
+_LEFT = 8  # candidates that were not tried which are told one by one
 
 
 def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
-    """Yield the candidates, then those that could not be tried, with the reason."""
-    dot = f" {screen.glyphs.dot} "
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
     whole = f"{version_label(result.base)} {result.metric} {numbers.score(result.base_score)}"
-    items = numbers.plural(result.n, f"{result.split} item")
-    summary = (
-        f"{whole} on {items}" if result.base_score is not None else f"nothing applies to {version_label(result.base)}"
-    )
-    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, summary))}"
+    summary = f"{whole} on {numbers.plural(result.n, f'{result.split} item')}"
+    if result.base_score is None:
+        summary = f"nothing applies to {version_label(result.base)}"
+    yield f"{screen.paint(Style.STRONG, result.run)}  {screen.dotted((model, summary))}"
     trials = [row for row in result.rows if not row.reason]
     if trials:
         yield ""
         names = ("", "", "then", "delta", "on", "now", "delta", "fixed", "broken", "p", "")
-        head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
-        yield from table([head, *(_cells(row, screen) for row in trials)], align="llrrlrrrrll")
+        yield from headed(names, (_cells(row, screen) for row in trials), screen, align="llrrlrrrrll")
     rest = [row for row in result.rows if row.reason]
     if rest:
         yield ""
@@ -170,9 +145,7 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.FAINT, f"{len(rest) - _LEFT} more were not tried; --json names all")
     yield ""
     if result.kept is not None:
-        yield from gate.head(result.kept, screen)
-        yield from gate.facts(result.kept, screen)
-        yield gate.following(gate.next_commands(result.kept), screen)
+        yield from gate.decided(result.kept, screen)
         return
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result, trials), screen)
@@ -192,7 +165,7 @@ def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
         str(len(row.fixed)),
         str(len(row.broken)),
         numbers.chance(row.p).removeprefix("p ") if row.p is not None else "",
-        fit(row.title, _TITLE, screen.glyphs.ellipsis),
+        fit(row.title, 40, screen.glyphs.ellipsis),
     )
 
 

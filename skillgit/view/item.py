@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from skillgit.app.recorded.item_history import Cell
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.view import numbers
+from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, pad, width, wrap
+from skillgit.view.text import cut, fit, pad, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,70 +23,34 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-COLUMNS = ("name", "commit", "hard", "soft", "failed", "measured", "answer", "feedback", "trajectory", "title")
-"""The columns of ``items --item --plain``."""
-
 _HEAD, _TAIL = 200, 400
 _ANSWER = 28
-_MOST = 12
-"""Names that a list of them shows."""
+_MOST = 12  # names that a list of them shows
 
 
 def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
     kind = f"  {screen.paint(Style.FAINT, story.task_type)}" if story.task_type else ""
     yield f"{screen.paint(Style.STRONG, story.item)}{kind}  {screen.paint(Style.FAINT, f'run {story.run}')}"
-    yield from _question(story.question, screen)
+    if story.question:
+        yield from wrap(excerpt(story.question), min(screen.width, 100), "  ")
     yield ""
     yield from _attempts(story, screen)
     yield ""
     yield from _sums(story, screen)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRecord:
-    """One attempt in machine formats; scores are absent where it was not measured or failed to evaluate."""
-
-    name: str
-    commit: str
-    version: int | None
-    hard: float | None
-    soft: float | None
-    failed: str
-    measured: bool
-    noted: bool
-    answer: str
-    feedback: str
-    trajectory: str
-    title: str
-    absence: str | None
-    told: str | None
-
-
-def records(story: ItemStory) -> list[AttemptRecord]:
-    return [
-        AttemptRecord(
-            name=attempt.name,
-            commit=attempt.commit,
-            version=attempt.version,
-            hard=cell.hard if cell is not None else None,
-            soft=cell.soft if cell is not None else None,
-            failed=cell.failed if cell is not None else "",
-            measured=cell is not None and cell.measured,
-            noted=cell is not None and cell.noted,
-            answer=attempt.answer,
-            feedback=attempt.feedback,
-            trajectory=attempt.trajectory,
-            title=attempt.title,
-            absence=attempt.absence,
-            told=attempt.told,
-        )
-        for attempt in story.attempts
-        for cell in (attempt.outcome,)
-    ]
+def records(story: ItemStory) -> Iterator[dict[str, object]]:
+    """Yield the attempts for machine formats; scores are absent where one was not measured or failed to evaluate."""
+    for attempt in story.attempts:
+        cell = attempt.outcome or Cell(hard=None, soft=None, value=None, measured=False)
+        yield {
+            **picked(attempt, "name commit version"),
+            **picked(cell, "hard soft failed measured noted"),
+            **picked(attempt, "answer feedback trajectory title absence told"),
+        }
 
 
 def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
-    """Yield what happened on an item, turn by turn, as it was recorded."""
     attempt = record.attempt
     mark = sign(attempt.outcome, screen)
     title = screen.paint(Style.FAINT, attempt.title)
@@ -107,13 +72,7 @@ def excerpt(text: str) -> str:
     return f"{flat[:_HEAD].rstrip()} … {flat[-_TAIL:].lstrip()}"
 
 
-def _question(question: str, screen: Screen) -> Iterator[str]:
-    if question:
-        yield from wrap(excerpt(question), min(screen.width, 100) if screen.width else 0, "  ")
-
-
 def _some(names: Sequence[str]) -> str:
-    """Return the newest few of ``names``."""
     prefix = f"{len(names) - _MOST} older, " if len(names) > _MOST else ""
     return f"{prefix}{', '.join(names[-_MOST:])}"
 
@@ -138,19 +97,15 @@ def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again:
     front = f"{label}  {pad(sign(cell, screen, attempt.absence), 3, right=True)}  {value:<5}"
     if again:
         return f"{front}  {screen.paint(Style.FAINT, 'the same answer')}"
-    room = max(_ANSWER, screen.width - width(front) - answers - 4) if screen.width else 0
     answer = fit(_quoted(attempt), answers, screen.glyphs.ellipsis)
-    why = _why(attempt)
-    why = fit(why, room, screen.glyphs.ellipsis) if room else why
+    why = cut(_why(attempt), max(_ANSWER, screen.width - width(front) - answers - 4), screen)
     return f"{front}  {pad(answer, answers)}  {screen.paint(Style.FAINT, why)}".rstrip()
 
 
 def _why(attempt: Attempt) -> str:
-    if attempt.outcome is not None and attempt.outcome.noted:
-        return "measured after the run; a note tells it"
     if attempt.outcome is None and attempt.told is not None:
         return f"its commit message lists it as {attempt.told}"
-    return " ".join(attempt.feedback.split())
+    return _feedback(attempt)
 
 
 def _quoted(attempt: Attempt) -> str:
@@ -181,16 +136,14 @@ def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
 
 
 def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
     unknown = "no flips known" if story.unknown else "no flips"
-    yield dot.join((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
+    yield screen.dotted((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
     if story.doubts:
         yield screen.paint(Style.REVERTED, f"noisy: {', '.join(story.doubts)}")
     yield from _without(story, screen)
     if len(story.attempts) < story.every:
-        yield screen.paint(
-            Style.FAINT, f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
-        )
+        scope = f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
+        yield screen.paint(Style.FAINT, scope)
     if any(attempt.trajectory for attempt in story.attempts):
         name = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
         hint = f"skillgit items {story.run} --item {quote(story.item)} --trajectory {story.run}/{name}"
@@ -214,7 +167,8 @@ def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[st
         yield ""
         yield f"the outcome flipped {len(result.flips)} times:"
         for flip in result.flips[-_MOST_FLIPS:]:
-            yield f"  {_flip(flip, screen)}"
+            change = screen.paint(Style.ACCEPTED if flip.change == "fixed" else Style.REJECTED, flip.change)
+            yield f"  {flip.older} {screen.glyphs.arrow} {flip.newer}  {change}"
         if len(result.flips) > _MOST_FLIPS:
             yield screen.paint(Style.FAINT, f"  {len(result.flips) - _MOST_FLIPS} older ones; --json has all")
     yield from _asked(result, screen)
@@ -224,17 +178,14 @@ def _verdict(result: Bisected, screen: Screen) -> str:
     item = screen.paint(Style.STRONG, result.item)
     if result.flip is None:
         is_solved = result.newer.outcome is not None and result.newer.outcome.solved
+        if result.flips and is_solved:
+            return f"both {result.first} and {result.last} solve {item}; it changed in between"
         if result.flips:
-            ends = (
-                f"both {result.first} and {result.last} solve"
-                if is_solved
-                else f"neither {result.first} nor {result.last} solves"
-            )
-            return f"{ends} {item}; it changed in between"
+            return f"neither {result.first} nor {result.last} solves {item}; it changed in between"
         kind = "known" if result.gaps else "measured"
         return f"{'every' if is_solved else 'no'} {kind} version from {result.first} to {result.last} solves {item}"
-    style = Style.ACCEPTED if result.flip.change == "fixed" else Style.REJECTED
-    did = screen.paint(style, "fixed" if result.flip.change == "fixed" else "broke")
+    is_fixed = result.flip.change == "fixed"
+    did = screen.paint(Style.ACCEPTED if is_fixed else Style.REJECTED, "fixed" if is_fixed else "broke")
     if len(result.suspects) == 1:
         return f"{screen.paint(Style.STRONG, result.suspects[0])} {did} {item}"
     return f"one of {result.suspects[0]} to {result.suspects[-1]} {did} {item}; {_why_open(result, result.flip)}"
@@ -256,28 +207,23 @@ def _changed(result: Bisected, screen: Screen) -> Iterator[str]:
         yield f"   {screen.paint(Style.FAINT, summary)}"
     body = [line for line in result.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
     lines = [line for line in body if line[1:].strip()]
-    columns = screen.width - 3 if screen.width else 0
     for line in lines[:_MOST_LINES]:
         style = Style.ACCEPTED if line[0] == "+" else Style.REJECTED
-        text = fit(line, columns, screen.glyphs.ellipsis) if columns else line
-        yield f"   {screen.paint(style, text)}"
+        yield f"   {screen.paint(style, cut(line, screen.width - 3, screen))}"
     if len(lines) > _MOST_LINES:
-        yield screen.paint(
-            Style.FAINT, f"   {len(lines) - _MOST_LINES} more; skillgit show {result.run}/{result.suspects[0]}"
-        )
+        more = f"{len(lines) - _MOST_LINES} more; skillgit show {result.run}/{result.suspects[0]}"
+        yield screen.paint(Style.FAINT, f"   {more}")
 
 
 def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
     both = (result.older, result.newer)
-    names, answers = max(width(end.name) for end in both), max(width(_answer(end)) for end in both)
+    names, answers = max(width(end.name) for end in both), max(width(_quoted(end)) for end in both)
     answers = min(answers, _ANSWER_WIDTH)
     for end in both:
         value = end.outcome.value if end.outcome is not None else None
         front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {numbers.score(value):<5}"
-        answer = pad(fit(_answer(end), answers, screen.glyphs.ellipsis), answers)
-        why = _feedback(end)
-        room = screen.width - width(front) - answers - 4 if screen.width else 0
-        why = fit(why, max(20, room), screen.glyphs.ellipsis) if screen.width else why
+        answer = pad(fit(_quoted(end), answers, screen.glyphs.ellipsis), answers)
+        why = cut(_feedback(end), max(20, screen.width - width(front) - answers - 4), screen)
         yield f"{front}  {answer}  {screen.paint(Style.FAINT, why)}".rstrip()
 
 
@@ -294,15 +240,6 @@ def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
             did = "fixed" if result.flip.change == "fixed" else "broke"
             yield f"commit messages say that {', '.join(result.told)} {did} it"
         yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {quote(result.item)} {ends} --measure")
-
-
-def _flip(flip: Flip, screen: Screen) -> str:
-    style = Style.ACCEPTED if flip.change == "fixed" else Style.REJECTED
-    return f"{flip.older} {screen.glyphs.arrow} {flip.newer}  {screen.paint(style, flip.change)}"
-
-
-def _answer(attempt: Attempt) -> str:
-    return " ".join(attempt.answer.split())
 
 
 def _feedback(attempt: Attempt) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.view import numbers
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, one_line, table
+from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.view.surface import Glyphs, Screen
 
-COLUMNS = ("item", "task_type", "before", "after", "change")
-"""The columns of ``diff --items --plain``."""
 
 STYLES: Final[dict[Change, Style]] = {
     "fixed": Style.ACCEPTED,
@@ -34,7 +31,7 @@ STYLES: Final[dict[Change, Style]] = {
     "pass": Style.FAINT,
 }
 """What happened to items, in the order in which they are listed."""
-_CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
+CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
 NOT_MEASURED = "not measured (the decision was settled)"
 
 
@@ -112,7 +109,6 @@ def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
 
 
 def length(size: Length) -> str:
-    """Return how long the newer text is, and by how much that is more: ``about 215 tokens (+32)``."""
     if size.after is None:
         return "no text"
     text = f"about {size.after:,} tokens"
@@ -120,10 +116,9 @@ def length(size: Length) -> str:
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield what differs besides the text, the items that changed, the types, and the sums."""
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
-    rows = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
+    rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
     if rows:
         yield ""
         yield from _rows(rows, diff, screen)
@@ -140,17 +135,16 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         yield from _checks(diff, screen)
     yield ""
     yield _sums(diff, screen)
-    yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
+    yield screen.dotted((_test(diff), length(diff.length)))
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
 def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    glyphs = screen.glyphs
     labels = change_words(diff.differs)
     body = [
         (
-            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {labels[row.change]}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, screen.glyphs)} {labels[row.change]}"),
             row.item,
             row.task_type,
             _value(row.before),
@@ -164,7 +158,7 @@ def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterato
 
 def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     arrow = screen.glyphs.arrow
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("type", "items", "before", "", "after", "", "flips"))
+    head = ("type", "items", "before", "", "after", "", "flips")
     body = [
         (
             row.task_type or "none",
@@ -173,45 +167,37 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
             arrow,
             numbers.score(row.after),
             numbers.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join(counted([(kind, getattr(row, kind)) for kind in _CHANGED], diff.differs, all_=False)),
+            ", ".join(counted([(kind, getattr(row, kind)) for kind in CHANGED], diff.differs, all_=False)),
         )
         for row in diff.types
     ]
-    yield from table([head, *body], align="lrrlrrl")
+    yield from headed(head, body, screen, align="lrrlrrl")
 
 
 def _checks(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("check", "items", "before", "", "after", "", "flips"))
+    head = ("check", "items", "before", "", "after", "", "flips")
     body = [
-        (one_line(row.check), str(row.n), *check_cells(row, screen), _flips(row.fixes, row.breaks, diff.differs))
+        (
+            one_line(row.check),
+            str(row.n),
+            *check_cells(row, screen),
+            ", ".join(counted([("fixed", row.fixes), ("broken", row.breaks)], diff.differs, all_=False)),
+        )
         for row in diff.checks
     ]
-    yield from table([head, *body], align="lrrlrrl")
+    yield from headed(head, body, screen, align="lrrlrrl")
 
 
-CHECK_COLUMNS = ("check", "version", "items", "score")
-"""The columns of ``items --checks --plain``."""
 _CHECK_WIDTH = 48
 _SCORE_WIDTH = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRecord:
-    """One check under one version, in machine formats."""
-
-    check: str
-    version: str
-    items: int
-    score: float
-
-
-def check_records(table: CheckTable) -> list[CheckRecord]:
-    return [
-        CheckRecord(check=row.check, version=version, items=row.items, score=score)
-        for row in table.rows
-        for version, score in zip(table.versions, row.scores, strict=True)
-        if score is not None
-    ]
+def check_records(table: CheckTable) -> Iterator[dict[str, object]]:
+    """Yield each check under each version that has a score, for machine formats."""
+    for row in table.rows:
+        for version, score in zip(table.versions, row.scores, strict=True):
+            if score is not None:
+                yield {"check": row.check, "version": version, "items": row.items, "score": score}
 
 
 def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
@@ -221,14 +207,10 @@ def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
     indices = [*indices[:1], *indices[1:][-max(room - 1, 1) :]]
     head = ("check", "items", *(checks.versions[index] for index in indices))
     body = [
-        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(_mean(row.scores[index]) for index in indices))
+        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(numbers.score(row.scores[i]) for i in indices))
         for row in checks.rows
     ]
-    yield from table([tuple(screen.paint(Style.FAINT, cell) for cell in head), *body], align="lr" + "r" * len(indices))
-
-
-def _mean(score: float | None) -> str:
-    return "" if score is None else numbers.score(score)
+    yield from headed(head, body, screen, align="lr" + "r" * len(indices))
 
 
 def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
@@ -239,10 +221,6 @@ def check_cells(row: CheckChange, screen: Screen) -> tuple[str, str, str, str]:
     return numbers.score(row.before), screen.glyphs.arrow, numbers.score(row.after), difference
 
 
-def _flips(fixes: int, breaks: int, differs: Iterable[Difference]) -> str:
-    return ", ".join(counted([("fixed", fixes), ("broken", breaks)], differs, all_=False))
-
-
 def _value(value: float | None) -> str:
     if value is None:
         return "none"
@@ -251,7 +229,7 @@ def _value(value: float | None) -> str:
 
 def _sums(diff: ItemDiff, screen: Screen) -> str:
     parts = [
-        *counted([(kind, len(getattr(diff, kind))) for kind in _CHANGED], diff.differs),
+        *counted([(kind, len(getattr(diff, kind))) for kind in CHANGED], diff.differs),
         f"{len(diff.stable_pass)} stable pass",
         f"{len(diff.stable_fail)} stable fail",
     ]
@@ -259,7 +237,7 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
         parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
     if diff.missing:
         parts.append(f"{len(diff.missing)} missing")
-    return f" {screen.glyphs.dot} ".join(parts)
+    return screen.dotted(parts)
 
 
 def _test(diff: ItemDiff) -> str:

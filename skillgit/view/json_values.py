@@ -1,4 +1,7 @@
-"""Values as JSON: names are those of the dataclass fields, times are RFC 3339 in UTC, ids are complete."""
+"""What programs read: values as JSON, and the lists of commands.
+
+Names are those of the dataclass fields, times are RFC 3339 in UTC, ids are complete.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import PurePath
+from typing import NamedTuple
 
 from skillgit.domain.address import Address
 from skillgit.view.numbers import rfc3339
@@ -17,11 +21,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 def plain_value(value: object) -> Json:
-    """Return ``value`` as JSON can hold it.
-
-    Raises:
-        TypeError: It is of a kind that has no place in a document.
-    """
+    """Return ``value`` as JSON can hold it; a TypeError where it has no place in a document."""
     if isinstance(value, Enum):
         return plain_value(value.value)
     if value is None or isinstance(value, bool | int | str):
@@ -38,15 +38,16 @@ def plain_value(value: object) -> Json:
 
 
 def named_values(value: object) -> dict[str, Json]:
-    """Return a dataclass or a mapping as a JSON object.
-
-    Raises:
-        TypeError: It is neither.
-    """
+    """Return a dataclass or a mapping as a JSON object."""
     document = plain_value(value)
     if not isinstance(document, dict):
         raise TypeError(f"{type(value).__name__} is no JSON object")
     return document
+
+
+def picked(value: object, names: str) -> dict[str, object]:
+    """Return some fields of ``value``, named with spaces between, as a mapping."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def _container(value: object) -> Json:
@@ -61,3 +62,88 @@ def _container(value: object) -> Json:
     if isinstance(value, type):
         return value.__name__
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+class RowFormat(NamedTuple):
+    """A list in machine formats; names are fields, separated by spaces.
+
+    Attributes:
+        schema: The shape of the JSON document.
+        rows: The field of the document that holds the rows.
+        columns: The columns of ``--plain``, fields of a row.
+        head: The fields of the result that the document has before the rows.
+    """
+
+    schema: str
+    rows: str
+    columns: str
+    head: str = ""
+
+
+_PLUGIN = "name reference error"
+LISTS = {
+    "backends": RowFormat("backends/1", "backends", _PLUGIN),
+    "blame": RowFormat(
+        "blame/1",
+        "lines",
+        "line run version commit kind origin step epoch source support score delta fixed broken items "
+        "author restored text",
+        "run version commit path",
+    ),
+    "cost": RowFormat(
+        "cost/1",
+        "rows",
+        "run role stage model version step epoch kind origin "
+        "calls tokens_in tokens_out cached cache_written reasoning unpriced usd seconds share",
+        "run by share_of total unpriced unfinished",
+    ),
+    "diff --items": RowFormat(
+        "diff-items/1",
+        "items",
+        "item task_type before after change",
+        "a b differs metric fixed broken gained lost stable_pass stable_fail not_measured missing p p_worse types "
+        "checks length notes",
+    ),
+    "diff --rules": RowFormat(
+        "diff-rules/1",
+        "rules",
+        "change file first last region deed by version step commit source support gain text before",
+        "a b kept",
+    ),
+    "envs": RowFormat("envs/1", "environments", _PLUGIN),
+    "fetch": RowFormat("fetch/1", "refs", "ref run old new", "remote url"),
+    "fsck": RowFormat("fsck/1", "problems", "run commit repairable sentence remark", "runs commits mended"),
+    "gc": RowFormat("gc/1", "runs", "run folded unfolded attic dropped freed left"),
+    "install --list": RowFormat("adopted/1", "places", "place skill name state newer time commit"),
+    "items": RowFormat("items/1", "items", "item task_type first flips solved measured share doubts outcomes"),
+    "items --checks": RowFormat("checks/1", "checks", "check version items score", "run versions"),
+    "items --item": RowFormat(
+        "item/1", "attempts", "name commit hard soft failed measured answer feedback trajectory title"
+    ),
+    "log": RowFormat(
+        "log/1",
+        "events",
+        "run commit kind version base step epoch score delta measured decision origin time is_best is_head refs "
+        "bound title",
+        "run",
+    ),
+    "matrix": RowFormat(
+        "matrix/1",
+        "scores",
+        "version commit model score hard soft n scored measured differs source time others",
+        "run split metric models",
+    ),
+    "note --list": RowFormat("notes/1", "notes", "id name commit author time text"),
+    "push": RowFormat("push/1", "refs", "ref run state old new cause reason", "remote url dry_run"),
+    "remote": RowFormat("remote/1", "remotes", "name url push_url"),
+    "replay": RowFormat(
+        "replay/1", "events", "commit label kind gate patch differing lacking title", "run same differing index history"
+    ),
+    "runs": RowFormat(
+        "runs/1",
+        "runs",
+        "name environment skill outcome running_pid steps total_steps versions rejected merges best_version best_score "
+        "first_score metric started updated calls tokens_in tokens_out usd first_test best_test",
+    ),
+}
+"""Command to its list."""

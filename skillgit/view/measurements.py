@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.view import numbers
 from skillgit.view.items import differing
 from skillgit.view.surface import Style
-from skillgit.view.text import table, wrap
+from skillgit.view.text import facts, headed, under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
-    """Return what was measured just now on one line."""
-    dot = f" {screen.glyphs.dot} "
     parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
-    return f"{name}  {split}  {dot.join(parts)}"
+    return f"{name}  {split}  {screen.dotted(parts)}"
 
 
 def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
-    dot = f" {screen.glyphs.dot} "
-    yield dot.join((result.environment, f"target {result.target}", f"seed {result.seed}"))
+    yield screen.dotted((result.environment, f"target {result.target}", f"seed {result.seed}"))
     for index, split in enumerate(entry.split for entry in result.arms[0].splits):
         yield ""
         yield from _split(result, index, screen)
@@ -37,18 +34,18 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
             yield ""
             yield from _against(against, screen)
     yield ""
-    yield from _end(result, screen)
+    arms = [arm for arm in result.arms if arm.commit]
+    is_test = any(entry.split == "test" for entry in result.arms[0].splits)
+    yield from facts(_records(result, arms if is_test else (), screen), screen, label=7)
 
 
 def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     arms = result.arms
     first = arms[0].splits[index]
     yield f"{screen.paint(Style.STRONG, first.split)}  {numbers.plural(first.overall.n, 'item')}"
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "scored", "hard", "95 %", "soft", "95 %"))
     rows = [_overall(arm, index) for arm in arms]
-    yield from table([head, *rows], align="lrrlrl")
-    kinds = [group.task_type for group in first.types]
-    if len(kinds) > 1:
+    yield from headed(("", "scored", "hard", "95 %", "soft", "95 %"), rows, screen, align="lrrlrl")
+    if len(first.types) > 1:
         yield ""
         yield from _types(arms, index, screen)
 
@@ -66,23 +63,16 @@ def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:
 
 
 def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[str]:
-    """Yield the hard score of each task type under each skill."""
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("task type, hard", "items", *(arm.name for arm in arms)))
+    head = ("task type, hard", "items", *(arm.name for arm in arms))
     rows = [
-        (
-            group.task_type or "none",
-            str(group.n),
-            *(_mean(arm.splits[index].types[number].hard) for arm in arms),
-        )
+        (group.task_type or "none", str(group.n), *(_mean(arm.splits[index].types[number].hard) for arm in arms))
         for number, group in enumerate(arms[0].splits[index].types)
     ]
-    yield from table([head, *rows], align="lr" + "r" * len(arms))
+    yield from headed(head, rows, screen, align="lr" + "r" * len(arms))
 
 
 def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator[str]:
-    metric = comparisons[0].metric
-    names = ("", f"{metric} gained", "95 %", "fixed", "broken", "paired test")
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+    head = ("", f"{comparisons[0].metric} gained", "95 %", "fixed", "broken", "paired test")
     rows = [
         (
             f"{comparison.name} against {comparison.against}",
@@ -94,21 +84,19 @@ def _against(comparisons: Sequence[SkillComparison], screen: Screen) -> Iterator
         )
         for comparison in comparisons
     ]
-    yield from table([head, *rows], align="lrlrrl")
+    yield from headed(head, rows, screen, align="lrlrrl")
 
 
-def _end(result: Evaluated, screen: Screen) -> Iterator[str]:
-    arms = [arm for arm in result.arms if arm.commit]
-    if any(entry.split == "test" for entry in result.arms[0].splits):
-        reads = ", ".join(f"{arm.name} {numbers.plural(arm.test_reads, 'time')}" for arm in arms)
-        yield _fact("test", f"evaluated so far: {reads}", screen)
+def _records(
+    result: Evaluated | Retested, rows: Sequence[ArmScores | RetestRow], screen: Screen
+) -> Iterator[tuple[str, str]]:
+    """Yield how often the test split was looked at, if it was, what was noted, and what it cost."""
+    if rows:
+        reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in rows)
+        yield "test", f"evaluated so far: {reads}"
     note = f"{numbers.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
-    yield _fact("notes", note if result.noted else "nothing new", screen)
-    yield _fact("cost", numbers.cost(result.cost, screen), screen)
-
-
-def _fact(label: str, text: str, screen: Screen) -> str:
-    return f"{screen.paint(Style.FAINT, label.ljust(5))}  {text}"
+    yield "notes", note if result.noted else "nothing new"
+    yield "cost", numbers.cost(result.cost, screen)
 
 
 def _mean(value: float | None) -> str:
@@ -132,27 +120,18 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     own = f"{result.own_target}, then" if again else result.own_target or "recorded"
     new = f"{plan.target}, now" if again else plan.target
     is_comparable = not any(difference.matters for difference in result.differs)
-    columns = (
-        ("gained", "95 %", "fixed", "broken", "p, two-sided")
-        if is_comparable
-        else ("change", "95 %", "higher", "lower")
-    )
+    tested, untested = ("gained", "95 %", "fixed", "broken", "p, two-sided"), ("change", "95 %", "higher", "lower")
+    columns = tested if is_comparable else untested
     names = ("", "scored", new, "95 %", own, *columns)
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     rows = [_cells(row, result)[: len(names)] for row in result.rows]
-    yield from table([head, *rows], align="lrrlrrlrrl"[: len(names)])
+    yield from headed(names, rows, screen, align="lrrlrrlrrl"[: len(names)])
     yield ""
     if any(row.comparison is None for row in result.rows):
         yield screen.paint(Style.FAINT, _unpaired(result))
-    if plan.split == "test":
-        reads = ", ".join(f"{row.name} {numbers.plural(row.test_reads, 'time')}" for row in result.rows)
-        yield _fact("test", f"evaluated so far: {reads}", screen)
-    note = f"{numbers.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
-    yield _fact("notes", note if result.noted else "nothing new", screen)
-    yield _fact("cost", numbers.cost(result.cost, screen), screen)
     run = next((row.run for row in result.rows if row.run), "")
-    if run and result.noted:
-        yield _fact("next", f"skillgit matrix {run} --split {plan.split}", screen)
+    following = [("next", f"skillgit matrix {run} --split {plan.split}")] if run and result.noted else []
+    pairs = _records(result, result.rows if plan.split == "test" else (), screen)
+    yield from facts((*pairs, *following), screen, label=7)
 
 
 def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
@@ -162,7 +141,7 @@ def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
         row.name,
         f"{scores.scored}/{scores.n}",
         numbers.score(row.score) or "none",
-        f"{numbers.score(interval[0])} to {numbers.score(interval[1])}" if interval is not None else "",
+        _interval(interval),
         numbers.score(row.own_score) or "unknown",
         numbers.delta(pair.delta) if pair is not None else "",
         _signed(pair.interval) if pair is not None else "",
@@ -185,26 +164,16 @@ _STYLES = {
     "higher": Style.REVERTED,
     "not comparable": Style.REVERTED,
 }
+_MEANS = {"consistent": " with what was recorded", "not comparable": ""}
 
 
 def verify_lines(result: Verified, screen: Screen) -> Iterator[str]:
     verdict = result.verdict
     word = screen.paint(_STYLES[verdict.word], verdict.word)
-    yield f"{screen.paint(Style.STRONG, result.name)}  {word}{_meaning(verdict)}"
+    yield f"{screen.paint(Style.STRONG, result.name)}  {word}{_MEANS.get(verdict.word, ' than recorded')}"
     yield ""
-    for label, text in _facts(result, screen):
-        columns = screen.width - _LABEL if screen.width else 0
-        for number, line in enumerate(wrap(text, columns)):
-            yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
-
-
-def _meaning(verdict: ClaimVerdict) -> str:
-    return {
-        "consistent": " with what was recorded",
-        "lower": " than recorded",
-        "higher": " than recorded",
-        "not comparable": "",
-    }[verdict.word]
+    columns = screen.width - _LABEL if screen.width else 0
+    yield from facts(_facts(result, screen), screen, label=_LABEL, columns=columns)
 
 
 def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -213,34 +182,25 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "claimed", f"{numbers.score(claim.score)} {on} under {claim.target or 'an unknown model'}"
     if claim.remark:
         yield "", claim.remark
-    for number, sentence in enumerate(verdict.differs):
-        yield "differs" if number == 0 else "", sentence
+    yield from under("differs", verdict.differs)
     if verdict.differs:
         yield "next", f"skillgit eval {result.row.run}/{result.name} measures it under other conditions"
     if verdict.measured is not None:
         yield from _numbers(verdict, screen)
     if result.plan.split == "test" or result.test_reads:
-        yield (
-            "test",
-            f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far",
-        )
+        yield "test", f"{numbers.plural(result.test_reads, 'evaluation')} of this version on the test split so far"
     if result.cost is not None:
         yield "notes", "1 new evaluation on refs/notes/skillgit/evals" if result.noted else "nothing new"
         yield "cost", numbers.cost(result.cost, screen)
 
 
 def _numbers(verdict: ClaimVerdict, screen: Screen) -> Iterator[tuple[str, str]]:
+    count = numbers.plural(verdict.n, "item")
     if verdict.recorded is not None:
-        yield (
-            "recorded",
-            f"{numbers.score(verdict.recorded)} on the {numbers.plural(verdict.n, 'item')} of the sample",
-        )
+        yield "recorded", f"{numbers.score(verdict.recorded)} on the {count} of the sample"
     failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
     which = "the same" if verdict.recorded is not None else "the sample's"
-    yield (
-        "measured",
-        f"{numbers.score(verdict.measured)} on {which} {numbers.plural(verdict.n, 'item')}{failures}",
-    )
+    yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
     low, high = verdict.interval or (0.0, 0.0)
     test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
     if verdict.recorded is not None:

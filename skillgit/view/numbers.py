@@ -69,7 +69,6 @@ def rfc3339(moment: datetime) -> str:
 
 
 def short(oid: str) -> str:
-    """Return an object id as people read it."""
     return oid[:OID_LENGTH]
 
 
@@ -89,19 +88,13 @@ def plural(number: int, noun: str, many: str = "") -> str:
 
 
 def not_measured(n: int, rest: int, fixes: int, breaks: int) -> str:
-    """Return how many of ``n`` items were never measured because the decision was settled, and what that leaves open.
-
-    Args:
-        fixes: How many of the measured ones score higher.
-        breaks: How many of the measured ones score lower.
-    """
+    """Return how many of ``n`` items a settled decision left unmeasured, and what that leaves open."""
     none = " and ".join(word for word, number in (("fixed", fixes), ("broken", breaks)) if not number)
     among = f"; none {none} among the {n - rest:,} measured" if none else ""
     return f"{rest:,} of {n:,} not measured (the decision was settled){among}"
 
 
 def cost(total: Cost, screen: Screen) -> str:
-    """Return what something cost on one line."""
     cache_share = f" ({total.cached / total.tokens_in:.0%} cached)" if total.cached and total.tokens_in else ""
     parts = [
         plural(total.calls, "call"),
@@ -110,7 +103,7 @@ def cost(total: Cost, screen: Screen) -> str:
         dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
         duration(total.seconds) if total.seconds else "",
     ]
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.address import version_label
@@ -12,7 +12,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.view import numbers
 from skillgit.view.surface import Style
-from skillgit.view.text import one_line, table, wrap
+from skillgit.view.text import facts, headed, one_line, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,22 +25,17 @@ if TYPE_CHECKING:
     from skillgit.view.surface import Screen
 
 
-_GAP = 3
-
-
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield what a command would do and spend."""
-    label = max((len(name) for name in plan.facts), default=0) + _GAP
-    for name, text in plan.facts.items():
-        for number, line in enumerate(text.splitlines()):
-            yield f"{screen.paint(Style.FAINT, (name if number == 0 else '').ljust(label))}{line}"
+    label = max((len(name) for name in plan.facts), default=0) + 3
+    pairs = (pair for name, text in plan.facts.items() for pair in under(name, text.splitlines()))
+    yield from facts(pairs, screen, label=label)
     if plan.facts:
         yield ""
     if plan.stages:
         yield from _stages(plan, screen)
     else:
         yield "no model would be asked"
-    for note in (*_known(plan), *_unknown(plan), *plan.notes):
+    for note in (*_remarks(plan), *plan.notes):
         yield ""
         yield from wrap(note, screen.width)
     yield ""
@@ -49,27 +44,23 @@ def planned(plan: Plan, screen: Screen) -> Iterator[str]:
 
 def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     total = plan.total
     price = numbers.dollars(total.usd, is_all=not total.unpriced)
     duration = "" if total.seconds is None else numbers.duration(total.seconds)
     time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
-    cells = (
-        f"{total.calls:,}",
-        numbers.count(total.tokens_in),
-        numbers.count(total.tokens_out),
-        price,
-        time,
-    )
-    yield from table([head, *(_cells(row, screen) for row in plan.stages), (whole, "", *cells)], align="llrrrrr", gap=3)
+    cells = (f"{total.calls:,}", numbers.count(total.tokens_in), numbers.count(total.tokens_out), price, time)
+    rows = [*(_cells(row, screen) for row in plan.stages), (whole, "", *cells)]
+    yield from headed(names, rows, screen, align="llrrrrr", gap=3)
 
 
 def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
+    at_most, at_least = screen.glyphs.at_most, screen.glyphs.at_least
+    signs = {Bound.EXACTLY: "", Bound.AT_MOST: at_most, Bound.AT_LEAST: at_least, Bound.ABOUT: "~"}
     return (
         row.role,
         row.stage,
-        f"{_sign(row.bound, screen)}{row.calls:,}",
+        f"{signs[row.bound]}{row.calls:,}",
         numbers.count(row.tokens_in),
         numbers.count(row.tokens_out),
         numbers.money(row.usd),
@@ -77,26 +68,9 @@ def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
     )
 
 
-def _sign(bound: Bound, screen: Screen) -> str:
-    match bound:
-        case Bound.EXACTLY:
-            return ""
-        case Bound.AT_MOST:
-            return screen.glyphs.at_most
-        case Bound.AT_LEAST:
-            return screen.glyphs.at_least
-        case Bound.ABOUT:
-            return "~"
-        case other:
-            assert_never(other)
-
-
-def _known(plan: Plan) -> Iterator[str]:
+def _remarks(plan: Plan) -> Iterator[str]:
     if plan.known:
         yield f"{plan.known:,} of {plan.rollouts:,} rollouts are known already and cost nothing"
-
-
-def _unknown(plan: Plan) -> Iterator[str]:
     if plan.total.unpriced:
         yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
     if plan.total.untimed:
@@ -115,56 +89,24 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
     yield ""
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
-    for number, command in enumerate(result.next_commands):
-        yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+    yield from facts(under("next", result.next_commands), screen, label=4, gap=2)
 
 
 def stopped(result: Trained, screen: Screen) -> Iterator[str]:
-    """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
     if result.cost.calls:
         yield f"{result.run}: {numbers.cost(result.cost, screen)} so far"
     yield from unfinished(result.unfinished, screen, with_run=False)
 
 
 def placebo(counts: Placebo) -> str:
-    """Return the false-accept rate of a run's gate."""
     return f"{counts.accepted} of {numbers.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
 
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "", f"selection {metric}", f"test {metric}"))
-    body = [(row.label, version_label(row.version), _or_none(row.selection), _or_none(row.test)) for row in rows]
-    yield from table([head, *body], align="llrr")
-
-
-def _or_none(value: float | None) -> str:
-    return numbers.score(value) if value is not None else "none"
-
-
-COST_COLUMNS = (
-    "run",
-    "role",
-    "stage",
-    "model",
-    "version",
-    "step",
-    "epoch",
-    "kind",
-    "origin",
-    "calls",
-    "tokens_in",
-    "tokens_out",
-    "cached",
-    "cache_written",
-    "reasoning",
-    "unpriced",
-    "usd",
-    "seconds",
-    "share",
-)
-"""The columns of ``cost --plain``."""
-
-_NOT_TOLD = "not recorded"
+    head = ("", "", f"selection {metric}", f"test {metric}")
+    scores = [[numbers.score(score) or "none" for score in (row.selection, row.test)] for row in rows]
+    body = [(row.label, version_label(row.version), *pair) for row, pair in zip(rows, scores, strict=True)]
+    yield from headed(head, body, screen, align="llrr")
 
 
 def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
@@ -181,8 +123,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
     body = [(*_names(row, result), *_numbers(row)) for row in result.rows]
     names = len(_titles(result))
     total = ("total", *([""] * (names - 1)), *_numbers(result.total))
-    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
-    yield from table([faint, *body, total], align="l" * names + "r" * (len(head) - names), gap=3)
+    yield from headed(head, [*body, total], screen, align="l" * names + "r" * (len(head) - names), gap=3)
     yield from unfinished(result.unfinished, screen, with_run=not result.run)
     notes = list(_notes(result))
     if notes:
@@ -192,11 +133,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
 
 
 def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run: bool) -> Iterator[str]:
-    """Yield what was spent on events that are not recorded yet, one line each.
-
-    Args:
-        entries: The events; None where that is not known.
-    """
+    """Yield what was spent on events that are not recorded yet, one line each; None is not known."""
     for entry in entries or ():
         run = f"{one_line(entry.run)}: " if with_run else ""
         cost = numbers.cost(replace(entry.cost, seconds=0.0), screen)
@@ -215,7 +152,9 @@ def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
         return _step(row), _became(row)
     if result.by == Grouping.VERSION:
         return (_version(row, result),)
-    return tuple(getattr(row, name) or (_NOT_TOLD if index == 0 else "") for index, name in enumerate(_titles(result)))
+    return tuple(
+        getattr(row, name) or ("not recorded" if index == 0 else "") for index, name in enumerate(_titles(result))
+    )
 
 
 def _version(row: CostRow, result: Spending) -> str:

@@ -50,9 +50,7 @@ class Glance(Protocol):
     def done(self) -> int: ...
 
     @property
-    def total(self) -> int:
-        """The stage in all; 0 if that is not known."""
-        ...
+    def total(self) -> int: ...
 
     @property
     def score(self) -> float | None: ...
@@ -61,9 +59,7 @@ class Glance(Protocol):
     def best(self) -> float | None: ...
 
     @property
-    def spent(self) -> Cost:
-        """What the run has cost so far."""
-        ...
+    def spent(self) -> Cost: ...
 
 
 _BEGINS = {
@@ -95,10 +91,7 @@ def fraction(glance: Glance) -> float:
 def seconds_left(*, now: float, then: float, seconds: float) -> float | None:
     """Return how long the rest takes at the pace so far; None before there is a pace.
 
-    Args:
-        now: The fraction that is done.
-        then: The fraction that was done when looking on began; a resumed run begins with more than none.
-        seconds: Seconds since then.
+    ``now`` and ``then`` are fractions that are done, ``seconds`` the time in between; a resumed run begins with some.
     """
     gain = now - then
     return seconds * (1.0 - now) / gain if gain > 0 and seconds > 0 else None
@@ -126,7 +119,7 @@ def tally(glance: Glance, seconds: float | None, screen: Screen) -> str:
         f"{numbers.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
         numbers.money(glance.spent.usd) if glance.spent.usd else "",
     ]
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
@@ -135,8 +128,12 @@ _GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measu
 def entry_of(event: Event) -> Entry:
     """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _GatedEvent) else None
-    is_stopped = _stopped(event)
-    score, is_measured = (verdict.score, True) if verdict else _score_without_gate(event)
+    is_stopped = (
+        isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
+    )
+    score, is_measured = (verdict.score, True) if verdict else (None, False)
+    if verdict is None and isinstance(event, RunStarted) and not isinstance(event.evaluation, Inherited):
+        score, is_measured = event.gauge.score(event.evaluation), True
     return Entry(
         kind=event.kind,
         label=event_address(event).label,
@@ -149,13 +146,3 @@ def entry_of(event: Event) -> Entry:
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
     )
-
-
-def _stopped(event: Event) -> bool:
-    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
-
-
-def _score_without_gate(event: Event) -> tuple[float | None, bool]:
-    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
-        return None, False
-    return event.gauge.score(event.evaluation), True

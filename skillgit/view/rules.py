@@ -1,4 +1,4 @@
-"""The lines and rules of a skill as tables: where each comes from, and what it is worth."""
+"""The rules of a skill as tables: where each comes from, what it is worth, and which two versions do not share."""
 
 from __future__ import annotations
 
@@ -7,43 +7,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
+from skillgit.domain.event_kinds import EventKind
 from skillgit.view import gate, numbers
+from skillgit.view.items import headline
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, inert, pad, table, width
+from skillgit.view.text import cut, fit, headed, inert, pad, under, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.attribution.blame import Blame, BlameRow
-    from skillgit.app.interventions.ablate import Ablated, AblatedRule, Ablation
+    from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
+    from skillgit.app.interventions.ablate import Ablated, AblatedRule
     from skillgit.app.interventions.shorten import Pruned
     from skillgit.view.surface import Screen
 
 
-COLUMNS = (
-    "line",
-    "run",
-    "version",
-    "commit",
-    "kind",
-    "origin",
-    "step",
-    "epoch",
-    "source",
-    "support",
-    "score",
-    "delta",
-    "fixed",
-    "broken",
-    "items",
-    "author",
-    "restored",
-    "text",
-)
-"""The columns of ``blame --plain``."""
-
-_TEXT_LEAST = 44
-"""Columns that the text gets before others are left out for it."""
+_TEXT_LEAST = 44  # columns that the text gets before others are left out for it
 _ITEMS_SHOWN = 2
 _NUMBER = 4
 _AUTHOR = 16
@@ -86,7 +66,7 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
         return
     columns = _fitting(_columns(result, screen), screen)
     fixed_width = _taken(columns)
-    head = _joined([pad(column.title, column.columns, right=column.right) for column in columns])
+    head = _GAP.join(pad(column.title, column.columns, right=column.right) for column in columns)
     yield screen.paint(Style.FAINT, f"{head}{_GAP}{'line':>{_NUMBER}}")
     for index, row in enumerate(rows):
         again = screen.terminal and index > 0 and _same(rows[index - 1], row)
@@ -94,20 +74,20 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
             pad(column.again(index, screen) if again else column.cells[index], column.columns, right=column.right)
             for column in columns
         ]
-        text = inert(row.text)
-        excerpt = fit(text, max(1, screen.width - fixed_width), screen.glyphs.ellipsis) if screen.width else text
-        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _joined(cells))
+        excerpt = cut(inert(row.text), max(1, screen.width - fixed_width), screen)
+        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _GAP.join(cells))
         yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {excerpt}".rstrip()
 
 
 def _columns(result: Blame, screen: Screen) -> list[_Column]:
     rows = result.lines
+    flips = [f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else "" for row in rows]
     return [
         _Column(title="from", cells=[_from(row, result, screen) for row in rows], mark=True),
         _Column(title="step", cells=[str(row.step) if row.step else "" for row in rows], right=True, rank=2),
         _Column(title="rests on", cells=[_rests_on(row, screen) for row in rows]),
         _Column(title="gain", cells=[numbers.delta(row.delta) for row in rows], right=True),
-        _Column(title="items", cells=[_flips(row) for row in rows], rank=1),
+        _Column(title="items", cells=flips, rank=1),
         _Column(title="because of", cells=[_because(row) for row in rows], rank=3),
     ]
 
@@ -124,10 +104,6 @@ def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
 def _taken(columns: Sequence[_Column]) -> int:
     """Return the columns of the screen in front of the text."""
     return sum(column.columns + len(_GAP) for column in columns) + _NUMBER + 3
-
-
-def _joined(cells: Sequence[str]) -> str:
-    return _GAP.join(cells)
 
 
 def _same(before: BlameRow, row: BlameRow) -> bool:
@@ -154,10 +130,6 @@ def _rests_on(row: BlameRow, screen: Screen) -> str:
     return row.source if row.support is None else f"{row.source} {row.support}"
 
 
-def _flips(row: BlameRow) -> str:
-    return f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else ""
-
-
 def _because(row: BlameRow) -> str:
     more = len(row.items) - _ITEMS_SHOWN
     return inert(" ".join([*row.items[:_ITEMS_SHOWN], *([f"+{more}"] if more > 0 else [])]))
@@ -175,12 +147,11 @@ _LEAST = 24
 
 def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     """Yield the rules of a version with what leaving each out changes."""
-    dot = f" {screen.glyphs.dot} "
     whole = f"{result.metric} {numbers.score(result.score)} on {numbers.plural(result.n, f'{result.split} item')}"
     name = screen.paint(Style.STRONG, result.name)
     count = numbers.plural(result.every, "rule")
     left_out = count if len(result.rules) == result.every else f"{len(result.rules)} of {count}"
-    yield f"{name}  {dot.join((whole, f'{left_out} left out one at a time'))}"
+    yield f"{name}  {screen.dotted((whole, f'{left_out} left out one at a time'))}"
     yield ""
     yield from _table(result, screen)
     yield ""
@@ -195,23 +166,21 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
 
 def _table(result: Ablated, screen: Screen) -> Iterator[str]:
     names = ("rule", "lines", "since", "without", "delta", "fixed", "broken", "p", "")
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
-    rows = [head, *(_cells(row, screen) for row in result.rules)]
-    lines = list(table(rows, align="rllrrrrll"))
+    lines = list(headed(names, (_cells(row, screen) for row in result.rules), screen, align="rllrrrrll"))
     fixed_width = max(map(width, lines)) + 2
-    room = max(_LEAST, screen.width - fixed_width) if screen.width else 0
+    room = max(_LEAST, screen.width - fixed_width)
     for line, text in zip(lines, ("", *(row.ablation.text for row in result.rules)), strict=True):
-        cut = fit(text, room, screen.glyphs.ellipsis) if room else text
-        yield f"{line}{' ' * (fixed_width - width(line))}{cut}".rstrip()
+        yield f"{pad(line, fixed_width)}{cut(text, room, screen)}".rstrip()
 
 
 def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
     ablation = row.ablation
     where = "" if ablation.region.value == "body" else f" {ablation.region.value}"
     worth = ablation.worth.value
+    lines = str(ablation.first) if ablation.first == ablation.last else f"{ablation.first}-{ablation.last}"
     return (
         str(ablation.rule),
-        f"{_lines(ablation)}{where}",
+        f"{lines}{where}",
         row.since,
         numbers.score(ablation.score),
         numbers.delta(ablation.delta),
@@ -220,10 +189,6 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
         numbers.chance(ablation.p).removeprefix("p "),
         screen.paint(_WORTH_STYLES[worth], worth),
     )
-
-
-def _lines(ablation: Ablation) -> str:
-    return str(ablation.first) if ablation.first == ablation.last else f"{ablation.first}-{ablation.last}"
 
 
 def _next(result: Ablated) -> tuple[str, ...]:
@@ -242,9 +207,99 @@ def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
     yield from gate.head(result.decided, screen)
     yield ""
     for label, rules in (("dropped", result.rules), ("needed", result.needed)):
-        for number, rule in enumerate(rules):
-            room = screen.width - gate.LABEL - 12 if screen.width else 0
-            text = fit(rule.text, max(_LEAST, room), screen.glyphs.ellipsis) if room else rule.text
-            yield gate.fact(label if number == 0 else "", f"rule {rule.rule:<3} {text}", screen)
+        room = max(_LEAST, screen.width - gate.LABEL - 12)
+        texts = (f"rule {rule.rule:<3} {cut(rule.text, room, screen)}" for rule in rules)
+        yield from (gate.fact(name, text, screen) for name, text in under(label, texts))
     yield from gate.facts(result.decided, screen)
     yield gate.following(gate.next_commands(result.decided), screen)
+
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
+_CHANGE_STYLES = {"added": Style.ACCEPTED, "removed": Style.REJECTED, "changed": Style.REVERTED, "moved": Style.FAINT}
+_SPACE = 2
+_NARROWEST = 24  # columns of a rule's text, however narrow the terminal is
+_BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "restore"}
+
+
+def change_lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
+    """Yield the two sides, the rules and the sums."""
+    yield headline(diff.a, diff.b, screen)
+    files = list(dict.fromkeys(row.file for row in diff.rows))
+    for file in files:
+        yield ""
+        if len(files) > 1:
+            yield screen.paint(Style.STRONG, file)
+        yield from _changes([row for row in diff.rows if row.file == file], diff, screen)
+    yield ""
+    yield sums(diff, screen)
+    yield from (screen.paint(Style.FAINT, note) for note in _notes(diff))
+
+
+def sums(diff: RulesDiffed, screen: Screen) -> str:
+    """Return how many rules came, went, changed, moved and stayed."""
+    counts = [(sum(row.change == change for row in diff.rows), change) for change in _SIGNS]
+    parts = [f"{count} {change}" for count, change in counts if count or change in {"added", "removed"}]
+    return f"rules: {f' {screen.glyphs.dot} '.join([*parts, f'{diff.kept} kept'])}"
+
+
+def _changes(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Iterator[str]:
+    fronts = [
+        (screen.paint(_CHANGE_STYLES[row.change], _SIGNS[row.change]), _label(row, diff), _step(row)) for row in rows
+    ]
+    support = [f"support {row.support} {row.source}" if row.support is not None else row.source for row in rows]
+    backs = [(text, numbers.delta(row.gain)) for text, row in zip(support, rows, strict=True)]
+    before, after = _sizes(fronts), _sizes(backs)
+    indent = sum(size + _SPACE for size in before if size) - 1
+    room = screen.width - indent - sum(size + _SPACE for size in after) if screen.width else 0
+    texts = [list(_text(row, room, screen)) for row in rows]
+    if screen.width and room < _NARROWEST:
+        # no room for columns behind the text: they go under it
+        room = max(_NARROWEST, screen.width - indent)
+        texts = [
+            [*_text(row, room, screen), screen.paint(Style.FAINT, "  ".join(filter(None, own)))]
+            for row, own in zip(rows, backs, strict=True)
+        ]
+        backs, after = [("", "")] * len(rows), [0, 0]
+    room = max(width(line) for text in texts for line in text)
+    for (sign, *columns), text, own in zip(fronts, texts, backs, strict=True):
+        cells = [pad(cell, size) for cell, size in zip(columns, before[1:], strict=True) if size]
+        lead = pad(f"{sign} {(' ' * _SPACE).join(cells)}", indent)
+        ends = [pad(cell, size, right=number == 1) for number, (cell, size) in enumerate(zip(own, after, strict=True))]
+        yield f"{lead}{(' ' * _SPACE).join([pad(text[0], room), *ends])}".rstrip()
+        yield from (f"{' ' * indent}{line}" for line in text[1:] if line)
+
+
+def _sizes(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+
+
+def _text(row: RuleChange, room: int, screen: Screen) -> Iterator[str]:
+    yield from wrap(row.text, room)
+    if row.before:
+        yield from (screen.paint(Style.FAINT, line) for line in wrap(f"was: {row.before}", room))
+
+
+def _label(row: RuleChange, diff: RulesDiffed) -> str:
+    """Return the version or the candidate that did it; of another run than the newer side's, with the run."""
+    if row.address is None:
+        return "seed" if row.source == "seed" else numbers.short(row.commit)
+    return row.address.seen_from(next((side.run for side in (diff.b, diff.a) if side is not None), row.by))
+
+
+def _step(row: RuleChange) -> str:
+    if row.kind == EventKind.SLOW_PROPOSED and row.version is not None:
+        return f"in {version_label(row.version)}"
+    if row.kind.startswith("slow-") or row.origin == "meta":
+        return f"epoch {row.epoch}"
+    if row.kind in _BY_KIND:
+        return _BY_KIND[row.kind]
+    if row.number:
+        return row.origin
+    return f"step {row.step}" if row.step else ""
+
+
+def _notes(diff: RulesDiffed) -> Iterator[str]:
+    if any(row.change == "removed" and row.deed == "brought" for row in diff.rows):
+        yield "a - line bears what brought the rule, since the second side was not made from the first"
+    if any(row.change == "added" and row.deed == "removed" for row in diff.rows):
+        yield "a + line bears what removed the rule, since the first side was made from the second"

@@ -9,42 +9,17 @@ from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.surface import Style
-from skillgit.view.text import table
+from skillgit.view.text import facts, headed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from skillgit.app.history.status import Status
-    from skillgit.index.rows import LogRow, RunRow
+    from skillgit.index.rows import RunRow
     from skillgit.view.surface import Screen
 
 _RUNS_NAMED = 5
-RUN_COLUMNS = (
-    "name",
-    "environment",
-    "skill",
-    "outcome",
-    "running_pid",
-    "steps",
-    "total_steps",
-    "versions",
-    "rejected",
-    "merges",
-    "best_version",
-    "best_score",
-    "first_score",
-    "metric",
-    "started",
-    "updated",
-    "calls",
-    "tokens_in",
-    "tokens_out",
-    "usd",
-    "first_test",
-    "best_test",
-)
-"""The columns of ``runs --plain``."""
 
 
 def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
@@ -68,10 +43,9 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
         )
         for row in rows
     ]
-    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
     outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
     align = f"llrrlr{'rr' if has_test else ''}rrr"
-    for line, end in zip(table([faint, *body], align=align), outcomes, strict=True):
+    for line, end in zip(headed(head, body, screen, align=align), outcomes, strict=True):
         yield f"{line}{end}".rstrip()
 
 
@@ -90,12 +64,10 @@ def on_test(row: RunRow, screen: Screen) -> str:
 
 
 def sign(row: RunRow, screen: Screen) -> str:
-    """Return whether a run is being trained."""
     return screen.paint(Style.RUNNING, screen.glyphs.running) if row.running_pid is not None else ""
 
 
 def steps(row: RunRow) -> str:
-    """Return how far a run is: ``31/40``."""
     return f"{row.steps}/{row.total_steps}" if row.total_steps else str(row.steps)
 
 
@@ -105,7 +77,6 @@ def spent(row: RunRow) -> str:
 
 
 def outcome(row: RunRow, screen: Screen) -> str:
-    """Return how a run ended, or that it has not."""
     if row.running_pid is not None:
         return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}")
     if not row.outcome:
@@ -114,24 +85,26 @@ def outcome(row: RunRow, screen: Screen) -> str:
 
 
 def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
-    facts = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
+    pairs = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
     run = status.run
     if run is not None:
-        facts.extend(_run_facts(run, status, screen))
+        pairs.extend(_run_facts(run, status, screen))
     if status.promoted:
-        facts.append(("main", f"has {status.promoted}, promoted"))
+        pairs.append(("main", f"has {status.promoted}, promoted"))
     if status.placebo is not None:
-        facts.append(("placebo", placebo(status.placebo)))
+        pairs.append(("placebo", placebo(status.placebo)))
     if status.diagnosis is not None:
-        facts.append(("diagnosis", status.diagnosis.sentence))
-    facts.append(("runs", _count(status, run)))
+        pairs.append(("diagnosis", status.diagnosis.sentence))
+    names = [row.name for row in status.live if run is None or row.name != run.name]
+    pairs.append(("runs", f"{status.runs}, running: {' '.join(names)}" if names else str(status.runs)))
     if status.unpushed:
-        facts.append(("unpushed", _unpushed(status)))
-    for label, text in facts:
-        yield f"{screen.paint(Style.FAINT, label.ljust(10))}  {text}"
+        pairs.append(("unpushed", _unpushed(status)))
+    yield from facts(pairs, screen, label=12)
     if status.head is not None or status.best is not None:
         yield ""
-        yield from log.lines(_distinct(status), screen, now)
+        rows = [row for row in (status.head, status.best) if row is not None]
+        is_one = len(rows) > 1 and rows[0].commit == rows[1].commit
+        yield from log.lines(rows[:1] if is_one else rows, screen, now)
 
 
 def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -146,32 +119,15 @@ def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[st
     if status.detectable is not None:
         gains = f"gains of {status.detectable * 100:.1f} points or more over the seed"
         yield "detects", f"{gains}, four times out of five (paired test at {LEVEL:g})"
-    yield "spent", _spent(run, screen)
+    tokens = (f"{numbers.count(run.tokens_in)} in", f"{numbers.count(run.tokens_out)} out")
+    dollars = numbers.money(run.usd) if run.usd else ""
+    yield "spent", screen.dotted((numbers.plural(run.calls, "call"), *tokens, dollars))
     for line in unfinished(status.unfinished, screen, with_run=False):
         yield "", line
     if run.selection_saved:
-        yield "saved", _saved(run)
-
-
-def _saved(run: RunRow) -> str:
-    share = run.selection_saved / run.selection_items
-    items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
-    return f"{items} ({share:.0%}) were not rolled out, by early stop"
-
-
-def _spent(run: RunRow, screen: Screen) -> str:
-    parts = [
-        numbers.plural(run.calls, "call"),
-        f"{numbers.count(run.tokens_in)} in",
-        f"{numbers.count(run.tokens_out)} out",
-        numbers.money(run.usd) if run.usd else "",
-    ]
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
-
-
-def _count(status: Status, run: RunRow | None) -> str:
-    names = [row.name for row in status.live if run is None or row.name != run.name]
-    return f"{status.runs}, running: {' '.join(names)}" if names else str(status.runs)
+        share = run.selection_saved / run.selection_items
+        items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
+        yield "saved", f"{items} ({share:.0%}) were not rolled out, by early stop"
 
 
 def _unpushed(status: Status) -> str:
@@ -181,8 +137,3 @@ def _unpushed(status: Status) -> str:
     ]
     more = f" and {len(parts) - _RUNS_NAMED} more" if len(parts) > _RUNS_NAMED else ""
     return f"{', '.join(parts[:_RUNS_NAMED])}{more}, not at {status.unpushed[0].remote}: skillgit push"
-
-
-def _distinct(status: Status) -> list[LogRow]:
-    rows = [row for row in (status.head, status.best) if row is not None]
-    return rows[:1] if len(rows) > 1 and rows[0].commit == rows[1].commit else rows

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.score import known
 from skillgit.view import numbers
 from skillgit.view.items import name
+from skillgit.view.json_values import named_values, picked
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, pad, table, width
+from skillgit.view.text import fit, headed, pad, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from skillgit.app.history.items import Column, ItemLine, ItemTable
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
     from skillgit.app.recorded.item_history import Cell
+    from skillgit.index.rows import LogRow
     from skillgit.view.surface import Screen
 
-MATRIX_COLUMNS = (
-    "version",
-    "commit",
-    "model",
-    "score",
-    "hard",
-    "soft",
-    "n",
-    "scored",
-    "measured",
-    "differs",
-    "source",
-    "time",
-    "others",
-)
-"""The columns of ``matrix --plain``."""
 
 _MARKS: Final[dict[Difference, str]] = {"items": "*", "environment": "!", "judge": "?"}
 _TITLE_LEAST = 12
@@ -47,62 +31,27 @@ _MEANINGS: Final[dict[Difference, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixRecord:
-    """One version under one model, for machine formats."""
-
-    version: str
-    commit: str
-    model: str
-    score: float
-    hard: float
-    soft: float
-    n: int
-    scored: int
-    measured: bool
-    differs: tuple[str, ...]
-    source: str
-    time: datetime | None
-    others: int
-
-
-def matrix_records(matrix: Matrix) -> list[MatrixRecord]:
-    """Return one row for each version and model."""
-    return [
-        MatrixRecord(
-            version=name(row.row),
-            commit=row.row.commit,
-            model=cell.model,
-            score=cell.score,
-            hard=cell.hard,
-            soft=cell.soft,
-            n=cell.n,
-            scored=cell.scored,
-            measured=cell.measured,
-            differs=cell.differs,
-            source=cell.source,
-            time=cell.time,
-            others=cell.others,
-        )
-        for row in matrix.rows
-        for cell in row.cells
-    ]
+def matrix_records(matrix: Matrix) -> Iterator[Mapping[str, object]]:
+    """Yield each version under each model for machine formats."""
+    for row in matrix.rows:
+        version = {"version": name(row.row), "commit": row.row.commit}
+        yield from ({**version, **named_values(cell)} for cell in row.cells)
 
 
 def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     """Yield the table and what its marks mean."""
-    dot = f" {screen.glyphs.dot} "
-    yield dot.join((f"run {matrix.run}", f"{matrix.split} split", f"{matrix.metric} score"))
+    yield screen.dotted((f"run {matrix.run}", f"{matrix.split} split", f"{matrix.metric} score"))
     yield from _marked(matrix, screen)
     yield ""
-    head = [
-        screen.paint(Style.FAINT, cell) for cell in ("", *(part for model in matrix.models for part in (model, "n")))
-    ]
+    head = ("", *(part for model in matrix.models for part in (model, "n")))
     body = [
-        [_label(row, screen), *(part for model in matrix.models for part in _cell(row, model, screen))]
+        [
+            screen.paint(_name_style(row.row), name(row.row)),
+            *(part for model in matrix.models for part in _cell(row, model, screen)),
+        ]
         for row in matrix.rows
     ]
-    lines = list(table([head, *body], align="l" + "rr" * len(matrix.models)))
+    lines = list(headed(head, body, screen, align="l" + "rr" * len(matrix.models)))
     widest = max(map(width, lines))
     titles = ["", *(row.row.title for row in matrix.rows)]
     room = screen.width - widest - 3 if screen.width else 60
@@ -112,16 +61,16 @@ def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     yield from _matrix_legend(matrix, screen)
 
 
-def _label(row: MatrixRow, screen: Screen) -> str:
-    style = Style.BEST if row.row.is_best else Style.REJECTED if row.row.version is None else Style.STRONG
-    return screen.paint(style, name(row.row))
+def _name_style(row: LogRow | Column) -> Style:
+    return Style.BEST if row.is_best else Style.REJECTED if row.version is None else Style.STRONG
 
 
 def _cell(row: MatrixRow, model: str, screen: Screen) -> tuple[str, str]:
     cell = next((cell for cell in row.cells if cell.model == model), None)
     if cell is None:
         return screen.paint(Style.FAINT, screen.glyphs.dot), ""
-    return _matrix_score(cell, screen), screen.paint(Style.FAINT, _count(cell))
+    count = str(cell.n) if cell.scored == cell.n else f"{cell.scored}/{cell.n}"
+    return _matrix_score(cell, screen), screen.paint(Style.FAINT, count)
 
 
 def _matrix_score(cell: MatrixCell, screen: Screen) -> str:
@@ -130,10 +79,6 @@ def _matrix_score(cell: MatrixCell, screen: Screen) -> str:
         return screen.paint(Style.FAINT, f"({text})")
     marks = "".join(_MARKS[reason] for reason in cell.differs)
     return f"{screen.paint(Style.REVERTED, marks)}{text}"
-
-
-def _count(cell: MatrixCell) -> str:
-    return str(cell.n) if cell.scored == cell.n else f"{cell.scored}/{cell.n}"
 
 
 def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
@@ -146,33 +91,22 @@ def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
 
 def _matrix_legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     cells = [cell for row in matrix.rows for cell in row.cells]
-    notes = []
-    if any(not cell.measured for cell in cells):
-        notes.append("( ) inherited, not measured")
-    if any(cell.others for cell in cells):
-        notes.append(
-            "where a version was measured more than once under a model, the newest stands here; --json counts them"
-        )
-    if notes:
-        yield ""
-    for note in notes:
-        yield screen.paint(Style.FAINT, note)
+    many = "where a version was measured more than once under a model, the newest stands here; --json counts them"
+    inherited = "( ) inherited, not measured" if not all(cell.measured for cell in cells) else ""
+    notes = [note for note in (inherited, many if any(cell.others for cell in cells) else "") if note]
+    yield from ("", *(screen.paint(Style.FAINT, note) for note in notes)) if notes else ()
 
-
-COLUMNS = ("item", "task_type", "first", "flips", "solved", "measured", "share", "doubts", "outcomes")
-"""The columns of ``items --plain``."""
 
 _LONGEST_NAME = 24
 _GAP = 1
 _TENTHS = 10
 _UNKNOWN = "?"
-_FULL = 5
-"""Columns of a score with all its digits."""
+_FULL = 5  # columns of a score with all its digits
 
 
 def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:
     """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted."""
-    names = [_name(line) for line in table.rows]
+    names = [fit(line.item, _LONGEST_NAME) for line in table.rows]
     kinds = [line.task_type for line in table.rows]
     sides = [_side(line, screen) for line in table.rows]
     left_width = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2
@@ -180,15 +114,17 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     space = 0 if every or not screen.width else max(1, screen.width - left_width - right_width + _GAP)
     cells = _cell_width(table.columns, space)
     indices = chosen(table.columns, max(2, space // (cells + _GAP)) if space else 0)
-    heads = [_head(table.columns[index], cells, screen) for index in indices]
+    columns = [table.columns[index] for index in indices]
+    heads = [screen.paint(_name_style(column), pad(column.name, cells, right=True)) for column in columns]
     yield f"{' ' * left_width}{(' ' * _GAP).join(heads)}  {screen.paint(Style.FAINT, _SIDES)}"
     type_width = max(map(width, kinds), default=0)
     name_width = left_width - type_width - 4
     for line, label, side in zip(table.rows, names, sides, strict=True):
-        signs = (" " * _GAP).join(pad(_sign(table, line, index, screen), cells, right=True) for index in indices)
+        marks = (sign(line.cells[index], screen, table.columns[index].absence) for index in indices)
+        signs = (" " * _GAP).join(pad(mark, cells, right=True) for mark in marks)
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         yield f"{pad(label, name_width)}  {kind}  {signs}  {side}".rstrip()
-    scores = (" " * _GAP).join(pad(_score(table.columns[index], screen, cells), cells, right=True) for index in indices)
+    scores = (" " * _GAP).join(pad(_score(column, screen, cells), cells, right=True) for column in columns)
     yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
     yield ""
     yield from _legend(table, len(indices), screen)
@@ -203,9 +139,8 @@ def chosen(columns: Sequence[Column], room: int) -> list[int]:
     if not room or count <= room:
         return list(range(count))
     indices = {0, count - 1}
-    indices |= (
-        set([index for index, column in enumerate(columns) if column.is_best][-1:]) if room > len(indices) else set()
-    )
+    if room > len(indices):
+        indices |= set([index for index, column in enumerate(columns) if column.is_best][-1:])
     free = room - len(indices)
     even = [round((number + 1) * (count - 1) / (free + 1)) for number in range(free)]
     for index in even:
@@ -239,53 +174,17 @@ def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> s
     return screen.paint(Style.ACCEPTED if is_solved else Style.SKIPPED if partly else Style.REJECTED, mark)
 
 
-def _sign(table: ItemTable, line: ItemLine, index: int, screen: Screen) -> str:
-    return sign(line.cells[index], screen, table.columns[index].absence)
+def records(table: ItemTable, *, cells: bool) -> Iterator[dict[str, object]]:
+    """Yield the items for machine formats, with their scores by version or candidate.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemRecord:
-    """One item in machine formats; ``outcomes`` are its scores by version or candidate."""
-
-    item: str
-    task_type: str
-    first: str
-    is_first: bool
-    flips: int
-    solved: int
-    measured: int
-    unknown: int
-    share: float | None
-    doubts: tuple[str, ...]
-    outcomes: Mapping[str, float | None] | tuple[str, ...]
-
-
-def records(table: ItemTable, *, cells: bool) -> list[ItemRecord]:
-    """Return the items for machine formats; ``cells`` writes the outcomes as ``v7=1.0``, for columns."""
-    return [_record(line, table.columns, cells=cells) for line in table.rows]
-
-
-def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> ItemRecord:
-    pairs = zip(columns, line.cells, strict=True)
-    scores = {column.name: cell.value for column, cell in pairs if cell is not None}
-    outcomes = tuple(f"{name}={'failed' if value is None else value}" for name, value in scores.items())
-    return ItemRecord(
-        item=line.item,
-        task_type=line.task_type,
-        first=line.first,
-        is_first=line.is_first,
-        flips=line.flips,
-        solved=line.solved,
-        measured=line.measured,
-        unknown=line.unknown,
-        share=line.share,
-        doubts=line.doubts,
-        outcomes=outcomes if cells else scores,
-    )
-
-
-def _name(line: ItemLine) -> str:
-    return fit(line.item, _LONGEST_NAME)
+    ``cells`` writes these as ``v7=1.0``, for columns.
+    """
+    own = "item task_type first is_first flips solved measured unknown share doubts"
+    for line in table.rows:
+        pairs = zip(table.columns, line.cells, strict=True)
+        scores = {column.name: cell.value for column, cell in pairs if cell is not None}
+        texts = [f"{name}={'failed' if value is None else value}" for name, value in scores.items()]
+        yield {**picked(line, own), "outcomes": texts if cells else scores}
 
 
 def _cell_width(columns: Sequence[Column], space: int) -> int:
@@ -294,11 +193,6 @@ def _cell_width(columns: Sequence[Column], space: int) -> int:
     full = max(names, 6 if any(column.bound is not None for column in columns) else 5)
     short = 4 if any(column.bound is not None for column in columns) else 3
     return full if not space or len(columns) * (full + _GAP) <= space else max(names, short)
-
-
-def _head(column: Column, cells: int, screen: Screen) -> str:
-    style = Style.BEST if column.is_best else Style.REJECTED if column.version is None else Style.STRONG
-    return screen.paint(style, pad(column.name, cells, right=True))
 
 
 def _score(column: Column, screen: Screen, cells: int) -> str:
@@ -332,14 +226,16 @@ def _first(line: ItemLine, screen: Screen) -> str:
 def _legend(table: ItemTable, count: int, screen: Screen) -> Iterator[str]:
     glyphs = screen.glyphs
     every = [cell for line in table.rows for cell in line.cells]
+    absences = [column.absence for column in table.columns]
+    blank = {bool(gap) for line in table.rows for cell, gap in zip(line.cells, absences, strict=True) if cell is None}
     parts = [
         f"{sign_text} {meaning}"
         for sign_text, meaning, is_used in (
             (glyphs.passed, "solved", True),
             (glyphs.rejected, "not solved", True),
             ("1-9", f"tenths of the {table.metric} score", any(c and c.value and c.value < 1.0 for c in every)),
-            (glyphs.dot, "not measured", any(outcome is None and not absence for outcome, absence in _blank(table))),
-            (_UNKNOWN, "not known", any(outcome is None and absence for outcome, absence in _blank(table))),
+            (glyphs.dot, "not measured", False in blank),
+            (_UNKNOWN, "not known", True in blank),
             ("!", "failed to evaluate", any(c is not None and c.value is None for c in every)),
             ("( )", "inherited, not measured", any(c is not None and not c.measured for c in every)),
         )
@@ -347,21 +243,12 @@ def _legend(table: ItemTable, count: int, screen: Screen) -> Iterator[str]:
     ]
     yield screen.paint(Style.FAINT, "   ".join(parts))
     many = len(table.columns)
-    scope = (
-        f"{len(table.rows)} of {numbers.plural(table.items, 'item')}"
-        if len(table.rows) < table.items
-        else (numbers.plural(table.items, "item"))
-    )
+    part = f"{len(table.rows)} of " if len(table.rows) < table.items else ""
+    scope = f"{part}{numbers.plural(table.items, 'item')}"
     noun = "columns" if any(column.version is None for column in table.columns) else "versions"
     remark = f"; {count} of {many} {noun} fit, --all-versions shows every one" if count < many else ""
     yield screen.paint(Style.FAINT, f"{scope} of the selection split, run {table.run}{remark}")
     yield from _unknown(table, screen)
-
-
-def _blank(table: ItemTable) -> Iterator[tuple[Cell | None, Absence | None]]:
-    """Yield every cell with what its column says of evidence that is not here."""
-    for line in table.rows:
-        yield from zip(line.cells, (column.absence for column in table.columns), strict=True)
 
 
 def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, pad, table, width, wrap
+from skillgit.view.text import cut, facts, pad, table, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
     from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.plugin.backend import Price
-    from skillgit.plugin.environment import Option, PublicSource
+    from skillgit.plugin.environment import Option
     from skillgit.view.surface import Screen
 
 
@@ -36,9 +36,7 @@ def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
     if check.splits:
         rows = [_HEAD, *(_split(split) for split in check.splits)]
         head, *body = table(rows, align="lrrrrll")
-        yield screen.paint(Style.FAINT, head)
-        yield from body
-        yield ""
+        yield from (screen.paint(Style.FAINT, head), *body, "")
     for (severity, hint), findings in groupby(check.findings, key=lambda finding: (finding.severity, finding.hint)):
         yield from _findings(severity, hint, findings, screen)
         yield ""
@@ -50,6 +48,7 @@ def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
 
 
 def _split(split: SplitSummary) -> tuple[str, ...]:
+    types = [f"{name} {items}" for name, items in split.types.items()]
     return (
         split.split,
         f"{split.items:,}",
@@ -57,14 +56,8 @@ def _split(split: SplitSummary) -> tuple[str, ...]:
         f"{100 * split.step:.2f}",
         f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
         split.digest,
-        _types(split.types),
+        ", ".join(types[:_TYPES]) + (f" and {len(types) - _TYPES} more" if len(types) > _TYPES else ""),
     )
-
-
-def _types(types: Mapping[str, int]) -> str:
-    parts = [f"{name} {items}" for name, items in types.items()]
-    more = len(parts) - _TYPES
-    return ", ".join(parts[:_TYPES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
@@ -94,20 +87,16 @@ _SOURCES = {
 
 
 def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
-    for label, text in _machine(checkup.machine):
-        yield _line(label, text, screen)
+    yield from facts(_machine(checkup.machine), screen, label=_LABEL)
     where = checkup.repository
     runs = f"{where.path}, {numbers.plural(where.runs, 'run')}" if where is not None else "none around this folder"
-    yield _line("repository", runs, screen)
+    yield from facts([("repository", runs)], screen, label=_LABEL)
     for role in checkup.roles:
         yield ""
-        yield _line(role.role, screen.paint(Style.STRONG, f"{role.backend}/{role.model}"), screen)
-        for label, text in _role(role, checkup, screen):
-            yield _line(f"  {label}", text, screen)
-
-
-def _line(label: str, text: str, screen: Screen) -> str:
-    return f"{screen.paint(Style.FAINT, label.ljust(_LABEL))}{text}"
+        name = screen.paint(Style.STRONG, f"{role.backend}/{role.model}")
+        yield from facts([(role.role, name)], screen, label=_LABEL)
+        role_facts = ((f"  {label}", text) for label, text in _role(role, checkup, screen))
+        yield from facts(role_facts, screen, label=_LABEL)
 
 
 def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -167,21 +156,13 @@ def _context(role: RoleHealth, checkup: Checkup) -> str:
     }.get(role.fit, "")
 
 
-COLUMNS = ("name", "reference", "error")
-"""The columns of ``envs --plain`` and ``backends --plain``."""
-
-
 def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
         summary = entry.info.summary if entry.info else entry.error or entry.reference
-        room = max(20, screen.width - names - 2) if screen.width else len(summary)
-        excerpt = fit(summary, room, screen.glyphs.ellipsis)
-        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {_marked(excerpt, entry.error, screen)}".rstrip()
-
-
-def _marked(text: str, error: str, screen: Screen) -> str:
-    return screen.paint(Style.REJECTED, text) if error else text
+        excerpt = cut(summary, max(20, screen.width - names - 2), screen)
+        text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
+        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
 
 
 def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
@@ -194,16 +175,12 @@ def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
     if info.licence:
         yield from _block("licence", [info.licence], screen)
     if info.public is not None:
-        yield from _block("public data", _public(info.public), screen)
+        revision = f" at {info.public.revision}" if info.public.revision else ""
+        yield from _block("public data", [f"{info.public.place}{revision}", info.public.layout], screen)
     if info.task_types:
         yield from _block("task types", [" ".join(info.task_types)], screen)
-    yield from _pairs("fields of an item", [(name, text) for name, text in info.fields.items()], screen)
+    yield from _pairs("fields of an item", list(info.fields.items()), screen)
     yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
-
-
-def _public(source: PublicSource) -> Iterator[str]:
-    yield f"{source.place} at {source.revision}" if source.revision else source.place
-    yield source.layout
 
 
 def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:

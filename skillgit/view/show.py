@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from json import loads
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -32,8 +31,9 @@ from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
+from skillgit.view.json_values import named_values
 from skillgit.view.surface import Style
-from skillgit.view.text import inert, one_line, wrap
+from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,23 +42,21 @@ if TYPE_CHECKING:
     from skillgit.app.history.show import RunSettings, Shown
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
-    from skillgit.domain.cost import Cost
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts
-    from skillgit.domain.protected_regions import AppendixCounts
+    from skillgit.view.json_values import Json
     from skillgit.view.surface import Screen
 
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield a label and a line for each known evaluation, how often the test split was looked at, then the notes."""
-    for index, evaluation in enumerate(report.evaluations):
-        yield "known" if index == 0 else "", _line(evaluation, report.gauge, screen, now)
+    yield from under("known", (_line(evaluation, report.gauge, screen, now) for evaluation in report.evaluations))
     if report.test_evaluations:
         yield "", f"{numbers.plural(report.test_evaluations, 'evaluation')} on the test split"
     for note in report.feedback:
-        said_by = f" {screen.glyphs.dot} ".join((note.id, one_line(note.author), numbers.ago(note.time, now)))
+        said_by = screen.dotted((note.id, one_line(note.author), numbers.ago(note.time, now)))
         yield "noted", f"{inert(note.text)}\n{said_by}"
 
 
@@ -80,7 +78,7 @@ def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: dateti
         source,
         numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
-    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+    return screen.dotted(parts)
 
 
 def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
@@ -91,33 +89,12 @@ def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.FAINT, line) if setting.chosen == "default" else line
 
 
-_WIDTH = 120
-"""So much of a note is enough to know it again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteRow:
-    """A note as a row of columns."""
-
-    id: str
-    name: str
-    commit: str
-    author: str
-    time: datetime
-    text: str
-
-
 def noted(result: Noted) -> Iterator[str]:
     yield f"note {result.id} is on {_name(result)}; undo: skillgit note --remove {result.id}"
 
 
 def removed(result: Noted) -> Iterator[str]:
-    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
-
-
-def masked(result: Noted, text: str) -> bool:
-    """Say whether the note is not what the user wrote."""
-    return result.text != text.strip()
+    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), 120)}"
 
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
@@ -125,24 +102,14 @@ def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[st
     if not notes:
         yield "nobody has noted anything there"
     for note in notes:
-        dot = f" {screen.glyphs.dot} "
-        head = dot.join((_name(note), one_line(note.author), numbers.ago(note.time, now)))
+        head = screen.dotted((_name(note), one_line(note.author), numbers.ago(note.time, now)))
         yield f"{screen.paint(Style.OID, note.id)}  {head}"
         yield from (f"    {line}" for line in inert(note.text).splitlines())
 
 
-def rows(notes: Sequence[Noted]) -> list[NoteRow]:
-    return [
-        NoteRow(
-            id=note.id,
-            name=_name(note),
-            commit=note.row.commit,
-            author=note.author,
-            time=note.time,
-            text=note.text,
-        )
-        for note in notes
-    ]
+def rows(notes: Sequence[Noted]) -> Iterator[dict[str, Json]]:
+    """Yield the notes as rows of columns."""
+    return ({**named_values(note), "name": _name(note), "commit": note.row.commit} for note in notes)
 
 
 def _name(note: Noted) -> str:
@@ -157,7 +124,10 @@ _WIDEST = 100
 def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
     """Yield everything about an event; ``diff_screen`` says whether the diff is to be coloured."""
     yield from _head(report, screen, now)
-    yield from _why(report.event, screen)
+    columns = min(screen.width, _WIDEST)
+    for paragraph in report.event.why.split("\n\n") if report.event.why else ():
+        yield ""
+        yield from wrap(paragraph, columns)
     yield ""
     for label, text in (*_facts(report, screen), *_checks(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
@@ -168,11 +138,7 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
-    dot = f" {screen.glyphs.dot} "
-    title = f"{screen.paint(Style.STRONG, entry.label)}  "
-    score = f"   {cells.score(entry).strip()} {numbers.delta(row.delta) if row.measured else ''}".rstrip()
-    decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    yield f"{title}{decision}{score}"
+    yield f"{screen.paint(Style.STRONG, entry.label)}  {cells.outcome(entry, screen)}"
     parts = [
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
@@ -180,18 +146,11 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
         f"base {version_label(row.base)}" if row.base is not None else "",
         numbers.ago(row.time, now),
     ]
-    yield dot.join(part for part in parts if part)
+    yield screen.dotted(parts)
     refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
     yield f"{screen.paint(Style.OID, row.commit)}{refs}"
     yield ""
     yield screen.paint(Style.STRONG, cells.title(entry))
-
-
-def _why(event: Event, screen: Screen) -> Iterator[str]:
-    columns = min(screen.width, _WIDEST) if screen.width else 0
-    for paragraph in event.why.split("\n\n") if event.why else ():
-        yield ""
-        yield from wrap(paragraph, columns)
 
 
 def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
@@ -217,10 +176,8 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
-                yield (
-                    evaluation.split.value,
-                    f"{version_label(evaluation.version)}  {summary(evaluation, gauge, screen)}",
-                )
+                version = version_label(evaluation.version)
+                yield evaluation.split.value, f"{version}  {summary(evaluation, gauge, screen)}"
         case SlowMerged() | Measured() | Reverted():
             yield from _version(event, gauge, screen)
         case _:
@@ -231,9 +188,9 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
     """Yield how each check fares, the ones that changed first."""
     rows = sorted(report.checks, key=lambda row: -abs(row.after - (row.after if row.before is None else row.before)))
-    for index, row in enumerate(rows[:_CHECKS]):
-        cells = " ".join(filter(None, check_cells(row, screen)))
-        yield "checks" if index == 0 else "", f"{cells}  {one_line(row.check)}, {numbers.plural(row.n, 'item')}"
+    scores = (" ".join(filter(None, check_cells(row, screen))) for row in rows)
+    checks = (f"{one_line(row.check)}, {numbers.plural(row.n, 'item')}" for row in rows[:_CHECKS])
+    yield from under("checks", (f"{score}  {check}" for check, score in zip(checks, scores, strict=False)))
     if len(rows) > _CHECKS:
         yield "", f"and {len(rows) - _CHECKS} more, which skillgit diff --items lists"
 
@@ -253,12 +210,8 @@ def _paid(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
         return
     judge = f", judge {event.models.judge}" if event.models.judge else ""
     yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
-    yield from _spent(event.cost, screen)
-
-
-def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
-    yield "cost", numbers.cost(cost, screen)
-    for part in cost.parts:
+    yield "cost", numbers.cost(event.cost, screen)
+    for part in event.cost.parts:
         yield "", f"{part.role} {part.stage}: {numbers.cost(part.cost, screen)}"
 
 
@@ -272,8 +225,7 @@ def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[st
 
 def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
     """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
-    for index, edit in enumerate(edits):
-        yield "skipped" if index == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
+    yield from under("skipped", (one_line(f"{edit.edit} ({edit.status}: {edit.reason})") for edit in edits))
     if patch.skipped and not edits:
         yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"
 
@@ -285,17 +237,13 @@ def _candidate(
     yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
-        support = f"support {edit.support} {edit.source.value}"
-        yield "", f"{edit.op.value} {edit.file}, {support}"
+        yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
     yield from left_out(edits, event.patch)
     if event.appendix is not None:
-        yield "notes", _appendix(event.appendix)
+        together = f", put together from {event.appendix.consolidated}" if event.appendix.consolidated else ""
+        counts = f"{numbers.plural(event.appendix.added, 'new reminder')}, {event.appendix.total} in all"
+        yield "notes", f"{counts}{together}"
     yield from _flips(event.fixed, event.broken, screen, event.evaluation)
-
-
-def _appendix(appendix: AppendixCounts) -> str:
-    together = f", put together from {appendix.consolidated}" if appendix.consolidated else ""
-    return f"{numbers.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
 
 
 def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -314,32 +262,25 @@ def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[s
 def _flips(
     fixes: tuple[str, ...], breaks: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
 ) -> Iterator[tuple[str, str]]:
-    if fixes:
-        yield "fixed", f"{len(fixes)}: {numbers.ids(fixes, screen)}"
-    if breaks:
-        yield "broken", f"{len(breaks)}: {numbers.ids(breaks, screen)}"
+    for label, items in (("fixed", fixes), ("broken", breaks)):
+        if items:
+            yield label, f"{len(items)}: {numbers.ids(items, screen)}"
     if evaluation is not None and evaluation.stopped:
         yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
     patch = event.patch
+    by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
     counts = (
         f"{patch.applied} applied",
         f"{patch.skipped} skipped",
         f"{patch.ranked} ranked",
         f"{patch.merged} merged",
-        _budget(patch),
-        *([] if patch.mode.proposals is ProposalKind.EDITS else [patch.mode.value]),
+        "no budget" if patch.budget is None else f"budget {patch.budget}{by}",
+        "" if patch.mode.proposals is ProposalKind.EDITS else patch.mode.value,
     )
-    return f" {screen.glyphs.dot} ".join(counts)
-
-
-def _budget(patch: PatchCounts) -> str:
-    if patch.budget is None:
-        return "no budget"
-    by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
-    return f"budget {patch.budget}{by}"
+    return screen.dotted(counts)
 
 
 def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
@@ -360,17 +301,13 @@ def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: S
 
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
-    sign = ">" if verdict.score > verdict.current else "=" if _ties(verdict) else screen.glyphs.at_most
+    ties = verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
+    sign = ">" if verdict.score > verdict.current else "=" if ties else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{numbers.score(verdict.score)}"
     comparison = f"{verdict.metric.value} {score} {sign} current {numbers.score(verdict.current)}"
     flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {numbers.chance(verdict.p)}"
     best = f"best {numbers.score(verdict.best)}"
     return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
-
-
-def _ties(verdict: Verdict) -> bool:
-    """Say whether the candidate passed because its score is not lower."""
-    return verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
 
 
 def _policy(verdict: Verdict) -> str:

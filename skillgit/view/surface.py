@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.model_text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Style(StrEnum):
@@ -120,11 +124,9 @@ class Screen:
 
     @property
     def glyphs(self) -> Glyphs:
-        """The signs that this screen can show."""
         return UNICODE if self.unicode else ASCII
 
     def paint(self, style: Style, text: str) -> str:
-        """Return ``text`` in the colours of ``style``, or as it is."""
         return self.in_colour(style.value, text) if self.colour and text else text
 
     def in_colour(self, parameters: str, text: str) -> str:
@@ -132,7 +134,6 @@ class Screen:
         return f"{self.code(parameters)}{text}{self.code()}"
 
     def code(self, parameters: str = "") -> str:
-        """Return the code that switches to ``parameters`` of SGR, or back to none."""
         return f"\x1b[{self.seal}{parameters}m"
 
     def shown(self, text: str) -> str:
@@ -148,13 +149,16 @@ class Screen:
             text = visible(text)
         return self.encodable(text)
 
+    def dotted(self, parts: Iterable[str]) -> str:
+        """Return ``parts`` that are not empty on one line, with dots between."""
+        return f" {self.glyphs.dot} ".join(filter(None, parts))
+
     def encodable(self, text: str) -> str:
         """Return ``text`` with its typographic signs in ASCII where this screen has nothing else."""
         return text if self.unicode else text.translate(_TO_ASCII)
 
 
 def can_show_glyphs(encoding: str) -> bool:
-    """Say whether all signs can be written in ``encoding``."""
     try:
         "".join(getattr(UNICODE, field.name) for field in fields(Glyphs)).encode(encoding)
     except (UnicodeEncodeError, LookupError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.text_diff import Sign
@@ -11,13 +12,10 @@ from skillgit.domain.untrusted.model_text import visible, visible_characters
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.domain.text_diff import Line, Span
     from skillgit.view.surface import Screen
-
-
-_TAB = 4
 
 
 def inert(text: str) -> str:
@@ -25,7 +23,7 @@ def inert(text: str) -> str:
 
     The colours of this program are painted around it, so that a skill or an answer cannot paint itself as one of them.
     """
-    return visible(text).expandtabs(_TAB)
+    return visible(text).expandtabs(4)
 
 
 def one_line(text: str) -> str:
@@ -37,7 +35,6 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def width(text: str) -> int:
-    """Return how many columns ``text`` takes."""
     plain = _COLOUR.sub("", text)
     if plain.isascii():
         return len(plain)
@@ -51,7 +48,6 @@ def _columns(character: str) -> int:
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """Return ``text`` filled up with spaces; ``right`` aligns it to the right."""
     space = " " * max(0, columns - width(text))
     return f"{space}{text}" if right else f"{text}{space}"
 
@@ -71,15 +67,38 @@ def fit(text: str, columns: int, ellipsis: str = "…") -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: int = 2) -> Iterator[str]:
-    """Yield ``rows`` as aligned lines without trailing space.
-
-    Args:
-        align: One letter for each column, ``l`` or ``r``.
-    """
+    """Yield ``rows`` as aligned lines without trailing space; ``align`` has ``l`` or ``r`` for each column."""
     columns = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
         cells = (pad(cell, size, right=side == "r") for cell, size, side in zip(row, columns, align, strict=True))
         yield (indent + (" " * gap).join(cells)).rstrip()
+
+
+def headed(
+    names: Sequence[str], rows: Iterable[Sequence[str]], screen: Screen, *, align: str, gap: int = 2
+) -> Iterator[str]:
+    """Yield a table under the faint ``names`` of its columns."""
+    yield from table([[screen.paint(Style.FAINT, name) for name in names], *rows], align=align, gap=gap)
+
+
+def facts(
+    pairs: Iterable[tuple[str, str]], screen: Screen, *, label: int, columns: int = 0, gap: int = 0
+) -> Iterator[str]:
+    """Yield facts under faint labels of ``label`` columns; texts are broken to ``columns`` unless these are 0."""
+    for name, text in pairs:
+        for number, line in enumerate(wrap(text, columns) if columns else [text]):
+            front = screen.paint(Style.FAINT, name.ljust(label)) if number == 0 else " " * label
+            yield f"{front}{' ' * gap}{line}"
+
+
+def under(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield ``texts`` as facts, the first one of them under ``label``."""
+    return ((label if number == 0 else "", text) for number, text in enumerate(texts))
+
+
+def cut(text: str, room: int, screen: Screen) -> str:
+    """Return unpainted ``text`` cut to ``room`` columns where lines may not be of any length."""
+    return fit(text, room, screen.glyphs.ellipsis) if screen.width else text
 
 
 def wrap(text: str, columns: int, indent: str = "") -> Iterator[str]:
@@ -97,7 +116,6 @@ def wrap(text: str, columns: int, indent: str = "") -> Iterator[str]:
 
 _COLOURS = {Sign.REMOVED: "31", Sign.ADDED: "32"}
 _FAINT, _REVERSE = "2", "7"
-_TAB_WIDTH = "    "
 
 
 def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
@@ -105,12 +123,10 @@ def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
     Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
     """
-    signs = [_TAB_WIDTH if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
+    signs = ["    " if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
     if all(len(sign) == 1 for sign in signs):
         return "".join(signs), line.spans
-    starts = [0]
-    for sign in signs:
-        starts.append(starts[-1] + len(sign))
+    starts = list(accumulate(map(len, signs), initial=0))
     return "".join(signs), tuple((starts[start], starts[end]) for start, end in line.spans)
 
 

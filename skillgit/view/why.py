@@ -12,10 +12,10 @@ from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.show import gate, left_out
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, inert, one_line, wrap
+from skillgit.view.text import fit, inert, one_line, under, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from skillgit.app.attribution.rule_lineage import LaterChange
@@ -24,26 +24,16 @@ if TYPE_CHECKING:
     from skillgit.index.rule_queries import OriginRow
     from skillgit.view.surface import Screen
 
-_LABEL = 9
-_MARGIN = 2
-_UNDER = 10
-_LEAST = 24
-_WIDEST = 100
+_LABEL, _UNDER = 9, 10
+_LEAST, _WIDEST = 24, 100
 _SHORT = 200
-_FAILURES_SHOWN = 4
+_FAILURES_SHOWN, _ITEMS_SHOWN = 4, 12
 _DID = {"failure": "which failed", "success": "which went well"}
-_ITEMS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """One line of the story, before it is broken to fit.
-
-    Attributes:
-        label: What is at the left; empty where it goes on.
-        under: A second label; the text is behind it.
-        whole: Whether it is painted, and never broken.
-    """
+    """One line of the story before it is broken: a label, a second label, the text; a painted one stays ``whole``."""
 
     label: str = ""
     text: str
@@ -52,12 +42,17 @@ class _Fact:
 
 
 def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
-    """Yield a rule's story, from the rule itself to what it cost."""
     paragraphs = (
         (_rule(story, screen),),
         (_brought(story, screen, now),),
         (_because(story, screen), _seen(story), _chosen(story, screen), _flips(story, screen)),
-        (_tried(story, screen), _earlier(story, screen), _later(story, screen), _worth(story), _cost(story, screen)),
+        (
+            _tried(story, screen),
+            _under("before", _earlier(story, screen)),
+            _later(story, screen),
+            _worth(story),
+            _cost(story, screen),
+        ),
     )
     has_begun = False
     for paragraph in paragraphs:
@@ -70,45 +65,45 @@ def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
 
 
 def _shown(fact: _Fact, screen: Screen) -> Iterator[str]:
-    margin = " " * _MARGIN + fact.under.ljust(_UNDER) if fact.under else ""
+    margin = f"  {fact.under.ljust(_UNDER)}" if fact.under else ""
     columns = max(_LEAST, min(screen.width, _WIDEST) - _LABEL - len(margin)) if screen.width else 0
     lines = [fact.text] if fact.whole else list(wrap(fact.text, columns)) or [""]
-    for number, line in enumerate(lines):
-        front = (
-            screen.paint(Style.FAINT, fact.label.ljust(_LABEL) + margin)
-            if number == 0
-            else " " * (_LABEL + len(margin))
-        )
+    front = screen.paint(Style.FAINT, fact.label.ljust(_LABEL) + margin)
+    for line in lines:
         yield f"{front}{line}".rstrip()
+        front = " " * (_LABEL + len(margin))
 
 
 def _rule(story: Story, screen: Screen) -> Iterator[_Fact]:
-    for number, line in enumerate(inert(story.rule.text).split("\n")):
-        yield _Fact(label="" if number else "rule", text=line)
-    under = f', under "{inert(story.rule.heading)}"' if story.rule.heading else ""
-    where = f"{story.path} line {_span(story.rule.first, story.rule.last)}{under}"
+    yield from _under("rule", inert(story.rule.text).split("\n"))
+    heading = f', under "{inert(story.rule.heading)}"' if story.rule.heading else ""
+    first, last = story.rule.first, story.rule.last
+    lines = str(first) if first == last else f"{first}-{last}"
+    where = f"{story.path} line {lines}{heading}"
     yield _Fact(text=where if story.here else f"not in this text; {where} of {_name(story.found, story)}")
-    for number, match in enumerate(story.others):
+    yield from _under("or", _others(story, screen))
+
+
+def _others(story: Story, screen: Screen) -> Iterator[str]:
+    for match in story.others:
         position = f"line {match.rule.first}" if match.event is None else _name(match.event, story)
-        yield _Fact(
-            label="" if number else "or", text=f"{position}: {_short(match.rule.text.split(chr(10))[0], screen)}"
-        )
+        first_line, *_ = match.rule.text.split("\n")
+        yield f"{position}: {_short(first_line, screen)}"
 
 
-def _span(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
+def _under(label: str, texts: Iterable[str]) -> Iterator[_Fact]:
+    return (_Fact(label=name, text=text) for name, text in under(label, texts))
 
 
 def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
-    origin, dot = story.origin, f" {screen.glyphs.dot} "
+    origin = story.origin
     if origin is None:
         source = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
-        yield _Fact(label="from", text=inert(f"{source}{dot}{numbers.short(story.commit)}"))
+        yield _Fact(label="from", text=inert(screen.dotted((source, numbers.short(story.commit)))))
         return
     entry = Entry.of_origin(origin)
-    sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    score = f"   {cells.score(entry).strip()} {numbers.delta(origin.delta)}".rstrip()
-    yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
+    event = f"{screen.paint(Style.STRONG, _name(origin, story))}  {cells.outcome(entry, screen)}"
+    yield _Fact(label="from", text=event, whole=True)
     yield _Fact(text=inert(cells.title(entry)))
     parts = (
         origin.run,
@@ -119,7 +114,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
         f"taken from {origin.of}" if origin.of else "",
         f"by {inert(story.author)}" if story.author else "",
     )
-    yield _Fact(text=dot.join(part for part in parts if part))
+    yield _Fact(text=screen.dotted(parts))
     if story.restored is not None:
         yield _Fact(text=f"it had gone, and {version_label(story.restored)} brought it back")
 
@@ -155,9 +150,9 @@ def _attempt(attempt: TrainAttempt, screen: Screen) -> Iterator[_Fact]:
 
 
 def _seen(story: Story) -> Iterator[_Fact]:
-    for number, finding in enumerate(story.findings):
-        of = f" of {story.rollouts}" if story.rollouts else ""
-        yield _Fact(label="" if number else "analysts", text=f"{one_line(finding.pattern)} ({finding.count}{of})")
+    of = f" of {story.rollouts}" if story.rollouts else ""
+    findings = (f"{one_line(finding.pattern)} ({finding.count}{of})" for finding in story.findings)
+    yield from _under("analysts", findings)
     reason = story.gate.why.split("\n\n")[0]
     if reason:
         yield _Fact(label="reason", text=one_line(reason))
@@ -173,9 +168,8 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
             "no budget" if patch.budget is None else f"budget {patch.budget}",
         )
         part = ", a part of a patch that was refused as a whole" if patch.salvaged else ""
-        yield _Fact(label="edits", text=f" {screen.glyphs.dot} ".join(counts) + part)
-        for label, text in left_out(story.gate.left_out, patch):
-            yield _Fact(label=label, text=text)
+        yield _Fact(label="edits", text=screen.dotted(counts) + part)
+        yield from (_Fact(label=label, text=text) for label, text in left_out(story.gate.left_out, patch))
     verdict = story.gate.verdict
     if verdict is not None:
         yield _Fact(label="gate", text=gate(verdict, screen, bound=story.gate.not_measured > 0))
@@ -204,18 +198,16 @@ def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
         yield _Fact(under="as", text=_short(trial.text, screen))
 
 
-def _earlier(story: Story, screen: Screen) -> Iterator[_Fact]:
-    for number, wording in enumerate(story.earlier):
-        text = _short(wording.rule.text, screen)
+def _earlier(story: Story, screen: Screen) -> Iterator[str]:
+    for wording in story.earlier:
         who = _name(wording.origin, story) if wording.origin else "the seed"
-        yield _Fact(label="" if number else "before", text=f"{who} said: {text}")
+        yield f"{who} said: {_short(wording.rule.text, screen)}"
 
 
 def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
     if not story.later and story.origin is not None and story.origin.kind == EventKind.REJECTED:
         yield _Fact(label="since", text="no version ever had it")
-    for number, change in enumerate(story.later):
-        yield _Fact(label="" if number else "since", text=_fate(change, screen))
+    yield from _under("since", (_fate(change, screen) for change in story.later))
 
 
 def _fate(change: LaterChange, screen: Screen) -> str:

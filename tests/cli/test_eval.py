@@ -15,7 +15,7 @@ from skillgit.app.recorded.score_summary import Scores, SkillComparison
 from skillgit.app.setup.model_session import EvalProgress
 from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.measuring_options import LiveEvalWatcher
+from skillgit.cli.watchers import LiveEvalWatcher
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 from skillgit.view.surface import Screen
@@ -164,7 +164,7 @@ LOOK = EvalProgress(name="v8", split="test", done=10, total=40, before=40, every
 def test_the_live_display_shows_what_is_measured_and_how_far_it_is():
     stream = io.StringIO()
     console = Console(file=stream, width=80, color_system=None)
-    watcher = LiveEvalWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), console)
+    watcher = LiveEvalWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), lambda: sample.NOW, console)
     watcher.measured("none", "test", group("", 40, 0, None))
     assert stream.getvalue() == "none  test  hard none · soft none · 0 of 40 items scored\n"
     with console.capture() as capture:

@@ -8,8 +8,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.history.log import Log
-from skillgit.view.graph import draw
-from skillgit.view.log import log_lines
+from skillgit.view.log import draw, log_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
 

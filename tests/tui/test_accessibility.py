@@ -17,11 +17,10 @@ from textual.screen import ModalScreen
 from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.domain.outcomes import Failing
 from skillgit.tui import theme
-from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen
-from skillgit.tui.screens.event import EventScreen
+from skillgit.tui.screens.dialogs import AskScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.screens.live import EventScreen, LiveScreen
 from skillgit.view.surface import ASCII, UNICODE, Glyphs, Style
 
 if TYPE_CHECKING:

@@ -9,11 +9,8 @@ from sample_run import RUN
 
 from skillgit.tui import commands
 from skillgit.tui.commands import Ran
-from skillgit.tui.screens.ask import AskScreen
-from skillgit.tui.screens.command_log import CommandLogScreen
-from skillgit.tui.screens.copy import ChoiceScreen
+from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.screens.prompt import NameScreen
 from skillgit.tui.widgets.paragraphs import Paragraphs
 
 

@@ -11,11 +11,8 @@ from skillgit.cli.main import cli
 from skillgit.errors import UsageError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
-from skillgit.tui.screens.ask import AskScreen
-from skillgit.tui.screens.command_log import CommandLogScreen
-from skillgit.tui.screens.help import HelpScreen
+from skillgit.tui.screens.dialogs import AskScreen, CommandLogScreen, HelpScreen, PromptScreen
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.screens.prompt import PromptScreen
 from skillgit.tui.theme import KeyCommands, doer
 from skillgit.tui.widgets.paragraphs import Paragraphs
 

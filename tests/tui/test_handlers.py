@@ -11,9 +11,8 @@ from skillgit.store.repo import Repo
 from skillgit.tui import keymap
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.screens.compare import CompareScreen
-from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.screens.live import EventScreen, LiveScreen
 from skillgit.tui.theme import KeyCommands, doer
 from skillgit.tui.widgets.lines import KeyLine
 

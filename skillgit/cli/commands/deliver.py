@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, document_form, list_forms, verb
+from skillgit.cli.options import complete_revisions, document_form, flag, list_forms, option, verb
 from skillgit.cli.output import Form
 from skillgit.cli.session import may_replace
 from skillgit.view.items import name
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[-- PATH...]", type=click.Path())
 @document_form
 @click.pass_obj
-def checkout_command(session: CommandSession, revision: str, paths: tuple[str, ...], form: Form) -> None:
+def checkout_command(session: CommandSession, revision: str, paths: tuple[str, ...]) -> None:
     """Put a version in the work tree.
 
     HEAD is detached, as with git; where REV is a branch, like main, it goes to that branch. With PATH only these files
@@ -33,10 +34,7 @@ def checkout_command(session: CommandSession, revision: str, paths: tuple[str, .
     from skillgit.app.deliver.checkout import checkout  # noqa: PLC0415 - see the package
 
     result = checkout(session.context, revision, paths)
-    if form is Form.JSON:
-        session.output.document("checkout/1", result)
-    else:
-        session.output.text([_line(result, whole=not paths)])
+    session.show("checkout/1", result, [_line(result, whole=not paths)])
 
 
 def _line(result: CheckedOut, *, whole: bool) -> str:
@@ -50,22 +48,17 @@ def _line(result: CheckedOut, *, whole: bool) -> str:
 
 
 AGENTS, SCOPES = ("claude", "codex", "copilot"), ("user", "project")
-COLUMNS = ("place", "skill", "name", "state", "newer", "time", "commit")
-
-
-_TO = click.option("--to", metavar=f"{'|'.join(AGENTS)}|DIR", help="The agent, or its folder of skills")
-_SCOPE = click.option(
-    "--scope", type=click.Choice(SCOPES), help="For everything you do, the default, or for this project only"
-)
-_DRY_RUN = click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
-_YES = click.option("-y", "--yes", is_flag=True, help="Replace also what someone changed by hand")
+_TO = option("--to", "The agent, or its folder of skills", metavar=f"{'|'.join(AGENTS)}|DIR")
+_SCOPE = option("--scope", "For everything you do, the default, or for this project only", type=click.Choice(SCOPES))
+_DRY_RUN = flag("-n --dry-run", "Say what would be done, and do nothing")
+_YES = flag("-y --yes", "Replace also what someone changed by hand")
 
 
 @verb("install")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @_TO
 @_SCOPE
-@click.option("--list", "listing", is_flag=True, help="List what was installed, and what happened to it")
+@flag("--list listing", "List what was installed, and what happened to it")
 @_DRY_RUN
 @_YES
 @list_forms
@@ -79,7 +72,6 @@ def install_command(
     listing: bool,
     dry_run: bool,
     yes: bool,
-    form: Form,
 ) -> None:
     """Put the skill of a version where an agent looks for it.
 
@@ -89,30 +81,25 @@ def install_command(
     The user's skills lie in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project in
     .claude/skills, .agents/skills and .github/skills of this repository.
     """
-    _check(revision, to, listing=listing, form=form)
-    if listing:
-        return _list(session, form)
-    from skillgit.app.deliver.install import InstallRequest, install  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import differences, installed  # noqa: PLC0415 - see the package
-
-    request = InstallRequest(revision=revision or "", to=to or "", scope=_scope(scope), dry_run=dry_run)
-    result = install(session.context, request, may_replace(session, yes=yes))
-    if form is Form.JSON:
-        return session.output.document("adopt/1", result)
-    session.output.text(installed(result))
-    if dry_run:
-        session.output.text(differences(result.changes, session.screen))
-    return None
-
-
-def _check(revision: str | None, to: str | None, *, listing: bool, form: Form) -> None:
     context = click.get_current_context()
     if listing == (revision is not None):
         raise click.UsageError("give either REV or --list", context)
     if revision is not None and to is None:
         raise click.UsageError(f"say where to: --to {', '.join(AGENTS)} or a folder of skills", context)
-    if form not in {Form.TEXT, Form.JSON} and not listing:
-        raise click.UsageError(f"--{form.value} goes with --list", context)
+    session.refuse_rows(listing=listing)
+    if listing:
+        from skillgit.app.deliver.installed import list_installed  # noqa: PLC0415 - see the package
+        from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
+
+        rows = list_installed(session.context)
+        return session.listing("install --list", rows, listed(rows))
+    from skillgit.app.deliver.install import InstallRequest, install  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import differences, installed  # noqa: PLC0415 - see the package
+
+    request = InstallRequest(revision=revision or "", to=to or "", scope=_scope(scope), dry_run=dry_run)
+    result = install(session.context, request, may_replace(session, yes=yes))
+    changes = differences(result.changes, session.screen) if dry_run else ()
+    return session.show("adopt/1", result, chain(installed(result), changes))
 
 
 @verb("uninstall")
@@ -124,14 +111,7 @@ def _check(revision: str | None, to: str | None, *, listing: bool, form: Form) -
 @document_form
 @click.pass_obj
 def uninstall_command(
-    session: CommandSession,
-    *,
-    skill: str | None,
-    to: str | None,
-    scope: str | None,
-    dry_run: bool,
-    yes: bool,
-    form: Form,
+    session: CommandSession, *, skill: str | None, to: str | None, scope: str | None, dry_run: bool, yes: bool
 ) -> None:
     """Bring back what an installed skill took the place of.
 
@@ -143,23 +123,8 @@ def uninstall_command(
 
     request = UninstallRequest(to=to, scope=_scope(scope), skill=skill, dry_run=dry_run)
     result = uninstall(session.context, request, may_replace(session, yes=yes))
-    if form is Form.JSON:
-        session.output.document("adopt-undo/1", result)
-        return
-    session.output.text(uninstalled(result))
-    if dry_run:
-        session.output.text(differences(result.changes, session.screen))
-
-
-def _list(session: CommandSession, form: Form) -> None:
-    from skillgit.app.deliver.installed import list_installed  # noqa: PLC0415 - see the package
-    from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
-
-    rows = list_installed(session.context)
-    if form is Form.TEXT:
-        session.output.text(listed(rows))
-    else:
-        session.output.listing(form, rows, schema="adopted/1", name="places", columns=COLUMNS)
+    changes = differences(result.changes, session.screen) if dry_run else ()
+    session.show("adopt-undo/1", result, chain(uninstalled(result), changes))
 
 
 def _scope(text: str | None) -> Scope | None:
@@ -173,15 +138,13 @@ _TABLES = ("events", "versions", "items", "edits")
 
 @verb("export")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--to", "place", metavar="DIR|FILE", help="Where to write: a folder, or FILE.zip or FILE.skill")
-@click.option("--layout", type=click.Choice(["skillopt"]), help="Write the run as an output directory of SkillOpt")
-@click.option(
-    "--csv", "as_csv", is_flag=True, help="Write the run's tables as CSV: to the folder DIR, or one to stdout"
-)
-@click.option("--table", type=click.Choice(_TABLES), help="Which table of --csv; without --to it goes to stdout")
-@click.option("--mlflow", "store", metavar="DIR", help="Add the run to the MLflow file store DIR, such as mlruns")
-@click.option("--strip-markers", is_flag=True, help="Leave out the markers of the regions, not what is in them")
-@click.option("--force", is_flag=True, help="Replace a skill or an archive that is there already")
+@option("--to place", "Where to write: a folder, or FILE.zip or FILE.skill", metavar="DIR|FILE")
+@option("--layout", "Write the run as an output directory of SkillOpt", type=click.Choice(["skillopt"]))
+@flag("--csv as_csv", "Write the run's tables as CSV: to the folder DIR, or one to stdout")
+@option("--table", "Which table of --csv; without --to it goes to stdout", type=click.Choice(_TABLES))
+@option("--mlflow store", "Add the run to the MLflow file store DIR, such as mlruns", metavar="DIR")
+@flag("--strip-markers", "Leave out the markers of the regions, not what is in them")
+@flag("--force", "Replace a skill or an archive that is there already")
 @document_form
 @click.pass_obj
 def export_command(
@@ -195,7 +158,6 @@ def export_command(
     store: str | None,
     strip_markers: bool,
     force: bool,
-    form: Form,
 ) -> None:
     """Write the skill of a version, or the data of a run, elsewhere, without git.
 
@@ -209,16 +171,18 @@ def export_command(
     of_skill = [name for name, value in (("--strip-markers", strip_markers), ("--force", force)) if value]
     _check_kinds(kinds, of_skill, place, table)
     if layout is not None and place is not None:
-        return _layout(session, revision, place, form)
+        return _layout(session, revision, place)
     if as_csv:
-        return _csv(session, revision, place, table, form)
+        return _csv(session, revision, place, table)
     if store is not None:
-        return _mlflow(session, revision, store, form)
-    if place is None and form is Form.JSON and not of_skill:
-        return _document(session, revision)
+        return _mlflow(session, revision, store)
+    if place is None and session.form is Form.JSON and not of_skill:
+        from skillgit.app.deliver.export.tables import run_data  # noqa: PLC0415 - see the package
+
+        return session.output.document("run-export/1", run_data(session.context, revision))
     if place is None:
         raise click.UsageError("say where to write: --to DIR, FILE.zip or FILE.skill", click.get_current_context())
-    return _skill(session, revision, place, form, strip_markers=strip_markers, force=force)
+    return _skill(session, revision, place, strip_markers=strip_markers, force=force)
 
 
 def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table: str | None) -> None:
@@ -239,20 +203,17 @@ def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table:
         raise click.UsageError(problem, click.get_current_context())
 
 
-def _layout(session: CommandSession, revision: str, path: str, form: Form) -> None:
+def _layout(session: CommandSession, revision: str, path: str) -> None:
     from skillgit.app.deliver.export.skillopt import export_layout  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import layout_written  # noqa: PLC0415 - see the package
 
     result = export_layout(session.context, revision, path)
-    if form is Form.JSON:
-        session.output.document("export-layout/1", result)
-        return
-    session.output.text(layout_written(result, session.screen))
-    for sentence in result.remarks:
-        session.diagnostics.note(sentence)
+    session.show("export-layout/1", result, layout_written(result, session.screen))
+    if session.form is not Form.JSON:
+        session.diagnostics.note(*result.remarks)
 
 
-def _csv(session: CommandSession, revision: str, path: str | None, table: str | None, form: Form) -> None:
+def _csv(session: CommandSession, revision: str, path: str | None, table: str | None) -> None:
     from skillgit.app.deliver.export.tables import (  # noqa: PLC0415 - see the package
         export_tables,
         run_data,
@@ -265,30 +226,18 @@ def _csv(session: CommandSession, revision: str, path: str | None, table: str | 
         session.output.raw(table_text(data, table).encode("utf-8", "replace"))
         return
     result = export_tables(session.context, data, path or "", table)
-    if form is Form.JSON:
-        session.output.document("export-csv/1", result)
-    else:
-        session.output.text(tables_written(result, session.screen))
+    session.show("export-csv/1", result, tables_written(result, session.screen))
 
 
-def _mlflow(session: CommandSession, revision: str, store: str, form: Form) -> None:
+def _mlflow(session: CommandSession, revision: str, store: str) -> None:
     from skillgit.app.deliver.export.mlflow import export_mlflow  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import store_written  # noqa: PLC0415 - see the package
 
     result = export_mlflow(session.context, revision, store)
-    if form is Form.JSON:
-        session.output.document("export-mlflow/1", result)
-    else:
-        session.output.text(store_written(result, session.screen))
+    session.show("export-mlflow/1", result, store_written(result, session.screen))
 
 
-def _document(session: CommandSession, revision: str) -> None:
-    from skillgit.app.deliver.export.tables import run_data  # noqa: PLC0415 - see the package
-
-    session.output.document("run-export/1", run_data(session.context, revision))
-
-
-def _skill(session: CommandSession, revision: str, path: str, form: Form, *, strip_markers: bool, force: bool) -> None:
+def _skill(session: CommandSession, revision: str, path: str, *, strip_markers: bool, force: bool) -> None:
     from skillgit.app.deliver.export.folder import FolderRequest, export_skill  # noqa: PLC0415 - see the package
     from skillgit.app.skill_format.folder_contents import DiffersError  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import exported, would_change  # noqa: PLC0415 - see the package
@@ -297,12 +246,8 @@ def _skill(session: CommandSession, revision: str, path: str, form: Form, *, str
     try:
         result = export_skill(session.context, request)
     except DiffersError as error:
-        for line in would_change(error.changes):
-            session.diagnostics.note(line)
+        session.diagnostics.note(*would_change(error.changes))
         raise
-    if form is Form.JSON:
-        session.output.document("export/1", result)
-        return
-    session.output.text(exported(result))
-    if result.misnamed:
+    session.show("export/1", result, exported(result))
+    if result.misnamed and session.form is not Form.JSON:
         session.diagnostics.note(f"agents look for this skill in a folder called {result.skill}")

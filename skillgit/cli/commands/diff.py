@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, forms, verb
+from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, flag, forms, option, verb
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view.show import lines, setting_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillgit.app.history.diff.text import Diffed
     from skillgit.cli.session import CommandSession
@@ -31,7 +31,6 @@ class _Diff(Verb):
     """A command that takes files behind ``--``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Set aside what is behind ``--``: it is no revision."""
         if "--" in args:
             index = args.index("--")
             args, ctx.meta[_PATHS] = args[:index], tuple(args[index + 1 :])
@@ -44,19 +43,19 @@ class _Diff(Verb):
 @click.command("diff", cls=_Diff)
 @click.argument("a", shell_complete=complete_revisions)
 @click.argument("b", required=False, shell_complete=complete_revisions)
-@click.option("--word", is_flag=True, help="Mark changed words [-like-]{+this+}, as git diff --word-diff")
-@click.option("--side-by-side", is_flag=True, help="Show the two texts in two columns")
-@click.option("--stat", is_flag=True, help="Show how much changed: lines, rules, items, scores, length")
-@click.option("--rules", is_flag=True, help="Show which rules came and went, and by which step")
-@click.option("--items", is_flag=True, help="Show which items were fixed, which were broken, and which gained or lost")
-@click.option("--tui", is_flag=True, help="Compare the two on the screen: text, rules and items")
-@click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
+@flag("--word", "Mark changed words [-like-]{+this+}, as git diff --word-diff")
+@flag("--side-by-side", "Show the two texts in two columns")
+@flag("--stat", "Show how much changed: lines, rules, items, scores, length")
+@flag("--rules", "Show which rules came and went, and by which step")
+@flag("--items", "Show which items were fixed, which were broken, and which gained or lost")
+@flag("--tui", "Compare the two on the screen: text, rules and items")
+@option("-U --unified lines", "Show N lines around a change", type=click.IntRange(min=0), metavar="N")
+@flag("--exit-code", "Exit with 1 if there is a difference, with 0 if there is none")
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
 def diff_command(
-    session: CommandSession, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
+    session: CommandSession, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, **ways: bool
 ) -> ExitCode:
     """Show the difference of two versions.
 
@@ -73,26 +72,22 @@ def diff_command(
         a, b = _ends(ctx, a)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
     view = _way(ctx, [way for way, is_chosen in ways.items() if is_chosen])
-    _refuse(ctx, view, form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
+    _refuse(ctx, view, session.form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
     if view == "tui":
         return _on_screen(session, a, b)
     if view == "items":
-        differs = _items(session, a, b, form)
+        differs = _items(session, a, b)
     elif view == "rules":
-        differs = _rules(session, a, b, paths, form)
+        differs = _rules(session, a, b, paths)
     elif view == "stat":
-        differs = _stat(session, a, b, paths, form)
+        differs = _stat(session, a, b, paths)
     else:
-        differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=view, form=form))
+        differs = _text(session, a, b, paths, way=view, lines=lines)
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
 def _way(ctx: click.Context, names: Sequence[str]) -> str:
-    """Return the one way to show the difference; empty for its text.
-
-    Raises:
-        click.UsageError: There is more than one.
-    """
+    """Return the one way to show the difference; empty for its text."""
     if len(names) > 1:
         raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
     return "".join(names)
@@ -103,11 +98,7 @@ def _option(way: str) -> str:
 
 
 def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
-    """Refuse options that this way to show the difference would ignore.
-
-    Raises:
-        click.UsageError: There is one.
-    """
+    """Refuse options that this way to show the difference would ignore."""
     if form in {Form.PLAIN, Form.NUL} and view not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
     if form is Form.JSON and view in _FOR_PEOPLE:
@@ -123,7 +114,6 @@ def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code
 
 
 def _on_screen(session: CommandSession, a: str, b: str | None) -> ExitCode:
-    """Open the comparison on the screen, once both versions are known to be there."""
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
     from skillgit.cli.session import require_terminal  # noqa: PLC0415 - likewise
 
@@ -149,129 +139,83 @@ def _ends(ctx: click.Context, text: str) -> tuple[str, str]:
     return begin, end or f"{run}{slash}head"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What to compare, and how to show its text."""
-
-    a: str
-    b: str | None
-    paths: tuple[str, ...]
-    lines: int | None
-    what: str
-    form: Form
-
-
-def _text(session: CommandSession, request: _Wanted) -> bool:
+def _text(
+    session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], *, way: str, lines: int | None
+) -> bool:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
-    screen, by_word = session.screen_for_diff(), request.what == "word"
-    view = _view(session, request)
+    screen, by_word = session.screen_for_diff(), way == "word"
+    view, is_json = _view(session, way), session.form is Form.JSON
     result = diff(
         session.context,
-        request.a,
-        request.b,
-        request.paths,
-        lines=request.lines,
+        a,
+        b,
+        paths,
+        lines=lines,
         words=by_word,
-        colour=by_word and screen.colour and request.form is Form.TEXT,
-        as_data=request.form is Form.JSON or view is not None,
+        colour=by_word and screen.colour and not is_json,
+        as_data=is_json or view is not None,
     )
-    if request.form is Form.JSON:
-        session.output.document("diff/1", result)
-    elif view is not None:
-        with session.output.paged():
-            session.output.text(view(result, session.screen))
+    if is_json or view is not None:
+        session.show("diff/1", result, view(result, session.screen) if view is not None else (), paged=True)
     elif screen.terminal or screen.colour:
         from skillgit.view import diff as text_diff  # noqa: PLC0415 - a pipe does not need it
 
-        with session.output.paged():
-            session.output.text(text_diff.plain(result.text.decode(errors="replace")))
+        session.page(text_diff.plain(result.text.decode(errors="replace")))
     else:
         session.output.raw(result.text)
     return bool(result.text)
 
 
-def _view(session: CommandSession, request: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
+def _view(session: CommandSession, way: str) -> Callable[[Diffed, Screen], Iterator[str]] | None:
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
-    if request.what == "side_by_side":
+    if way == "side_by_side":
         from skillgit.view.diff import side_by_side_lines as paired  # noqa: PLC0415 - a pipe does not need it
 
         return paired
-    if request.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
+    if way == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
         return None
     from skillgit.view.diff import unified_lines as unified  # noqa: PLC0415 - a pipe does not need it
 
     return unified
 
 
-def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _stat(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]) -> bool:
     from skillgit.app.history.diff.items import stat  # noqa: PLC0415 - see the package
     from skillgit.view.diff import stat_lines  # noqa: PLC0415 - as above
 
     result = stat(session.context, a, b, paths)
-    if form is Form.JSON:
-        session.output.document("diff-stat/1", result)
-    else:
-        session.output.text(stat_lines(result, session.screen))
+    session.show("diff-stat/1", result, stat_lines(result, session.screen))
     return bool(result.text)
 
 
-def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...]) -> bool:
     from skillgit.app.history.diff.rules import rule_diff  # noqa: PLC0415 - see the package
-    from skillgit.view.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
+    from skillgit.view.rules import change_lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(lines(result, session.screen))
-    else:
-        head = {"a": result.a, "b": result.b, "kept": result.kept}
-        session.output.listing(form, result.rows, schema="diff-rules/1", name="rules", columns=COLUMNS, head=head)
+    session.listing("diff --rules", result.rows, change_lines(result, session.screen), head=result, paged=True)
     return bool(result.rows)
 
 
-def _items(session: CommandSession, a: str, b: str | None, form: Form) -> bool:
+def _items(session: CommandSession, a: str, b: str | None) -> bool:
     from skillgit.app.history.diff.items import items  # noqa: PLC0415 - see the package
-    from skillgit.view.items import COLUMNS, flips  # noqa: PLC0415 - as above
+    from skillgit.view.items import flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(flips(result, session.screen))
-    else:
-        head: Mapping[str, object] = {
-            "a": result.a,
-            "b": result.b,
-            "differs": result.differs,
-            "metric": result.metric,
-            "fixed": result.fixed,
-            "broken": result.broken,
-            "gained": result.gained,
-            "lost": result.lost,
-            "stable_pass": result.stable_pass,
-            "stable_fail": result.stable_fail,
-            "not_measured": result.not_measured,
-            "missing": result.missing,
-            "p": result.p,
-            "p_worse": result.p_worse,
-            "types": result.types,
-            "checks": result.checks,
-            "length": result.length,
-            "notes": result.notes,
-        }
-        session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
+    session.listing("diff --items", result.rows, flips(result, session.screen), head=result, paged=True)
     return result.moved
 
 
 @verb("show")
 @click.argument("revision", metavar="REV[:PATH]", default="head", shell_complete=complete_revisions)
-@click.option("--stat", is_flag=True, help="Show how much it changed in which file, not the diff")
-@click.option("--settings", is_flag=True, help="Show the settings of its run; each line can be given to train with -o")
+@flag("--stat", "Show how much it changed in which file, not the diff")
+@flag("--settings", "Show the settings of its run; each line can be given to train with -o")
 @as_of_option
 @document_form
 @click.pass_obj
-def show_command(session: CommandSession, revision: str, *, stat: bool, settings: bool, form: Form) -> None:
+def show_command(session: CommandSession, revision: str, *, stat: bool, settings: bool) -> None:
     """Show one event, or a file of a version.
 
     Of an event it shows message, scores and diff. REV is the newest version of the default run unless you name one.
@@ -280,7 +224,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
     """
     version, _, path = revision.partition(":")
     if version and path and "{" not in version:  # :/TEXT and REV^{/TEXT} are git's names of commits
-        if stat or settings or form is Form.JSON:
+        if stat or settings or session.form is Form.JSON:
             raise click.UsageError("--stat, --settings and --json do not go with REV:PATH", click.get_current_context())
         from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
 
@@ -289,10 +233,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
         from skillgit.app.history.show import run_settings  # noqa: PLC0415 - see the package
 
         configuration = run_settings(session.context, revision)
-        if form is Form.JSON:
-            return session.output.document("show-settings/1", configuration)
-        with session.output.paged():
-            return session.output.text(setting_lines(configuration, session.screen))
+        return session.show("show-settings/1", configuration, setting_lines(configuration, session.screen), paged=True)
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
     report = show(session.context, revision)
@@ -301,8 +242,5 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
 
         texts = changes(session.context, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(text.decode(errors="replace") for _, text in texts))
-    if form is Form.JSON:
-        return session.output.document("show/1", report)
-    with session.output.paged():
-        session.output.text(lines(report, session.screen, session.now, session.screen_for_diff()))
-    return None
+    text = lines(report, session.screen, session.now, session.screen_for_diff())
+    return session.show("show/1", report, text, paged=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, list_forms, verb
+from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, flag, list_forms, option, quiet_option, verb
 from skillgit.cli.output import Form
 from skillgit.errors import RemoteError, SkillgitError
 
@@ -19,32 +19,25 @@ if TYPE_CHECKING:
     from skillgit.cli.session import CommandSession
 
 
-PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
-
-
 @verb("push")
 @click.argument("remote", required=False)
 @click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
-@click.option(
-    "--run", "runs", multiple=True, metavar="RUN", shell_complete=complete_runs, help="Push RUN; repeat it for more"
-)
-@click.option(
+@option("--run runs", "Push RUN; repeat it for more", multiple=True, metavar="RUN", shell_complete=complete_runs)
+@option(
     "--rejected",
+    "How rejected candidates go; as before unless you say, and at first in the attic",
     type=click.Choice(["branches", "attic", "none"]),
-    help="How rejected candidates go; as before unless you say, and at first in the attic",
 )
-@click.option("--evidence", is_flag=True, help="Push evidence too: trajectories, patches, outcomes")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be pushed, and push nothing")
-@click.option(
-    "--no-verify",
-    "--no-scan",
-    "verify",
+@flag("--evidence", "Push evidence too: trajectories, patches, outcomes")
+@flag("-n --dry-run", "Say what would be pushed, and push nothing")
+@option(
+    "--no-verify --no-scan verify",
+    "Neither look for secrets nor ask git's pre-push hook",
     flag_value=False,
     default=True,
-    help="Neither look for secrets nor ask git's pre-push hook",
 )
-@click.option("-y", "--yes", is_flag=True, help="Create the repository on GitHub if there is none, without asking")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@flag("-y --yes", "Create the repository on GitHub if there is none, without asking")
+@quiet_option
 @list_forms
 @click.pass_obj
 def push_command(
@@ -58,8 +51,6 @@ def push_command(
     dry_run: bool,
     verify: bool,
     yes: bool,
-    quiet: bool,
-    form: Form,
 ) -> None:
     """Send runs to another repository.
 
@@ -68,24 +59,22 @@ def push_command(
     in. Before anything goes, it is looked through for secrets.
     """
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
+    from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import pushed  # noqa: PLC0415 - see the package
+    from skillgit.view.checks import found  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import pushed  # noqa: PLC0415 - see the package
 
     request = PushRequest(
         remote=remote, runs=(*names, *runs), rejected=rejected, evidence=evidence, verify=verify, dry_run=dry_run
     )
     try:
-        result = _push(session, request, listener(session, quiet=quiet), yes=yes)
+        result = _push(session, request, listener(session), yes=yes)
     except SkillgitError as error:
-        _tell_findings(session, error)
+        if isinstance(error.result, Scan):
+            session.diagnostics.note(*found(error.result, session.diagnostics.screen))
         raise
-    for warning in result.warnings:
-        session.diagnostics.note(f"warning: {warning}")
-    if form is Form.TEXT:
-        session.output.text(pushed(result, session.screen))
-    else:
-        head = {"remote": result.remote, "url": result.url, "dry_run": result.dry_run}
-        session.output.listing(form, result.refs, schema="push/1", name="refs", columns=PUSH_COLUMNS, head=head)
+    session.diagnostics.note(*(f"warning: {warning}" for warning in result.warnings))
+    session.listing("push", result.refs, pushed(result, session.screen), head=result)
     if result.error is not None:
         raise result.error
 
@@ -101,54 +90,30 @@ def _push(session: CommandSession, request: PushRequest, person: Listener, *, ye
         repository = creatable(session.context, request.remote) if error.missing and not request.dry_run else None
         if repository is None:
             raise
-        if not repository.by_gh or not (yes or _agreed(repository.name)):
+        question = f"GitHub has no repository {repository.name}. Create it, private, with gh?"
+        # where nobody can answer, the answer is no
+        if not repository.by_gh or not (yes or (sys.stdin.isatty() and click.confirm(question, err=True))):
             raise RemoteError(error.message, hint=repository.hint) from error
         create(session.context, repository)
         session.diagnostics.note(f"created the private repository {repository.name} on GitHub")
         return push(session.context, request, person)
 
 
-def _tell_findings(session: CommandSession, error: SkillgitError) -> None:
-    """Say what stopped the push, if that was something which must not leave."""
-    from skillgit.app.exchange.push_check import Scan  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import found  # noqa: PLC0415 - see the package
-
-    if isinstance(error.result, Scan):
-        for line in found(error.result, session.diagnostics.screen):
-            session.diagnostics.note(line)
-
-
-def _agreed(name: str) -> bool:
-    """Ask; where nobody can answer, the answer is no."""
-    if not sys.stdin.isatty():
-        return False
-    return click.confirm(f"GitHub has no repository {name}. Create it, private, with gh?", err=True)
-
-
 @verb("pull")
 @click.argument("remote", required=False)
-@click.option(
+@option(
     "--rejected",
+    "Which rejected candidates come: all, those in attics, or none",
     type=click.Choice(["branches", "attic", "none"]),
     default="branches",
     show_default=True,
-    help="Which rejected candidates come: all, those in attics, or none",
 )
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
-@click.option("-n", "--dry-run", is_flag=True, help="Only fetch, and say what would move")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@flag("--evidence", "Bring evidence too")
+@flag("-n --dry-run", "Only fetch, and say what would move")
+@quiet_option
 @document_form
 @click.pass_obj
-def pull_command(
-    session: CommandSession,
-    remote: str | None,
-    *,
-    rejected: str,
-    evidence: bool,
-    dry_run: bool,
-    quiet: bool,
-    form: Form,
-) -> None:
+def pull_command(session: CommandSession, remote: str | None, *, rejected: str, evidence: bool, dry_run: bool) -> None:
     """Take in the runs of another repository.
 
     REMOTE is origin unless you say. Runs that are unknown here are made, others go forward, notes of both sides are put
@@ -156,31 +121,23 @@ def pull_command(
     """
     from skillgit.app.exchange.pull import PullRequest, pull  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import pulled  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import pulled  # noqa: PLC0415 - see the package
 
     request = PullRequest(remote=remote, rejected=rejected, evidence=evidence, dry_run=dry_run)
-    result = pull(session.context, request, listener(session, quiet=quiet))
-    if form is Form.JSON:
-        session.output.document("pull/1", result)
-    else:
-        session.output.text(pulled(result, session.screen))
+    result = pull(session.context, request, listener(session))
+    session.show("pull/1", result, pulled(result, session.screen))
     if result.error is not None:
         raise result.error
 
 
-FETCH_COLUMNS = ("ref", "run", "old", "new")
-
-
 @verb("fetch")
 @click.argument("remote", required=False)
-@click.option("--rejected", is_flag=True, help="Bring rejected candidates too")
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@flag("--rejected", "Bring rejected candidates too")
+@flag("--evidence", "Bring evidence too")
+@quiet_option
 @list_forms
 @click.pass_obj
-def fetch_command(
-    session: CommandSession, remote: str | None, *, rejected: bool, evidence: bool, quiet: bool, form: Form
-) -> None:
+def fetch_command(session: CommandSession, remote: str | None, *, rejected: bool, evidence: bool) -> None:
     """Bring in what another repository has, beside what is here.
 
     REMOTE is origin unless you say. Nothing of this repository's own moves; skillgit pull does that. A run that is not
@@ -189,27 +146,21 @@ def fetch_command(
     """
     from skillgit.app.exchange.pull import fetch  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import fetched  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import fetched  # noqa: PLC0415 - see the package
 
-    person = listener(session, quiet=quiet)
+    person = listener(session)
     result = fetch(session.context, remote, with_rejected=rejected, evidence=evidence, listener=person)
-    if form is Form.TEXT:
-        session.output.text(fetched(result, session.screen))
-    else:
-        head = {"remote": result.remote, "url": result.url}
-        session.output.listing(form, result.refs, schema="fetch/1", name="refs", columns=FETCH_COLUMNS, head=head)
+    session.listing("fetch", result.refs, fetched(result, session.screen), head=result)
 
 
 @verb("clone")
 @click.argument("url")
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--evidence", is_flag=True, help="Bring evidence too")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@flag("--evidence", "Bring evidence too")
+@quiet_option
 @document_form
 @click.pass_obj
-def clone_command(
-    session: CommandSession, url: str, directory: Path | None, *, evidence: bool, quiet: bool, form: Form
-) -> None:
+def clone_command(session: CommandSession, url: str, directory: Path | None, *, evidence: bool) -> None:
     """Copy a repository with its runs, notes and rejected candidates.
 
     It is copied into DIR, which is called as the repository is unless you say. Its runs can be looked at, continued and
@@ -217,23 +168,17 @@ def clone_command(
     """
     from skillgit.app.exchange.pull import clone  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import cloned  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import cloned  # noqa: PLC0415 - see the package
 
-    result = clone(session.context, url, directory, evidence=evidence, listener=listener(session, quiet=quiet))
-    if form is Form.JSON:
-        session.output.document("clone/1", result)
-    else:
-        session.output.text(cloned(result, session.screen))
-
-
-REMOTE_COLUMNS = ("name", "url", "push_url")
+    result = clone(session.context, url, directory, evidence=evidence, listener=listener(session))
+    session.show("clone/1", result, cloned(result, session.screen))
 
 
 @click.group("remote", cls=Verbs, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
-@click.option("-v", "--verbose", is_flag=True, help="Show addresses")
+@flag("-v --verbose", "Show addresses")
 @list_forms
 @click.pass_context
-def remote_command(ctx: click.Context, *, verbose: bool, form: Form) -> None:
+def remote_command(ctx: click.Context, *, verbose: bool) -> None:
     """List the other repositories that this one knows, or change them.
 
     An address that holds a password or a token is refused, for git would write it down.
@@ -241,17 +186,13 @@ def remote_command(ctx: click.Context, *, verbose: bool, form: Form) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import addresses  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import addresses  # noqa: PLC0415 - see the package
 
     session: CommandSession = ctx.obj
     rows = remotes(session.context)
-    if form is not Form.TEXT:
-        session.output.listing(form, rows, schema="remote/1", name="remotes", columns=REMOTE_COLUMNS)
-        return
-    session.output.text(addresses(rows) if verbose else (row.name for row in rows))
-    if not rows:
-        session.diagnostics.note("there are no remotes yet")
-        session.diagnostics.hint("skillgit remote add origin URL")
+    session.listing("remote", rows, addresses(rows) if verbose else (row.name for row in rows))
+    if not rows and session.form is Form.TEXT:
+        session.diagnostics.note("there are no remotes yet", hint="skillgit remote add origin URL")
 
 
 @remote_command.command(cls=Verb, name="add", short_help="Call the repository at URL NAME")
@@ -297,14 +238,11 @@ def set_url_command(session: CommandSession, name: str, url: str) -> None:
 @click.argument("name", required=False)
 @document_form
 @click.pass_obj
-def show_command(session: CommandSession, name: str | None, form: Form) -> None:
+def show_command(session: CommandSession, name: str | None) -> None:
     """Ask NAME what it has, and compare it with what is here."""
     from skillgit.app.exchange.remote import show  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
-    from skillgit.view.exchange import remote_shown  # noqa: PLC0415 - see the package
+    from skillgit.view.deliveries import remote_shown  # noqa: PLC0415 - see the package
 
     result = show(session.context, name, listener(session))
-    if form is Form.JSON:
-        session.output.document("remote-show/1", result)
-    else:
-        session.output.text(remote_shown(result, session.screen))
+    session.show("remote-show/1", result, remote_shown(result, session.screen))

@@ -8,32 +8,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.diagnostics import tell_unreadable
+from skillgit.cli.diagnostics import no_runs, tell_unreadable
 from skillgit.cli.options import (
     Verb,
     as_of_option,
     complete_items,
     complete_revisions,
     document_form,
+    flag,
     forms,
     list_forms,
+    option,
     run_argument,
     verb,
 )
 from skillgit.cli.output import Form
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode
-from skillgit.view.log import COLUMNS, line, log_lines, with_changes
+from skillgit.view.log import line, log_lines, with_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.history.log import Log, LogRequest
     from skillgit.cli.session import CommandSession
 
 
-_NAMED = 6
-"""Versions that one sentence names."""
+_NAMED = 6  # versions that one sentence names
 _COUNT = re.compile(r"-\d+")
 
 
@@ -51,46 +50,41 @@ class LogVerb(Verb):
 
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
-@click.option("--graph", is_flag=True, help="Draw how the events hang together; those of a run stay together")
-@click.option("--oneline", is_flag=True, expose_value=False, help="Show one line for each event, as log does anyway")
-@click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
-@click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
-@click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
-@click.option(
-    "-n",
-    "--limit",
-    "--max-count",
-    "limit",
+@flag("--graph", "Draw how the events hang together; those of a run stay together")
+@flag("--oneline", "Show one line for each event, as log does anyway", expose_value=False)
+@flag("-p --patch", "Show under each event what it changed")
+@flag("--stat", "Show under each event how much it changed in which file")
+@option("--rejected/--no-rejected", "Show rejected candidates", default=True, show_default=True)
+@option(
+    "-n --limit --max-count limit",
+    "Show N events at most; -3 is short for -n 3",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Show N events at most; -3 is short for -n 3",
 )
-@click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
-@click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
-@click.option(
+@option("--since --after", "Show events of TIME or later, like '2 days ago'", metavar="TIME", default="")
+@option("--until --before", "Show events of TIME or earlier", metavar="TIME", default="")
+@option(
     "--grep",
+    "Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
     metavar="TEXT",
     default="",
-    help="Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
 )
-@click.option(
-    "--event",
-    "events",
+@option(
+    "--event events",
+    f"Show events of KIND: {' '.join(EventKind)}; repeat it for more",
     multiple=True,
     type=click.Choice([str(kind) for kind in EventKind]),
     metavar="KIND",
-    help=f"Show events of KIND: {' '.join(EventKind)}; repeat it for more",
 )
-@click.option(
-    "--item",
-    "items",
+@option(
+    "--item items",
+    "Show events that fixed or broke item ID; repeat it for more",
     multiple=True,
     metavar="ID",
     shell_complete=complete_items,
-    help="Show events that fixed or broke item ID; repeat it for more",
 )
-@click.option("--reverse", is_flag=True, help="Show the oldest event first")
-@click.option("--all", "all_runs", is_flag=True, help="Show the events of all runs")
+@flag("--reverse", "Show the oldest event first")
+@flag("--all all_runs", "Show the events of all runs")
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -110,7 +104,6 @@ def log_command(
     rejected: bool,
     reverse: bool,
     all_runs: bool,
-    form: Form,
 ) -> None:
     """Show the events of a run, newest first.
 
@@ -125,7 +118,13 @@ def log_command(
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
     from skillgit.app.history.log import LogRequest, log  # noqa: PLC0415 - see the package
 
-    _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
+    ctx = click.get_current_context()
+    if graph and reverse:
+        raise click.UsageError("--graph and --reverse do not go together", ctx)
+    if session.form is not Form.TEXT and (patch or stat):
+        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
+    if session.form is not Form.TEXT and graph:
+        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
     request = LogRequest(
         words=revisions,
         all_runs=all_runs,
@@ -141,40 +140,38 @@ def log_command(
     )
     result = log(session.context, request)
     _tell_gaps(session, result, request)
-    if form is Form.TEXT:
+    if session.form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
-        return
-    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head={"run": result.run})
-
-
-def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
-    ctx = click.get_current_context()
-    if graph and reverse:
-        raise click.UsageError("--graph and --reverse do not go together", ctx)
-    if form is not Form.TEXT and change:
-        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
-    if form is not Form.TEXT and graph:
-        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
+    else:
+        session.listing("log", result.rows, head=result)
 
 
 def _show(
     session: CommandSession, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool
 ) -> None:
+    if not (result.rows or result.run or runs):
+        return no_runs(session)
     if not result.rows:
-        session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
-        session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
-        return
-    edges, flips = result.parents if graph else None, _flips(result, several=several)
+        return session.diagnostics.note("there are no such events")
+    edges = result.parents if graph else None
+    # a single item that was asked for need not be named
+    flips = {
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in per_item.items())
+        for commit, per_item in result.flips.items()
+    }
     lines = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
+    if not (patch or stat):
+        return session.page(line.text for line in lines)
+    from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
+
+    texts = (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
     with session.output.paged():
-        if not (patch or stat):
-            session.output.text(line.text for line in lines)
-            return
-        for text in with_changes(lines, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
+        for text in with_changes(lines, texts, session.screen_for_diff()):
             if isinstance(text, bytes):
                 session.output.raw(text)
             else:
                 session.output.text([text])
+    return None
 
 
 def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> None:
@@ -190,32 +187,17 @@ def _tell_gaps(session: CommandSession, result: Log, request: LogRequest) -> Non
         session.diagnostics.hint(result.absence.remedy(search))
 
 
-def _flips(result: Log, *, several: bool) -> dict[str, str]:
-    """Return commit to what its event did to the items that were asked for; a single one need not be named."""
-    return {
-        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in changes.items())
-        for commit, changes in result.flips.items()
-    }
-
-
-def _changes(session: CommandSession, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
-    from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
-
-    return (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
-
-
 @verb("events")
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
-@click.option("--all", "all_runs", is_flag=True, help="Print the events of all runs, run by run")
+@flag("--all all_runs", "Print the events of all runs, run by run")
 @as_of_option
 @forms(Form.JSONL)
 @click.pass_obj
-def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
+def events_command(session: CommandSession, revisions: tuple[str, ...], *, all_runs: bool) -> None:
     """Print the events of a run as they are in git, oldest first.
 
     Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its text.
     """
-    del form
     from skillgit.app.history.plumbing import events  # noqa: PLC0415 - see the package
 
     session.output.records(events(session.context, revisions, all_runs=all_runs))
@@ -239,7 +221,7 @@ def cat_command(session: CommandSession, name: str) -> None:
 @click.argument("revision", metavar="COMMIT", shell_complete=complete_revisions)
 @document_form
 @click.pass_obj
-def trailers_command(session: CommandSession, revision: str, form: Form) -> None:
+def trailers_command(session: CommandSession, revision: str) -> None:
     """Print the trailers of a commit, as git reads them.
 
     COMMIT is any REV. It prints nothing for a commit without trailers.
@@ -247,7 +229,7 @@ def trailers_command(session: CommandSession, revision: str, form: Form) -> None
     from skillgit.app.history.plumbing import trailers  # noqa: PLC0415 - see the package
 
     commit, rows = trailers(session.context, revision)
-    if form is Form.JSON:
+    if session.form is Form.JSON:
         pairs = [{"key": trailer.key, "value": trailer.value} for trailer in rows]
         session.output.document("trailers/1", {"commit": commit, "trailers": pairs})
     else:
@@ -256,7 +238,7 @@ def trailers_command(session: CommandSession, revision: str, form: Form) -> None
 
 @verb("rev-parse")
 @click.argument("revisions", nargs=-1, required=True, metavar="REV...", shell_complete=complete_revisions)
-@click.option("--short", is_flag=True, help="Shorten ids as git does, so far as they stay unambiguous")
+@flag("--short", "Shorten ids as git does, so far as they stay unambiguous")
 @as_of_option
 @click.pass_obj
 def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, short: bool) -> None:
@@ -275,7 +257,7 @@ def rev_parse_command(session: CommandSession, revisions: tuple[str, ...], *, sh
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCode:
+def best_command(session: CommandSession, run: str | None) -> ExitCode:
     """Print the best version of a run.
 
     Exits with 1 if there is none.
@@ -283,12 +265,12 @@ def best_command(session: CommandSession, run: str | None, form: Form) -> ExitCo
     from skillgit.app.workspace.revision_range import best  # noqa: PLC0415 - see the package
 
     row = best(session.context, run)
-    if form is Form.JSON:
+    if session.form is Form.JSON:
         session.output.document("best/1", {"best": row})
-    elif row is not None and form is Form.TEXT:
+    elif row is not None and session.form is Form.TEXT:
         session.output.text([line(row, session.screen, session.now)])
     elif row is not None:
-        session.output.table([[getattr(row, column) for column in COLUMNS]], nul=form is Form.NUL)
+        session.listing("log", [row])
     if row is None:
         session.diagnostics.note("there is no best version")
     return ExitCode.OK if row is not None else ExitCode.NO

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from skillgit.cli.measuring_options import quiet_option, show_plan, spending_options
+from skillgit.cli.measuring_options import carried_out, spending_options, split_option
 from skillgit.cli.options import (
     as_of_option,
     complete_configs,
@@ -15,47 +15,43 @@ from skillgit.cli.options import (
     complete_revisions,
     complete_runs,
     document_form,
+    flag,
     list_forms,
+    option,
     override_option,
+    quiet_option,
     run_argument,
     verb,
 )
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
-from skillgit.view import item as one
-from skillgit.view.item import bisect_lines
-from skillgit.view.items import CHECK_COLUMNS, check_lines, check_records
+from skillgit.view import item as story_view
+from skillgit.view.items import check_lines, check_records
 from skillgit.view.json_values import named_values
-from skillgit.view.score_tables import COLUMNS, MATRIX_COLUMNS, lines, matrix_lines, matrix_records, records
+from skillgit.view.score_tables import lines, matrix_lines, matrix_records, records
 
 if TYPE_CHECKING:
-    from skillgit.app.history.bisect import Bisected, BisectRequest
-    from skillgit.app.history.items import ItemTable
-    from skillgit.app.setup.plan import Plan
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
 
-NEWEST = 60
-"""Attempts at one item that a person is shown without asking for all."""
+_NEWEST = 60  # attempts at one item that a person is shown without asking for all
 _CHOICES = frozenset({"flaky", "never_solved", "solved", "task_type", "rejected", "sort"})
 ORDERS = ("item", "first", "flips", "share")
 
 
 @verb("items")
 @run_argument
-@click.option("--item", metavar="ID", shell_complete=complete_items, help="Show the history of one item")
-@click.option(
-    "--trajectory", metavar="REV", shell_complete=complete_revisions, help="With --item: what happened under REV"
-)
-@click.option("--flaky", is_flag=True, help="Show items whose outcome is noisy, and why they are taken for such")
-@click.option("--never-solved", is_flag=True, help="Show items that no version solves")
-@click.option("--solved", is_flag=True, help="Show items that the newest version solves")
-@click.option("--type", "task_type", metavar="T", help="Show items of the task type T")
-@click.option("--checks", "by_check", is_flag=True, help="Show the mean score of each single check, not of items")
-@click.option("--rejected", is_flag=True, help="Show rejected candidates, too")
-@click.option("--all-versions", is_flag=True, help="Show every version, however wide the table becomes")
-@click.option("--sort", type=click.Choice(ORDERS), default="item", show_default=True, help="What to sort the items by")
+@option("--item", "Show the history of one item", metavar="ID", shell_complete=complete_items)
+@option("--trajectory", "With --item: what happened under REV", metavar="REV", shell_complete=complete_revisions)
+@flag("--flaky", "Show items whose outcome is noisy, and why they are taken for such")
+@flag("--never-solved", "Show items that no version solves")
+@flag("--solved", "Show items that the newest version solves")
+@option("--type task_type", "Show items of the task type T", metavar="T")
+@flag("--checks by_check", "Show the mean score of each single check, not of items")
+@flag("--rejected", "Show rejected candidates, too")
+@flag("--all-versions", "Show every version, however wide the table becomes")
+@option("--sort", "What to sort the items by", type=click.Choice(ORDERS), default="item", show_default=True)
 @as_of_option
 @list_forms
 @click.pass_obj
@@ -73,7 +69,6 @@ def items_command(
     rejected: bool,
     all_versions: bool,
     sort: str,
-    form: Form,
 ) -> None:
     """Show which items are solved by which version.
 
@@ -84,37 +79,30 @@ def items_command(
         raise click.UsageError("--trajectory goes with --item", click.get_current_context())
     if item is not None:
         _refuse_choice(click.get_current_context())
-        _one(session, run, item, trajectory, form, every=all_versions)
+        _one(session, run, item, trajectory, every=all_versions)
         return
     if by_check:
-        _by_check(session, run, form)
+        _by_check(session, run)
         return
     from skillgit.app.history.items import ItemOrder, ItemsRequest, items  # noqa: PLC0415 - see the package
 
     choice = {"rejected": rejected, "flaky": flaky, "never_solved": never_solved, "solved": solved}
     table = items(session.context, run, ItemsRequest(**choice, task_type=task_type, order=ItemOrder(sort)))
-    if form is not Form.TEXT:
-        _listing(session, table, form)
-        return
-    if not table.rows:
+    if not table.rows and session.form is Form.TEXT:
         session.diagnostics.note(f"none of the {table.items} items of run {table.run} is like that")
         return
-    with session.output.paged():
-        session.output.text(lines(table, session.screen, every=all_versions))
+    rows = records(table, cells=session.tabular)
+    head = {"run": table.run, "metric": table.metric, "versions": table.columns}
+    session.listing("items", rows, lines(table, session.screen, every=all_versions), head=head, paged=True)
 
 
-def _by_check(session: CommandSession, run: str | None, form: Form) -> None:
+def _by_check(session: CommandSession, run: str | None) -> None:
     _refuse_choice(click.get_current_context(), "--checks")
     from skillgit.app.history.items import checks  # noqa: PLC0415 - see the package
 
     table = checks(session.context, run)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(check_lines(table, session.screen))
-        return
     rows = check_records(table)
-    head = {"run": table.run, "versions": table.versions}
-    session.output.listing(form, rows, schema="checks/1", name="checks", columns=CHECK_COLUMNS, head=head)
+    session.listing("items --checks", rows, check_lines(table, session.screen), head=table, paged=True)
 
 
 def _refuse_choice(ctx: click.Context, option: str = "--item") -> None:
@@ -125,48 +113,31 @@ def _refuse_choice(ctx: click.Context, option: str = "--item") -> None:
             raise click.UsageError(f"{param.opts[0]} goes without {option}: that shows {shows}", ctx)
 
 
-def _listing(session: CommandSession, table: ItemTable, form: Form) -> None:
-    rows = records(table, cells=form in {Form.PLAIN, Form.NUL})
-    head = {"run": table.run, "metric": table.metric, "versions": table.columns}
-    session.output.listing(form, rows, schema="items/1", name="items", columns=COLUMNS, head=head)
-
-
-def _one(
-    session: CommandSession, run: str | None, item: str, trajectory: str | None, form: Form, *, every: bool
-) -> None:
+def _one(session: CommandSession, run: str | None, item: str, trajectory: str | None, *, every: bool) -> None:
     from skillgit.app.history.item import item_story, item_trajectory  # noqa: PLC0415 - see the package
 
     if trajectory is not None:
         result = item_trajectory(session.context, item, trajectory)
-        if form is Form.JSON:
-            session.output.document("trajectory/1", result)
-        elif form is Form.JSONL:
-            session.output.records(result.turns)
-        elif form is Form.TEXT:
-            with session.output.paged():
-                session.output.text(one.trajectory(result, session.screen))
-        else:
+        if session.tabular:
             raise click.UsageError("--plain and -z do not go with --trajectory", click.get_current_context())
-        return
-    story = item_story(session.context, run, item, limit=None if every or form is not Form.TEXT else NEWEST)
-    if form is Form.TEXT:
-        with session.output.paged():
-            session.output.text(one.lines(story, session.screen))
-        return
+        if session.form is Form.JSONL:
+            return session.output.records(result.turns)
+        return session.show("trajectory/1", result, story_view.trajectory(result, session.screen), paged=True)
+    story = item_story(session.context, run, item, limit=None if every or session.form is not Form.TEXT else _NEWEST)
     head = {name: value for name, value in named_values(story).items() if name != "attempts"}
-    rows = one.records(story)
-    session.output.listing(form, rows, schema="item/1", name="attempts", columns=one.COLUMNS, head=head)
+    lines = story_view.lines(story, session.screen)
+    return session.listing("items --item", story_view.records(story), lines, head=head, paged=True)
 
 
 @verb("bisect")
-@click.option("--item", metavar="ID", required=True, shell_complete=complete_items, help="The item")
+@option("--item", "The item", metavar="ID", required=True, shell_complete=complete_items)
 @click.argument("good", required=False, shell_complete=complete_revisions)
 @click.argument("bad", required=False, shell_complete=complete_revisions)
-@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
-@click.option("--measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
-@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --measure: as CONFIG says")
+@option("--run", "Look at RUN, not at the default run", metavar="RUN", shell_complete=complete_runs)
+@flag("--measure", "Roll the item out where an outcome is missing, and note it")
+@option("--config", "With --measure: as CONFIG says", metavar="CONFIG", shell_complete=complete_configs)
 @override_option
-@spending_options()
+@spending_options
 @quiet_option
 @as_of_option
 @document_form
@@ -183,8 +154,6 @@ def bisect_command(
     overrides: tuple[str, ...],
     caps: Caps,
     dry_run: bool,
-    quiet: bool,
-    form: Form,
 ) -> ExitCode:
     """Find the version that fixed or broke an item.
 
@@ -192,8 +161,7 @@ def bisect_command(
     What the run recorded answers, so that nothing is spent; --measure asks for what is missing, one item at a time.
     Exits with 1 if the outcome is the same at both ends.
     """
-    from skillgit.app.history.bisect import BisectRequest  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.app.history.bisect import BisectRequest, bisect  # noqa: PLC0415 - see the package
 
     if dry_run and not measure:
         raise click.UsageError("--dry-run goes with --measure: nothing else spends", click.get_current_context())
@@ -209,40 +177,20 @@ def bisect_command(
         caps=caps,
         dry_run=dry_run,
     )
-    result = _bisected(session, request, quiet=quiet or dry_run)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    if form is Form.JSON:
-        session.output.document("bisect/1", result)
-    else:
-        session.output.text(bisect_lines(result, session.screen, session.now))
+    result = carried_out(session, bisect, request)
+    if result is None:
+        return ExitCode.OK
+    session.show("bisect/1", result, story_view.bisect_lines(result, session.screen, session.now))
     return ExitCode.OK if result.flip is not None else ExitCode.NO
-
-
-def _bisected(session: CommandSession, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
-    from skillgit.app.history.bisect import bisect  # noqa: PLC0415 - see the package
-
-    if not request.measure:
-        return bisect(session.context, request)
-    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - only measuring is watched
-
-    with watching(session, quiet=quiet) as watcher:
-        return bisect(session.context, request, watcher)
 
 
 @verb("matrix")
 @run_argument
-@click.option(
-    "--split",
-    type=click.Choice(("train", "selection", "test")),
-    default="selection",
-    show_default=True,
-    help="Which items the scores are of",
-)
+@split_option(("train", "selection", "test"), "Which items the scores are of")
 @as_of_option
 @list_forms
 @click.pass_obj
-def matrix_command(session: CommandSession, run: str | None, split: str, form: Form) -> None:
+def matrix_command(session: CommandSession, run: str | None, split: str) -> None:
     """Show what each version scored under each target model.
 
     Scores are those of the run and of the notes that eval and verify left; of several the newest. What was
@@ -251,13 +199,10 @@ def matrix_command(session: CommandSession, run: str | None, split: str, form: F
     from skillgit.app.history.matrix import matrix  # noqa: PLC0415 - see the package
 
     table = matrix(session.context, run, split)
-    if form is not Form.TEXT:
-        head = {"run": table.run, "split": table.split, "metric": table.metric, "models": table.models}
-        session.output.listing(
-            form, matrix_records(table), schema="matrix/1", name="scores", columns=MATRIX_COLUMNS, head=head
-        )
-    elif table.rows:
-        session.output.text(matrix_lines(table, session.screen))
+    if table.rows or session.form is not Form.TEXT:
+        session.listing("matrix", matrix_records(table), matrix_lines(table, session.screen), head=table)
     else:
-        session.diagnostics.note(f"no version of run {table.run} has a score on the {table.split} split")
-        session.diagnostics.hint(f"skillgit eval {table.run} --split {table.split}")
+        session.diagnostics.note(
+            f"no version of run {table.run} has a score on the {table.split} split",
+            hint=f"skillgit eval {table.run} --split {table.split}",
+        )

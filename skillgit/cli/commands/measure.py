@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillgit.cli import options
 from skillgit.cli.measuring_options import (
+    carried_out,
     config_option,
+    measured,
     note_option,
-    quiet_option,
-    show_plan,
     spending_options,
     split_option,
-    watching,
 )
-from skillgit.cli.options import (
-    complete_configs,
-    complete_models,
-    complete_revisions,
-    document_form,
-    override_option,
-    verb,
-)
+from skillgit.cli.options import complete_revisions, document_form, flag, option, override_option, quiet_option, verb
 from skillgit.cli.output import Form
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.errors import ExitCode
 from skillgit.view.measurements import eval_lines, retest_lines, verify_lines
 
 if TYPE_CHECKING:
-    from skillgit.app.measure.pull_request_verdicts import GateReport
-    from skillgit.app.measure.retest import RetestRequest
-    from skillgit.cli.output import Output
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
 
@@ -45,22 +36,22 @@ SPLITS = ("train", "selection", "test", "all")
 @config_option
 @override_option
 @split_option(SPLITS)
-@click.option(
+@option(
     "--against",
+    "Compare with these versions, item by item; none is no skill",
     multiple=True,
     metavar="REV,...",
     shell_complete=complete_revisions,
-    help="Compare with these versions, item by item; none is no skill",
 )
-@click.option("--fresh", is_flag=True, help="Draw every item afresh, and compare with what the run recorded")
-@click.option(
+@flag("--fresh", "Draw every item afresh, and compare with what the run recorded")
+@option(
     "--model",
+    "Measure under another target, BACKEND/MODEL or a model of the run's backend",
     metavar="M",
-    shell_complete=complete_models,
-    help="Measure under another target, BACKEND/MODEL or a model of the run's backend",
+    shell_complete=options.complete_models,
 )
 @note_option()
-@spending_options()
+@spending_options
 @quiet_option
 @document_form
 @click.pass_obj
@@ -72,8 +63,6 @@ def eval_command(
     against: tuple[str, ...],
     fresh: bool,
     model: str | None,
-    quiet: bool,
-    form: Form,
     **terms: Any,  # noqa: ANN401 - the options that both ways to measure share
 ) -> int:
     """Measure versions side by side and note the scores on their commits.
@@ -87,65 +76,32 @@ def eval_command(
     The test split is for the end. Each evaluation on it is counted, and show says how many a version has had.
     """
     from skillgit.app.measure.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
-    from skillgit.app.measure.retest import RetestRequest  # noqa: PLC0415 - as above
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.app.measure.retest import RetestRequest, retest  # noqa: PLC0415 - as above
 
     names = tuple(name for names in against for name in names.split(",") if name)
     if fresh or model is not None:
         if names or terms["split"] == "all":
             lacks = "--against" if names else "--split all"
             raise click.UsageError(f"{lacks} goes without --fresh and --model", click.get_current_context())
-        return _again(session, RetestRequest(revisions=revisions, model=model, **terms), form, quiet=quiet)
+        again = RetestRequest(revisions=revisions, model=model, **terms)
+        retested = measured(session, retest, again, "retest/2", retest_lines)
+        return int(retested.exit_code) if retested else ExitCode.OK
     request = EvalRequest(revisions=revisions, against=names, **terms)
-    with watching(session, quiet=quiet or request.dry_run) as watcher:
-        result = evaluate(session.context, request, watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    for warning in result.warnings:
-        session.diagnostics.note(warning)
-    if form is Form.JSON:
-        session.output.document("eval/1", result)
-    else:
-        session.output.text(eval_lines(result, session.screen))
-    return int(result.exit_code)
-
-
-def _again(session: CommandSession, request: RetestRequest, form: Form, *, quiet: bool) -> int:
-    """Measure versions again, and compare with what their runs recorded."""
-    from skillgit.app.measure.retest import retest  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-
-    with watching(session, quiet=quiet or request.dry_run) as watcher:
-        result = retest(session.context, request, watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    for warning in result.warnings:
-        session.diagnostics.note(warning)
-    if form is Form.JSON:
-        session.output.document("retest/2", result)
-    else:
-        session.output.text(retest_lines(result, session.screen))
-    return int(result.exit_code)
+    result = measured(session, evaluate, request, "eval/1", eval_lines)
+    return int(result.exit_code) if result else ExitCode.OK
 
 
 @verb("verify")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option(
-    "--sample", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="How many items to draw"
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="S",
-    help="Decides which items are drawn",
+@option("--sample", "How many items to draw", type=click.IntRange(min=1), default=20, show_default=True, metavar="N")
+@option(
+    "--seed", "Decides which items are drawn", type=click.IntRange(min=0), default=0, show_default=True, metavar="S"
 )
 @split_option(("selection", "test"), "Which items to draw from")
 @config_option
 @override_option
 @note_option("the commit")
-@spending_options()
+@spending_options
 @quiet_option
 @document_form
 @click.pass_obj
@@ -161,8 +117,6 @@ def verify_command(
     note: bool,
     caps: Caps,
     dry_run: bool,
-    quiet: bool,
-    form: Form,
 ) -> ExitCode:
     """Measure a version again and say whether its recorded score holds.
 
@@ -171,7 +125,6 @@ def verify_command(
     then nothing is spent. Exits with 1 unless it is consistent.
     """
     from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
 
     request = VerifyRequest(
         revision=revision,
@@ -184,46 +137,33 @@ def verify_command(
         caps=caps,
         dry_run=dry_run,
     )
-
-    with watching(session, quiet=quiet or dry_run) as watcher:
-        result = verify(session.context, request, watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    if form is Form.JSON:
-        session.output.document("verify/2", result)
-    else:
-        session.output.text(verify_lines(result, session.screen))
-    return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO
+    result = measured(session, verify, request, "verify/2", verify_lines)
+    return ExitCode.OK if result is None or result.verdict.word == "consistent" else ExitCode.NO
 
 
 @verb("gate")
-@click.option(
-    "--base", metavar="REV", required=True, shell_complete=complete_revisions, help="What the head would replace"
-)
-@click.option(
-    "--head", metavar="REV", default="HEAD", show_default=True, shell_complete=complete_revisions, help="What to judge"
-)
-@click.option(
-    "--config",
-    "configs",
+@option("--base", "What the head would replace", metavar="REV", required=True, shell_complete=complete_revisions)
+@option("--head", "What to judge", metavar="REV", default="HEAD", show_default=True, shell_complete=complete_revisions)
+@option(
+    "--config configs",
+    "Measure SKILL as CONFIG says, not as its run did",
     multiple=True,
     metavar="[SKILL=]CONFIG",
-    shell_complete=complete_configs,
-    help="Measure SKILL as CONFIG says, not as its run did",
+    shell_complete=options.complete_configs,
 )
 @override_option
 @split_option(("selection", "test"))
-@click.option("--rule", type=click.Choice(tuple(POLICIES)), help="How to compare; without it as the configuration says")
-@click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
+@option("--rule", "How to compare; without it as the configuration says", type=click.Choice(tuple(POLICIES)))
+@flag("--recorded-only", "Measure nothing; say which outcomes are not recorded")
 @note_option()
-@spending_options()
+@spending_options
 @quiet_option
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request")
-@click.option(
+@flag("--markdown", "Print Markdown, for a comment on a pull request")
+@option(
     "--output",
+    "Write Markdown, or with --json the document, to FILE",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write Markdown, or with --json the document, to FILE",
 )
 @document_form
 @click.pass_obj
@@ -233,10 +173,8 @@ def gate_command(
     *,
     rule: str | None,
     dry_run: bool,
-    quiet: bool,
     markdown: bool,
     output: Path | None,
-    form: Form,
     **options: object,
 ) -> int:
     """Judge the skills that a pull request changes by their scores.
@@ -249,39 +187,23 @@ def gate_command(
     items are too few for the rule.
     """
     from skillgit.app.measure.pull_request_gate import GateRequest, gate  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-
-    if dry_run and (markdown or output is not None):
-        raise click.UsageError("a dry run has no verdict to write", click.get_current_context())
-    if markdown and form is Form.JSON:
-        raise click.UsageError("choose one output format", click.get_current_context())
-    # The other options bear the names of what is asked for.
-    request = GateRequest(rule=rule, dry_run=dry_run, **options)  # type: ignore[arg-type]
-
-    with watching(session, quiet=quiet or dry_run) as watcher:
-        report = gate(session.context, request, watcher)
-    if isinstance(report, Plan):
-        return show_plan(session, report, form)
-    _show(session, report, form, markdown=markdown, output=output)
-    return int(report.exit_code)
-
-
-def _show(session: CommandSession, report: GateReport, form: Form, *, markdown: bool, output: Path | None) -> None:
     from skillgit.cli.output import output_to  # noqa: PLC0415 - see the package
     from skillgit.view.gate import lines  # noqa: PLC0415 - as above
     from skillgit.view.gate import markdown as as_markdown  # noqa: PLC0415 - as above
 
-    def write(to: Output) -> None:
-        if form is Form.JSON:
-            to.document("gate/2", report)
-        else:
-            to.text(as_markdown(report))
-
+    if dry_run and (markdown or output is not None):
+        raise click.UsageError("a dry run has no verdict to write", click.get_current_context())
+    if markdown and session.form is Form.JSON:
+        raise click.UsageError("choose one output format", click.get_current_context())
+    # The other options bear the names of what is asked for.
+    request = GateRequest(rule=rule, dry_run=dry_run, **options)  # type: ignore[arg-type]
+    report = carried_out(session, gate, request)
+    if report is None:
+        return ExitCode.OK
     if output is not None:
         with output_to(session.context.directory / output) as file:
-            write(file)
+            replace(session, output=file).show("gate/2", report, as_markdown(report))
         session.output.text(lines(report, session.screen))
-    elif markdown or form is Form.JSON:
-        write(session.output)
     else:
-        session.output.text(lines(report, session.screen))
+        session.show("gate/2", report, as_markdown(report) if markdown else lines(report, session.screen))
+    return int(report.exit_code)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import looking_on, show_plan, terms_options
-from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, verb
-from skillgit.cli.output import Form
+from skillgit.cli.measuring_options import measured, note_option, split_option, terms_options
+from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, option, verb
 from skillgit.errors import ExitCode
-from skillgit.view.rules import COLUMNS, lines
+from skillgit.view.rules import lines
 
 if TYPE_CHECKING:
     from skillgit.app.setup.model_session import MeasuringTerms
@@ -24,17 +23,13 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @verb("blame")
 @click.argument("revision", metavar="[REV]", required=False, default="", shell_complete=complete_revisions)
 @click.argument("path", metavar="[PATH]", required=False, default="")
-@click.option(
-    "-L",
-    "wanted",
-    multiple=True,
-    metavar="N,M",
-    help="Show lines N to M; N,+COUNT and N alone work, too; repeat it for more",
+@option(
+    "-L wanted", "Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", multiple=True, metavar="N,M"
 )
 @as_of_option
 @list_forms
 @click.pass_obj
-def blame_command(session: CommandSession, revision: str, path: str, wanted: tuple[str, ...], form: Form) -> None:
+def blame_command(session: CommandSession, revision: str, path: str, wanted: tuple[str, ...]) -> None:
     """Show where each line of a skill comes from.
 
     Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
@@ -47,12 +42,7 @@ def blame_command(session: CommandSession, revision: str, path: str, wanted: tup
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
 
     result = blame(session.context, revision, path, [_range(text) for text in wanted])
-    if form is not Form.TEXT:
-        head = {"run": result.run, "version": result.version, "commit": result.commit, "path": result.path}
-        session.output.listing(form, result.lines, schema="blame/1", name="lines", columns=COLUMNS, head=head)
-    else:
-        with session.output.paged():
-            session.output.text(lines(result, session.screen))
+    session.listing("blame", result.lines, lines(result, session.screen), head=result, paged=True)
     if result.absent:
         session.diagnostics.hint(lacking_evidence(session.context, result.run, "items and some sources"))
 
@@ -77,12 +67,12 @@ def _last(match: re.Match[str], first: int) -> int | None:
 
 @verb("why")
 @click.argument("what", metavar="LINE|TEXT")
-@click.option("--rev", "revision", metavar="REV", default="", shell_complete=complete_revisions, help="Look at REV")
-@click.option("--file", "path", metavar="PATH", default="", help="Look in this file of the skill only")
+@option("--rev revision", "Look at REV", metavar="REV", default="", shell_complete=complete_revisions)
+@option("--file path", "Look in this file of the skill only", metavar="PATH", default="")
 @as_of_option
 @document_form
 @click.pass_obj
-def why_command(session: CommandSession, what: str, revision: str, path: str, form: Form) -> None:
+def why_command(session: CommandSession, what: str, revision: str, path: str) -> None:
     """Explain why a rule is in a skill, from the rollouts that failed to the gate.
 
     Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
@@ -95,38 +85,21 @@ def why_command(session: CommandSession, what: str, revision: str, path: str, fo
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
     story = why(session.context, what, revision, path)
-    if form is Form.JSON:
-        session.output.document("why/1", story)
-    else:
-        with session.output.paged():
-            session.output.text(lines(story, session.screen, session.now))
+    session.show("why/1", story, lines(story, session.screen, session.now), paged=True)
     if story.absent:
         session.diagnostics.hint(lacking_evidence(session.context, story.run, "failures and findings"))
 
 
-SPLITS = ("train", "selection", "test")
-
-
 @verb("ablate")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@click.option("--rule", type=click.IntRange(min=1), metavar="N", help="Leave out rule N only")
-@click.option(
-    "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
-)
-@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commit")
-@terms_options()
+@option("--rule", "Leave out rule N only", type=click.IntRange(min=1), metavar="N")
+@split_option(("train", "selection", "test"))
+@note_option("the commit")
+@terms_options
 @document_form
 @click.pass_obj
 def ablate_command(
-    session: CommandSession,
-    *,
-    revision: str,
-    rule: int | None,
-    split: str,
-    note: bool,
-    terms: MeasuringTerms,
-    quiet: bool,
-    form: Form,
+    session: CommandSession, *, revision: str, rule: int | None, split: str, note: bool, terms: MeasuringTerms
 ) -> int:
     """Leave out each rule of a version and measure what it is worth.
 
@@ -138,29 +111,19 @@ def ablate_command(
     REV is the newest version of the default run unless you name one.
     """
     from skillgit.app.interventions.ablate import AblateRequest, ablate  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.rules import ablated  # noqa: PLC0415 - see the package
 
     request = AblateRequest(revision=revision, rule=rule, split=split, note=note, terms=terms)
-    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = ablate(session.context, request, watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    for warning in result.warnings:
-        session.diagnostics.note(warning)
-    if form is Form.JSON:
-        session.output.document("ablate/1", result)
-    else:
-        session.output.text(ablated(result, session.screen))
-    return int(result.exit_code)
+    result = measured(session, ablate, request, "ablate/1", ablated)
+    return int(result.exit_code) if result else ExitCode.OK
 
 
 @verb("prune")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
-def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTerms, quiet: bool, form: Form) -> int:
+def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:
     """Drop the rules that change nothing, if the score does not fall.
 
     REV is the newest version of a run, that of the default run unless you name one. Which rules can go is taken from
@@ -168,26 +131,18 @@ def prune_command(session: CommandSession, *, revision: str, terms: MeasuringTer
     lower. What is refused stays on a side branch, and the exit code is 1.
     """
     from skillgit.app.interventions.shorten import ShortenRequest, prune  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.rules import pruned  # noqa: PLC0415 - see the package
 
-    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = prune(session.context, ShortenRequest(revision=revision, terms=terms), watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    if form is Form.JSON:
-        session.output.document("prune/1", result)
-    else:
-        session.output.text(pruned(result, session.screen))
-    return ExitCode.OK if result.decided.accepted else ExitCode.NO
+    result = measured(session, prune, ShortenRequest(revision=revision, terms=terms), "prune/1", pruned)
+    return ExitCode.OK if result is None or result.decided.accepted else ExitCode.NO
 
 
 @verb("compress")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@terms_options()
+@terms_options
 @document_form
 @click.pass_obj
-def compress_command(session: CommandSession, *, revision: str, terms: MeasuringTerms, quiet: bool, form: Form) -> int:
+def compress_command(session: CommandSession, *, revision: str, terms: MeasuringTerms) -> int:
     """Say the same in fewer words, if the score does not fall.
 
     REV is the newest version of a run, that of the default run unless you name one. The optimizer's model is asked
@@ -195,15 +150,7 @@ def compress_command(session: CommandSession, *, revision: str, terms: Measuring
     What is refused stays on a side branch, and the exit code is 1; the same command then asks anew.
     """
     from skillgit.app.interventions.shorten import ShortenRequest, compress  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 
-    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = compress(session.context, ShortenRequest(revision=revision, terms=terms), watcher)
-    if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    if form is Form.JSON:
-        session.output.document("compress/1", result)
-    else:
-        session.output.text(decided(result, session.screen))
-    return ExitCode.OK if result.accepted else ExitCode.NO
+    result = measured(session, compress, ShortenRequest(revision=revision, terms=terms), "compress/1", decided)
+    return ExitCode.OK if result is None or result.accepted else ExitCode.NO

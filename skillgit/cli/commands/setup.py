@@ -1,9 +1,11 @@
-"""Commands about this machine and a configuration."""
+"""Commands about this machine, a configuration and skillgit itself, and the manual pages of all commands."""
 
 from __future__ import annotations
 
 import json
 import platform
+import re
+from inspect import cleandoc
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -20,15 +22,16 @@ from skillgit.cli.options import (
     complete_configs,
     complete_environments,
     document_form,
+    flag,
     list_forms,
+    option,
     override_option,
     verb,
 )
 from skillgit.cli.output import Form
 from skillgit.view import setup as render
-from skillgit.view.catalogue import ENTRIES
+from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import plain_value
-from skillgit.view.setup import backend_lines, environment_lines, lines
 from skillgit.view.surface import Style
 from skillgit.view.text import table
 
@@ -44,39 +47,34 @@ if TYPE_CHECKING:
 
 
 Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")
-_SHOW = "show"
 
 
 class Listing(Verb):
     """A command of an optional NAME, before which the word ``show`` may stand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave the word out; it says nothing that NAME does not say."""
-        if args[:1] == [_SHOW]:
+        if args[:1] == ["show"]:
             args = args[1:]
             if all(arg.startswith("-") for arg in args) and not ctx.resilient_parsing:
                 raise click.UsageError("show which one?", ctx)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Say that the word may be there."""
-        return [f"[[{_SHOW}] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
+        return ["[[show] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
 
 
 def plugin_command(
     verb: str,
     text: str,
     *,
-    rows: str,
     find: Callable[[Context, str | None], tuple[Plugin, ...]],
     describe: Callable[[Plugin, Screen], Iterable[str]],
-    complete: Callable[[click.Context, click.Parameter, str], list[str]],
+    complete: Callable[[click.Context, click.Parameter, str], list[CompletionItem]],
 ) -> Listing:
     """Make the command that lists one kind of plug-in.
 
     Args:
-        verb: Its name, and that of its machine formats.
-        rows: The field of the JSON document that holds the plug-ins.
+        verb: Its name, and that of its list.
         find: Returns all plug-ins, or the one of a name.
     """
 
@@ -84,14 +82,11 @@ def plugin_command(
     @click.argument("name", required=False, shell_complete=complete)
     @list_forms
     @click.pass_obj
-    def command(session: CommandSession, name: str | None, form: Form) -> None:
+    def command(session: CommandSession, name: str | None) -> None:
         entries = find(session.context, name)
-        if form is not Form.TEXT:
-            session.output.listing(form, entries, schema=f"{verb}/1", name=rows, columns=render.COLUMNS)
-        elif name is None:
-            session.output.text(render.listed(entries, session.screen))
-        else:
-            session.output.text(describe(entries[0], session.screen))
+        screen = session.screen
+        lines = render.listed(entries, screen) if name is None else describe(entries[0], screen)
+        session.listing(verb, entries, lines, head={})
 
     return command
 
@@ -99,12 +94,10 @@ def plugin_command(
 @verb("config")
 @click.argument("config", shell_complete=complete_configs)
 @override_option
-@click.option("--show-origin", is_flag=True, help="Show where each value comes from")
+@flag("--show-origin", "Show where each value comes from")
 @list_forms
 @click.pass_obj
-def config_command(
-    session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool, form: Form
-) -> None:
+def config_command(session: CommandSession, config: str, overrides: tuple[str, ...], *, show_origin: bool) -> None:
     """Show the settings that CONFIG amounts to.
 
     Each line can be given to train with -o.
@@ -113,22 +106,18 @@ def config_command(
 
     result = load_config(session.context, config, overrides)
     entries = result.entries
-    if form is Form.JSON:
-        settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
+    settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
+    if session.form is Form.JSON:
         body = {"name": result.name, "path": result.path, "digest": result.digest, "settings": settings}
         session.output.document("config/1", {**body, "notes": result.notes})
-    elif form is Form.JSONL:
-        session.output.records(
-            {"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries
-        )
-    elif form is Form.TEXT:
+    elif session.form is Form.JSONL:
+        session.output.records(settings)
+    elif session.form is Form.TEXT:
         session.output.text(_lines(entries, session.screen, origins=show_origin))
+        session.diagnostics.note(*result.notes)
     else:
         cells = ((entry.key, _value(entry.value), str(entry.origin)) for entry in entries)
-        session.output.table(cells, nul=form is Form.NUL)
-    if form is Form.TEXT:
-        for note in result.notes:
-            session.diagnostics.note(note)
+        session.output.table(cells, nul=session.form is Form.NUL)
 
 
 def _lines(entries: Sequence[ConfigEntry], screen: Screen, *, origins: bool) -> Iterator[str]:
@@ -150,19 +139,12 @@ def _value(value: object) -> str:
 @verb("doctor")
 @click.argument("config", required=False, shell_complete=complete_configs)
 @override_option
-@click.option("--no-call", "call", flag_value=False, default=True, help="Ask no model, look only")
-@spending_options()
+@option("--no-call call", "Ask no model, look only", flag_value=False, default=True)
+@spending_options
 @document_form
 @click.pass_obj
 def doctor_command(
-    session: CommandSession,
-    config: str | None,
-    overrides: tuple[str, ...],
-    *,
-    call: bool,
-    caps: Caps,
-    dry_run: bool,
-    form: Form,
+    session: CommandSession, config: str | None, overrides: tuple[str, ...], *, call: bool, caps: Caps, dry_run: bool
 ) -> int:
     """Check this machine and the models of CONFIG.
 
@@ -177,13 +159,9 @@ def doctor_command(
         raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
     checkup = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
     if isinstance(checkup, Plan):
-        return show_plan(session, checkup, form)
-    for note in checkup.notes:
-        session.diagnostics.note(note)
-    if form is Form.JSON:
-        session.output.document("doctor/1", checkup)
-    else:
-        session.output.text(lines(checkup, session.screen))
+        return show_plan(session, checkup)
+    session.diagnostics.note(*checkup.notes)
+    session.show("doctor/1", checkup, render.lines(checkup, session.screen))
     return int(checkup.exit_code)
 
 
@@ -202,12 +180,7 @@ def _environment(context: Context, name: str | None) -> tuple[EnvironmentEntry, 
 
 
 envs_command = plugin_command(
-    "envs",
-    _ENVIRONMENT_HELP,
-    rows="environments",
-    find=_environment,
-    describe=environment_lines,
-    complete=complete_environments,
+    "envs", _ENVIRONMENT_HELP, find=_environment, describe=render.environment_lines, complete=complete_environments
 )
 
 
@@ -225,7 +198,7 @@ def _backend(context: Context, name: str | None) -> tuple[BackendEntry, ...]:
 
 
 backends_command = plugin_command(
-    "backends", _BACKEND_HELP, rows="backends", find=_backend, describe=backend_lines, complete=complete_backends
+    "backends", _BACKEND_HELP, find=_backend, describe=render.backend_lines, complete=complete_backends
 )
 
 
@@ -248,6 +221,110 @@ def completion_command(session: CommandSession, shell: str) -> None:
     session.output.text((maker.source_template % maker.source_vars()).strip("\n").split("\n"))
 
 
+_UNBROKEN = "\b"  # what click marks a paragraph with whose lines stay as they are
+_SIGNS = {"\\": r"\e", "-": r"\-", "…": r"\[u2026]", "'": r"\[aq]", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+
+
+def page_name(path: str) -> str:
+    """Return the name of the page of a command that is called by ``path``, such as ``skillgit tasks add``."""
+    return path.replace(" ", "-")
+
+
+def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
+    """Yield path and manual page of ``root`` and of every command in it."""
+    context = click.Context(root, info_name=name, **root.context_settings)
+    yield name, page(context)
+    for _, inner in _commands(context):
+        yield inner.command_path, page(inner)
+        yield from ((part.command_path, page(part)) for _, part in _commands(inner))
+
+
+def page(context: click.Context) -> str:
+    """Return the manual page of the command of ``context``."""
+    name = page_name(context.command_path)
+    parts = (
+        [f'.TH "{_escaped(name.upper())}" "1" "" "skillgit {_escaped(__version__)}" "skillgit"'],
+        _section("NAME", [f"{_escaped(name)} \\- {_escaped(_summary(context.command))}"]),
+        _section("SYNOPSIS", _synopsis(context)),
+        _section("DESCRIPTION", _description(context.command)),
+        _section("OPTIONS", _options(context)),
+        _section("COMMANDS", _listing(context)),
+        _section("SEE ALSO", [_see_also(context)]),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [f".SH {title}", *lines] if lines else []
+
+
+def _summary(command: click.Command) -> str:
+    text = command.get_short_help_str(limit=200).removesuffix(".")
+    return text[:1].lower() + text[1:]
+
+
+def _synopsis(context: click.Context) -> list[str]:
+    words = " ".join(context.command.collect_usage_pieces(context))
+    return [f"\\fB{_escaped(context.command_path)}\\fR {_escaped(words)}"]
+
+
+def _description(command: click.Command) -> list[str]:
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", cleandoc(command.help or "")):
+        if paragraph.lstrip("\n").startswith(_UNBROKEN):
+            block = paragraph.replace(_UNBROKEN, "").strip("\n").split("\n")
+            lines += [".PP", ".nf", *map(_line, block), ".fi"]
+        else:
+            lines += [".PP", _line(" ".join(paragraph.split()))]
+    return lines[1:]  # the heading begins a paragraph by itself
+
+
+def _options(context: click.Context) -> list[str]:
+    lines: list[str] = []
+    for param in context.command.get_params(context):
+        record = param.get_help_record(context) if isinstance(param, click.Option) else None
+        if record is not None:
+            lines += [".TP", f"\\fB{_escaped(record[0])}\\fR", _line(" ".join(record[1].split()))]
+    return lines
+
+
+def _listing(context: click.Context) -> list[str]:
+    lines: list[str] = []
+    titles = {entries[0].name: title for title, entries in SECTIONS.items()} if context.parent is None else {}
+    for name, inner in _commands(context):
+        if name in titles:
+            lines.append(f".SS {titles[name]}")
+        summary = _summary(inner.command)
+        lines += [".TP", f"\\fB{_escaped(name)}\\fR", _line(summary[:1].upper() + summary[1:])]
+    return lines
+
+
+def _see_also(context: click.Context) -> str:
+    names = [page_name(inner.command_path) for _, inner in _commands(context)]
+    if context.parent is not None:
+        names.insert(0, page_name(context.parent.command_path))
+    return ", ".join(f"\\fB{_escaped(name)}\\fR(1)" for name in [*names, "git"])
+
+
+def _commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if command is not None:
+                yield name, click.Context(command, info_name=name, parent=context)
+
+
+def _line(text: str) -> str:
+    body = _escaped(text)
+    # a point or a quote in front would be taken for a request
+    return f"\\&{body}" if body.startswith((".", r"\[aq]")) else body
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SIGNS.get(sign, sign if sign.isascii() else f"\\[u{ord(sign):04X}]") for sign in text)
+
+
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     words = ctx.params.get(param.name or "")
     if words:
@@ -257,8 +334,8 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 @verb("help")
 @click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
-@click.option("--all", "every", is_flag=True, help="List every command")
-@click.option("--man", "manual", is_flag=True, help="Print its manual page, for man -l -")
+@flag("--all every", "List every command")
+@flag("--man manual", "Print its manual page, for man -l -")
 @click.pass_context
 def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, manual: bool) -> None:
     """Show the help of a command.
@@ -269,8 +346,6 @@ def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, man
     here = _context_of(ctx, words)
     session: CommandSession = ctx.obj
     if manual:
-        from skillgit.cli.man import page  # noqa: PLC0415 - rarely asked for
-
         session.output.raw(page(here).encode())
     else:
         session.output.text(here.get_help().split("\n"))
@@ -294,8 +369,6 @@ def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
 @verb("version")
 @document_form
 @click.pass_obj
-def version_command(session: CommandSession, form: Form) -> None:
-    if form is Form.JSON:
-        session.output.document("version/1", {"version": __version__, "python": platform.python_version()})
-    else:
-        session.output.text([f"skillgit {__version__} (Python {platform.python_version()})"])
+def version_command(session: CommandSession) -> None:
+    python = platform.python_version()
+    session.show("version/1", {"version": __version__, "python": python}, [f"skillgit {__version__} (Python {python})"])

@@ -15,6 +15,8 @@ from skillgit.cli.options import (
     complete_configs,
     complete_environments,
     document_form,
+    flag,
+    option,
     override_option,
     verb,
     verbs,
@@ -25,34 +27,27 @@ from skillgit.view import setup as render
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillgit.app.train.starting_point import Initialised
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-    from skillgit.view.surface import Screen
 
 
 @verb("init")
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--skill",
+    "Take the seed from a skill folder, a SKILL.md or a Markdown file",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Take the seed from a skill folder, a SKILL.md or a Markdown file",
 )
-@click.option(
-    "--env",
-    "environment",
+@option(
+    "--env environment",
+    "Take the seed that environment NAME brings",
     metavar="NAME",
     shell_complete=complete_environments,
-    help="Take the seed that environment NAME brings",
 )
 @document_form
 @click.pass_obj
-def init_command(
-    session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None, form: Form
-) -> None:
+def init_command(session: CommandSession, directory: Path | None, skill: Path | None, environment: str | None) -> None:
     """Create a repository for skills, or prepare an existing one.
 
     The seed skill stands on branch main. Files of your own are left alone.
@@ -60,26 +55,20 @@ def init_command(
     from skillgit.app.train.starting_point import init  # noqa: PLC0415 - see the package
 
     result = init(session.context, directory, skill, environment=environment)
-    if form is Form.JSON:
-        session.output.document("init/1", result)
-    else:
-        session.output.text(_lines(result, session.screen))
-
-
-def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
-    verb_of = "created" if result.created else "prepared"
-    seed = "seed" if result.added else "skill there before"
-    yield f"{verb_of} {result.path}, {seed} {result.skill_path} on main {screen.glyphs.dot} {short(result.commit)}"
-    yield "next: skillgit train CONFIG"
+    seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on main"
+    summary = session.screen.dotted(
+        (f"{'created' if result.created else 'prepared'} {result.path}, {seed}", short(result.commit))
+    )
+    session.show("init/1", result, [summary, "next: skillgit train CONFIG"])
 
 
 @verb("import")
 @click.argument("outputs", metavar="OUTPUTS", type=click.Path(path_type=Path))
-@click.option("--run", metavar="NAME", help="What to call the run; by default, environment and date")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@option("--run", "What to call the run; by default, environment and date", metavar="NAME")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool, form: Form) -> None:
+def import_command(session: CommandSession, *, outputs: Path, run: str | None, dry_run: bool) -> None:
     """Turn the output directory of a SkillOpt run into a run.
 
     OUTPUTS holds config.json, history.json and skills/. Its steps become versions and rejected candidates, its slow
@@ -90,12 +79,9 @@ def import_command(session: CommandSession, *, outputs: Path, run: str | None, d
     from skillgit.view.deliveries import lines  # noqa: PLC0415 - see the package
 
     result = import_outputs(session.context, outputs, run, dry_run=dry_run)
-    if form is Form.JSON:
-        session.output.document("import/1", result)
-        return
-    session.output.text(lines(result, session.screen))
-    for sentence in result.remarks:
-        session.diagnostics.note(sentence)
+    session.show("import/1", result, lines(result, session.screen))
+    if session.form is not Form.JSON:
+        session.diagnostics.note(*result.remarks)
 
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -112,16 +98,16 @@ def tasks_command() -> None:
 
 @tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
 @_FILE
-@click.option("--prompt", required=True, metavar="TEXT", help="What to do; - reads it from stdin")
-@click.option("--answer", "answers", multiple=True, metavar="TEXT", help="An accepted answer; repeat it for more")
-@click.option("--check", metavar="CHECK", help='A kind of check, or a check as JSON, like {"type": "regex", …}')
-@click.option("--rubric", metavar="TEXT", help="What a judge grades by")
-@click.option("--file", "files", multiple=True, metavar="PATH", help="A file beside FILE that the task is about")
-@click.option("--split", metavar="NAME", help="train, selection or test; otherwise tasks are divided by ratio")
-@click.option("--id", "identity", metavar="ID", help="A name; made from the content if there is none")
+@option("--prompt", "What to do; - reads it from stdin", required=True, metavar="TEXT")
+@option("--answer answers", "An accepted answer; repeat it for more", multiple=True, metavar="TEXT")
+@option("--check", 'A kind of check, or a check as JSON, like {"type": "regex", …}', metavar="CHECK")
+@option("--rubric", "What a judge grades by", metavar="TEXT")
+@option("--file files", "A file beside FILE that the task is about", multiple=True, metavar="PATH")
+@option("--split", "train, selection or test; otherwise tasks are divided by ratio", metavar="NAME")
+@option("--id identity", "A name; made from the content if there is none", metavar="ID")
 @document_form
 @click.pass_obj
-def add_command(session: CommandSession, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
+def add_command(session: CommandSession, /, file: Path, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
     """Add a task to FILE after checking it.
 
     FILE is made if it is missing. A task that is there already is refused.
@@ -129,14 +115,10 @@ def add_command(session: CommandSession, /, file: Path, form: Form, **fields: An
     from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
 
     result = add(session.context, file, _row(fields))
-    if form is Form.JSON:
-        session.output.document("tasks-add/1", result)
-    else:
-        session.output.text([f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
+    session.show("tasks-add/1", result, [f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
 
 
 def _row(fields: dict[str, Any]) -> dict[str, object]:
-    """Return the row that the options say, without those that were not given."""
     prompt: str = fields["prompt"]
     row = {
         "id": fields["identity"],
@@ -161,25 +143,17 @@ def _check(text: str | None) -> object:
 
 @tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
 @click.argument("skill", type=click.Path(path_type=Path))
-@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="How many tasks to ask for")
-@click.option(
-    "-f",
-    "--file",
-    "file",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Add the drafts to FILE",
-)
-@click.option(
+@option("--limit", "How many tasks to ask for", type=int, default=10, show_default=True, metavar="N")
+@option("-f --file file", "Add the drafts to FILE", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@option(
     "--config",
+    "Take the model of the optimizer from CONFIG; tasks/default unless you say",
     default="tasks/default",
     metavar="CONFIG",
     shell_complete=complete_configs,
-    help="Take the model of the optimizer from CONFIG; tasks/default unless you say",
 )
 @override_option
-@spending_options()
+@spending_options
 @document_form
 @click.pass_obj
 def draft_command(
@@ -192,7 +166,6 @@ def draft_command(
     overrides: tuple[str, ...],
     caps: Caps,
     dry_run: bool,
-    form: Form,
 ) -> ExitCode:
     """Have the optimizer's model draft tasks for SKILL.
 
@@ -205,32 +178,25 @@ def draft_command(
         session.context, skill, file, count=limit, config=config, overrides=overrides, caps=caps, dry_run=dry_run
     )
     if isinstance(result, Plan):
-        return show_plan(session, result, form)
-    for reason in result.refused:
-        session.diagnostics.note(f"left out: {reason}")
+        return show_plan(session, result)
+    session.diagnostics.note(*(f"left out: {reason}" for reason in result.refused))
     if result.removed:
         session.diagnostics.note(f"{result.removed} control or invisible characters were removed from the drafts")
-    if form is Form.JSON:
-        session.output.document("tasks-draft/1", result)
-    else:
-        session.output.text(render.drafted(result, session.screen))
+    session.show("tasks-draft/1", result, render.drafted(result, session.screen))
     return ExitCode.OK
 
 
 @tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
 @_FILE
-@click.option("--accept", multiple=True, metavar="ID", help="Accept the draft ID, or all; repeat it for more")
+@option("--accept", "Accept the draft ID, or all; repeat it for more", multiple=True, metavar="ID")
 @document_form
 @click.pass_obj
-def review_command(session: CommandSession, file: Path, accept: tuple[str, ...], form: Form) -> None:
+def review_command(session: CommandSession, file: Path, accept: tuple[str, ...]) -> None:
     """Show the drafts in FILE, or accept them."""
     from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
 
     result = review(session.context, file, accept)
-    if form is Form.JSON:
-        session.output.document("tasks-review/1", result)
-    else:
-        session.output.text(render.reviewed(result, session.screen))
+    session.show("tasks-review/1", result, render.reviewed(result, session.screen))
 
 
 @verbs("data")
@@ -245,7 +211,7 @@ def data_command() -> None:
 @override_option
 @document_form
 @click.pass_obj
-def check_command(session: CommandSession, config: str, overrides: tuple[str, ...], form: Form) -> int:
+def check_command(session: CommandSession, config: str, overrides: tuple[str, ...]) -> int:
     """Load every item of CONFIG and look for what spoils a measurement.
 
     It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
@@ -255,27 +221,21 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
     from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
 
     check = check_data(session.context, config, overrides)
-    if form is Form.JSON:
-        session.output.document("data-check/1", check)
-    else:
-        session.output.text(render.checked(check, session.screen))
+    session.show("data-check/1", check, render.checked(check, session.screen))
     return int(check.exit_code)
 
 
 @data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
 @click.argument("name", shell_complete=complete_environments)
-@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="The new folder; data/NAME if not given")
-@click.option("--revision", metavar="REV", help="Take another commit of the public data than the pinned one")
-@click.option(
-    "--ids",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Take only the items of this manifest, divided as it says",
+@option("--to", "The new folder; data/NAME if not given", metavar="DIR", type=click.Path(path_type=Path))
+@option("--revision", "Take another commit of the public data than the pinned one", metavar="REV")
+@option(
+    "--ids", "Take only the items of this manifest, divided as it says", metavar="DIR", type=click.Path(path_type=Path)
 )
 @document_form
 @click.pass_obj
 def fetch_command(
-    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None, form: Form
+    session: CommandSession, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None
 ) -> None:
     """Write the public data of environment NAME to a folder.
 
@@ -286,7 +246,4 @@ def fetch_command(
     from skillgit.app.sources.data_fetch import fetch  # noqa: PLC0415 - see the package
 
     dataset = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
-    if form is Form.JSON:
-        session.output.document("data-fetch/1", dataset)
-    else:
-        session.output.text(render.fetched(dataset, session.screen))
+    session.show("data-fetch/1", dataset, render.fetched(dataset, session.screen))

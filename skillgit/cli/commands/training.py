@@ -14,12 +14,15 @@ from skillgit.cli.options import (
     complete_revisions,
     complete_runs,
     document_form,
+    flag,
     list_forms,
+    option,
     override_option,
+    quiet_option,
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.cli.watchers import watching
+from skillgit.cli.watchers import LiveWatcher, watched, watching
 from skillgit.errors import SkillgitError
 from skillgit.view.plan import stopped, trained
 
@@ -31,17 +34,15 @@ if TYPE_CHECKING:
 
 @verb("train")
 @click.argument("config", required=False, shell_complete=complete_configs)
-@click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
-@click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
+@option("--run", "Name the run, or continue the run NAME", metavar="NAME", shell_complete=complete_runs)
+@option("--from start", "Start from the skill at REV", metavar="REV", shell_complete=complete_revisions)
 @override_option
-@spending_options()
-@click.option(
-    "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
-)
-@click.option("--ask-again", is_flag=True, help="Ask once more what models refused to answer before")
-@click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
-@click.option("--tui", "screen", is_flag=True, help="Watch the run on the screen; it goes on when the screen is closed")
+@spending_options
+@option("--placebo", "Send N no-op candidates through the gate at the end", type=click.IntRange(min=0), metavar="N")
+@flag("--ask-again", "Ask once more what models refused to answer before")
+@flag("--exit-code strict", "Exit with a code of its own for each outcome")
+@quiet_option
+@flag("--tui screen", "Watch the run on the screen; it goes on when the screen is closed")
 @document_form
 @click.pass_obj
 def train_command(
@@ -56,9 +57,7 @@ def train_command(
     ask_again: bool,
     dry_run: bool,
     strict: bool,
-    quiet: bool,
     screen: bool,
-    form: Form,
 ) -> int:
     """Train a skill as CONFIG says, one commit for each decision.
 
@@ -82,47 +81,37 @@ def train_command(
     if dry_run:
         from skillgit.app.train.train import plan_train  # noqa: PLC0415 - see the package
 
-        return show_plan(session, plan_train(session.context, request), form)
+        return show_plan(session, plan_train(session.context, request))
     if screen:
-        from skillgit.cli.watchers import watched  # noqa: PLC0415 - see the package
-
-        return watched(session, request, form, strict=strict)
-    return _train(session, request, form, quiet=quiet, strict=strict)
+        return watched(session, request, strict=strict)
+    return _train(session, request, strict=strict)
 
 
-def _train(session: CommandSession, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
+def _train(session: CommandSession, request: TrainRequest, *, strict: bool) -> int:
     from skillgit.app.train.run_report import Trained, exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train.train import train  # noqa: PLC0415 - see the package
 
     try:
-        with watching(session, quiet=quiet) as watcher:
+        with watching(session, LiveWatcher) as watcher:
             result = train(session.context, request, watcher)
     except SkillgitError as error:
-        if form is Form.JSON and error.result is not None:
+        if session.form is Form.JSON and error.result is not None:
             session.output.document("train/1", error.result)
             session.output.flush()
         elif isinstance(error.result, Trained):
-            for line in stopped(error.result, session.diagnostics.screen):
-                session.diagnostics.note(line)
+            session.diagnostics.note(*stopped(error.result, session.diagnostics.screen))
         raise
     result = replace(result, exit_code=exit_code(result.outcome, strict=strict))
-    if form is Form.JSON:
-        session.output.document("train/1", result)
-    else:
-        session.output.text(trained(result, session.screen))
+    session.show("train/1", result, trained(result, session.screen))
     return int(result.exit_code)
-
-
-COLUMNS = ("id", "name", "commit", "author", "time", "text")
-_FROM_STDIN = "-"
 
 
 @verb("note")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option("-m", "--message", metavar="TEXT", help="The text; REV is then head unless you name one")
-@click.option("--list", "listing", is_flag=True, help="List the notes on REV, or on a run")
-@click.option("--remove", metavar="ID", help="Withdraw the note called ID")
+@option("-m --message", "The text; REV is then head unless you name one", metavar="TEXT")
+@flag("--list listing", "List the notes on REV, or on a run")
+@option("--remove", "Withdraw the note called ID", metavar="ID")
 @list_forms
 @click.pass_obj
 def note_command(
@@ -133,7 +122,6 @@ def note_command(
     message: str | None,
     listing: bool,
     remove: str | None,
-    form: Form,
 ) -> None:
     """Say something about a version, for the steps that come.
 
@@ -147,60 +135,27 @@ def note_command(
         revision, text = revision or "head", message
     if listing + (remove is not None) + (revision is not None and not listing) != 1 or (text and listing):
         raise click.UsageError("give either REV and TEXT, --list or --remove ID", context)
-    if form not in {Form.TEXT, Form.JSON} and not listing:
-        raise click.UsageError(f"--{form.value} goes with --list", context)
+    session.refuse_rows(listing=listing)
+    from skillgit.app.interventions import note  # noqa: PLC0415 - see the package
+    from skillgit.view import show  # noqa: PLC0415 - see the package
+
     if listing:
-        _list(session, revision, form)
+        notes = note.list_notes(session.context, revision)
+        lines = show.listed(notes, session.screen, session.now)
+        session.listing("note --list", show.rows(notes) if session.tabular else notes, lines, head={})
     elif remove is not None:
-        _remove(session, remove, form)
+        result = note.remove_note(session.context, remove)
+        session.show("note/1", result, show.removed(result))
     elif revision is not None:
-        _note(session, revision, _written(context) if text is None else text, form)
-
-
-def _note(session: CommandSession, revision: str, text: str, form: Form) -> None:
-    from skillgit.app.interventions.note import note  # noqa: PLC0415 - see the package
-    from skillgit.view.show import masked, noted  # noqa: PLC0415 - see the package
-
-    message = sys.stdin.read() if text == _FROM_STDIN else text
-    result = note(session.context, revision, message)
-    if masked(result, message):
-        session.diagnostics.note("something in it looked like a credential and was masked")
-    if form is Form.JSON:
-        session.output.document("note/1", result)
-    else:
-        session.output.text(noted(result))
-
-
-def _remove(session: CommandSession, name: str, form: Form) -> None:
-    from skillgit.app.interventions.note import remove_note  # noqa: PLC0415 - see the package
-    from skillgit.view.show import removed  # noqa: PLC0415 - see the package
-
-    result = remove_note(session.context, name)
-    if form is Form.JSON:
-        session.output.document("note/1", result)
-    else:
-        session.output.text(removed(result))
-
-
-def _list(session: CommandSession, name: str | None, form: Form) -> None:
-    from skillgit.app.interventions.note import list_notes  # noqa: PLC0415 - see the package
-    from skillgit.view.show import listed, rows  # noqa: PLC0415 - see the package
-
-    notes = list_notes(session.context, name)
-    if form is Form.TEXT:
-        session.output.text(listed(notes, session.screen, session.now))
-    elif form in {Form.JSON, Form.JSONL}:
-        session.output.listing(form, notes, schema="notes/1", name="notes", columns=())
-    else:
-        session.output.listing(form, rows(notes), schema="notes/1", name="notes", columns=COLUMNS)
+        message = _written(context) if text is None else sys.stdin.read() if text == "-" else text
+        result = note.note(session.context, revision, message)
+        if result.text != message.strip():
+            session.diagnostics.note("something in it looked like a credential and was masked")
+        session.show("note/1", result, show.noted(result))
 
 
 def _written(context: click.Context) -> str:
-    """Return what the user writes in an editor.
-
-    Raises:
-        click.UsageError: There is no terminal.
-    """
+    """Return what the user writes in an editor."""
     if not sys.stdin.isatty():
         raise click.UsageError("give TEXT, or - to read it from stdin", context)
     return click.edit("", extension=".md") or ""
@@ -209,10 +164,10 @@ def _written(context: click.Context) -> str:
 @verb("fork")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@flag("-n --dry-run", "Say what would be done, and do nothing")
 @document_form
 @click.pass_obj
-def fork_command(session: CommandSession, *, revision: str, name: str | None, dry_run: bool, form: Form) -> None:
+def fork_command(session: CommandSession, *, revision: str, name: str | None, dry_run: bool) -> None:
     """Start a run of its own at a version of another one.
 
     The fork has the text and the score of REV and the configuration of its run. Training goes on in it with the same
@@ -222,7 +177,4 @@ def fork_command(session: CommandSession, *, revision: str, name: str | None, dr
     from skillgit.view.interventions import forked  # noqa: PLC0415 - see the package
 
     result = fork(session.context, revision, name, dry_run=dry_run)
-    if form is Form.JSON:
-        session.output.document("fork/1", result)
-    else:
-        session.output.text(forked(result, session.screen))
+    session.show("fork/1", result, forked(result, session.screen))

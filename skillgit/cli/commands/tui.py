@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_runs, verb
+from skillgit.cli.options import complete_runs, flag, option, verb
 from skillgit.cli.session import require_terminal
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 def served(
     session: CommandSession, run: str, *, ascii_only: bool, mouse: bool, host: str | None, port: int, opens: bool
 ) -> None:
-    """Serve the screens of this repository."""
     from skillgit.app.history.status import runs  # noqa: PLC0415 - see the package
     from skillgit.tui.web import DRIVER  # noqa: PLC0415 - see the package
     from skillgit.tui.web.server import LOOPBACK, listen, serve  # noqa: PLC0415 - see the package
@@ -62,14 +61,12 @@ def _words(session: CommandSession, run: str, *, ascii_only: bool, mouse: bool) 
 
 @verb("tui")
 @click.argument("run", required=False, default="", shell_complete=complete_runs)
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII signs only")
-@click.option("--mouse/--no-mouse", default=True, show_default=True, help="Take clicks, or leave them to the terminal")
-@click.option("--web", "web", is_flag=True, help="Show the screens in a browser, which a link lets in once")
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), metavar="N", help="With --web: the port; a free one unless given"
-)
-@click.option("--host", metavar="H", help="With --web: listen on another address than 127.0.0.1")
-@click.option("--open", "opens", is_flag=True, help="With --web: open the link in the browser")
+@flag("--ascii ascii_only", "Draw with ASCII signs only")
+@option("--mouse/--no-mouse", "Take clicks, or leave them to the terminal", default=True, show_default=True)
+@flag("--web web", "Show the screens in a browser, which a link lets in once")
+@option("--port", "With --web: the port; a free one unless given", type=click.IntRange(0, 65_535), metavar="N")
+@option("--host", "With --web: listen on another address than 127.0.0.1", metavar="H")
+@flag("--open opens", "With --web: open the link in the browser")
 @click.pass_obj
 def tui_command(
     session: CommandSession,

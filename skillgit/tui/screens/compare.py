@@ -3,49 +3,173 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import on
 from textual.containers import Horizontal
-from textual.screen import Screen
+from textual.message import Message
 
 from skillgit.app.history.diff.items import items
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.domain.text_diff import CONTEXT
+from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.comparison import NAMED, ItemsView, RulesView, summary
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.lines import KeyLine, OneLine, TabBar
-from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
+from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view import numbers
-from skillgit.view.items import headline, name
-from skillgit.view.rule_changes import sums
+from skillgit.view.items import STYLES, change_words, headline, name, sign, totals
+from skillgit.view.rules import change_lines, sums
 from skillgit.view.surface import Style
-from skillgit.view.text import width
+from skillgit.view.text import table, width
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff
     from skillgit.app.history.diff.rules import RulesDiffed
     from skillgit.app.history.diff.text import Diffed
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
+    from skillgit.view.surface import Screen
     from skillgit.view.surface import Screen as Facts
+
+
+NAMED = 4
+"""Items that the summary names of each kind."""
+
+
+class ItemsView(RenderedLines):
+    """All items of two versions, those that changed first; the cursor chooses one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+    has_cursor: ClassVar[bool] = True
+
+    @dataclass
+    class Opened(Message):
+        """An item was chosen."""
+
+        item: str
+
+    _diff: ItemDiff | None = None
+    _items: Sequence[ItemChange] = ()
+
+    def show(self, diff: ItemDiff) -> None:
+        order = list(STYLES)
+        self._items = sorted(diff.rows, key=lambda row: order.index(row.change))
+        self._diff = diff
+        self.renew()
+
+    @property
+    def item(self) -> str:
+        return self._items[self.cursor].item if self.cursor < len(self._items) else ""
+
+    @property
+    def heavy(self) -> bool:
+        return len(self._items) > AT_ONCE
+
+    def made(self) -> Sequence[Painted]:
+        if self._diff is None:
+            return ()
+        ink = self.ink
+        rows = (
+            rendered(table([_cells(disarmed(row, ink), self._diff, ink) for row in self._items], align="lllrlr"))
+            if self._items
+            else []
+        )
+        rest = rendered(totals(disarmed(self._diff, ink), ink))
+        return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
+
+    def action_list_open(self) -> None:
+        if self.item:
+            self.post_message(self.Opened(self.item))
+
+    def on_click(self, event: events.Click) -> None:
+        self._go(self.scroll_offset.y + event.y)
+        if event.chain > 1:
+            self.action_list_open()
+
+
+def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
+    glyphs = screen.glyphs
+    label = "not measured" if row.change == "not-measured" else change_words(diff.differs)[row.change]
+    return (
+        screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {label}"),
+        row.item,
+        row.task_type,
+        numbers.score(row.before) or "none",
+        screen.glyphs.arrow,
+        numbers.score(row.after) or "none",
+    )
+
+
+def summary(diff: ItemDiff, screen: Screen, limit: int = NAMED) -> Iterator[Part]:
+    """Yield how many items were fixed and broken, at most ``limit`` of each by name, and how many stayed."""
+    dot = f" {screen.glyphs.dot} "
+    items = disarmed(diff, screen)
+    named_changes = change_words(diff.differs)
+    groups: tuple[tuple[Change, tuple[str, ...]], ...] = (
+        ("fixed", items.fixed),
+        *((("gained", items.gained),) if items.gained else ()),
+        ("broken", items.broken),
+        *((("lost", items.lost),) if items.lost else ()),
+    )
+    for kind, names in groups:
+        yield Part(f"{len(names)} {named_changes[kind]}", STYLES[kind] if names else "")
+        if names and limit:
+            more = f" {screen.glyphs.ellipsis}" if len(names) > limit else ""
+            yield Part(f" ({' '.join(names[:limit])}{more})", Style.FAINT)
+        yield Part(dot, Style.FAINT)
+    yield Part(f"{len(items.stable_pass)} stable pass{dot}{len(items.stable_fail)} stable fail")
+    if items.not_measured:
+        yield Part(f"{dot}{len(items.not_measured)} of {len(items.rows)} not measured", Style.FAINT)
+    if items.missing:
+        yield Part(f"{dot}{len(items.missing)} missing", Style.REVERTED)
+
+
+_HEAD = 2  # lines above the rules that the screen has said already: the two sides, and a blank one
+
+
+class RulesView(RenderedLines):
+    """The rules that two versions do not share, with what each rests on and what its step gained."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+
+    _rules: RulesDiffed | None = None
+
+    def show(self, rules: RulesDiffed) -> None:
+        self._rules = rules
+        self.renew()
+
+    @property
+    def heavy(self) -> bool:
+        return self._rules is not None and len(self._rules.rows) > AT_ONCE
+
+    def made(self) -> Sequence[Painted]:
+        if self._rules is None:
+            return ()
+        ink = replace(self.ink, width=self.room - 1)
+        lines = rendered(islice(change_lines(disarmed(self._rules, ink), ink), _HEAD, None))
+        return [(Part(" "), *line) for line in lines]
+
 
 WIDE: Final = 100
 """Columns from which on rules are under the text and items are named in the sums."""
 VIEWS: Final = ("text", "rules", "items")
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(SearchScreen):
     """Two versions in three views; where there is room, the text has the rules below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare", "tabs", "find")
@@ -72,7 +196,6 @@ class CompareScreen(Screen[None]):
         self._items: ItemDiff | None = None
 
     def compose(self) -> ComposeResult:
-        """Return the parts, from top to bottom."""
         yield OneLine(id="differs")
         yield OneLine(id="sides")
         with Horizontal(id="bar"):
@@ -87,7 +210,6 @@ class CompareScreen(Screen[None]):
         yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
-        """Show the first view, and read both versions."""
         self.query_one("#sides", OneLine).say([Part(f" {self.a} {self._facts.glyphs.arrow} {self.b}", Style.STRONG)])
         for view in self.query(PaintedLines):
             view.tell("reading …" if self._facts.unicode else "reading ...")
@@ -95,23 +217,15 @@ class CompareScreen(Screen[None]):
         self.reload()
 
     def reload(self) -> None:
-        """Read both versions again."""
         read = app_of(self).read
         self._read_text()
         read(rule_diff, self.a, self.b, then=self._show_rules, on_error=self._without_rules, group="compare-rules")
         read(items, self.a, self.b, then=self._show_items, on_error=self._without_items, group="compare-items")
 
     def _read_text(self) -> None:
-        app_of(self).read(
-            diff,
-            self.a,
-            self.b,
-            then=self._show_text,
-            on_error=self._without_text,
-            group="compare-text",
-            lines=self._around,
-            as_data=True,
-        )
+        then, fail = self._show_text, self.query_one(DiffView).fail
+        options = {"lines": self._around, "as_data": True}
+        app_of(self).read(diff, self.a, self.b, then=then, on_error=fail, group="compare-text", **options)
 
     @property
     def _facts(self) -> Facts:
@@ -123,7 +237,6 @@ class CompareScreen(Screen[None]):
         self.query_one(DiffView).show(diff.files, context=self._around)
 
     def _say_sides(self) -> None:
-        """Say which two versions they are, as soon as that is known, and their scores."""
         a, b = disarmed(self._rows, self._facts)
         metric = self._items.metric if self._items else ""
         line = headline(a, b, replace(self._facts, colour=True), metric)
@@ -136,7 +249,6 @@ class CompareScreen(Screen[None]):
         self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
 
     def _say_differences(self, diff: ItemDiff) -> None:
-        """Say above the scores what else differs between the two versions besides the text."""
         self.set_class(bool(diff.differs), "-differs")
         text = "  ".join(on_one_line(difference.sentence, self._facts) for difference in diff.differs)
         self.query_one("#differs", OneLine).say([Part(f" ! {text}", Style.REVERTED)])
@@ -154,70 +266,53 @@ class CompareScreen(Screen[None]):
         limit = NAMED if self.size.width >= WIDE else 0
         self.query_one("#sums", OneLine).say([Part(" "), *summary(diff, self._facts, limit)])
 
-    def _without_text(self, error: SkillgitError) -> None:
-        self.query_one(DiffView).tell(str(error), error.hint, Style.REJECTED)
-
     def _without_rules(self, error: SkillgitError) -> None:
-        self.query_one(RulesView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one(RulesView).fail(error)
         self.query_one("#rules-title", OneLine).say([Part(" rules: not known ", Style.FAINT)])
 
     def _without_items(self, error: SkillgitError) -> None:
-        self.query_one(ItemsView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one(ItemsView).fail(error)
         self.query_one("#sums", OneLine).say([Part(f" {on_one_line(str(error), self._facts)}", Style.FAINT)])
 
     def _turn_to(self, view: str) -> None:
         self.view = view
         # all at once: each change makes Textual style the whole screen again
         self.classes = self.classes - {f"-{name}" for name in VIEWS} | {f"-{view}"}
-        self.query_one(f"#{view}", PaintedLines).focus()
+        self.searched.focus()
         self._say_bar()
-
-    def _say_bar(self) -> None:
-        self.query_one(TabBar).open(VIEWS.index(self.view))
-        self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
 
     def _said(self) -> str:
         """Return what the right end of the bar says of the view: the search, or how the text is shown."""
-        view = self.query_one(f"#{self.view}", PaintedLines)
+        view = self.searched
         if view.sought:
             where = f"{view.hit + 1} of {len(view.hits)}" if view.hits else "nothing found for"
             return f"{where}  {on_one_line(view.sought, self._facts)} "
         if not isinstance(view, DiffView) or not view.hunks:
             return ""
-        dot = f" {self._facts.glyphs.dot} "
         how = ("words" if view.word else "lines", f"{view.context} around", f"hunk {view.hunk + 1} of {view.hunks}")
-        return f"{dot.join(how)} "
+        return f"{self._facts.dotted(how)} "
 
     def on_diff_view_context_wanted(self, message: DiffView.ContextWanted) -> None:
-        """Read the text again, with other context."""
         self._around = message.lines
         self._read_text()
 
-    def on_diff_view_changed(self) -> None:
-        """Say which hunk it is, and how the text is shown."""
-        self._say_bar()
-
-    def on_painted_lines_sought(self) -> None:
-        self._say_bar()
+    @on(DiffView.Changed)
+    @on(PaintedLines.Sought)
+    def _say_bar(self) -> None:
+        self.query_one(TabBar).open(VIEWS.index(self.view))
+        self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
 
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
-        """Turn to the view whose name was clicked."""
         self._turn_to(VIEWS[message.place])
 
-    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        view = self.query_one(f"#{self.view}", PaintedLines)
-        view.focus()
-        if message.text is not None:
-            view.seek(message.text)
+    @property
+    def searched(self) -> PaintedLines:
+        return self.query_one(f"#{self.view}", PaintedLines)
 
     def on_items_view_opened(self, message: ItemsView.Opened) -> None:
         row = self._rows[1]
         if row is not None:
             self.app.push_screen(ItemScreen(message.item, row.run, name(row)))
-
-    def action_find_open(self) -> None:
-        """Let the user type what to look for."""
-        self.query_one(FindBar).open()
 
     def action_compare_next(self) -> None:
         self._turn_to(VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)])
@@ -225,11 +320,7 @@ class CompareScreen(Screen[None]):
     def action_compare_prev(self) -> None:
         self._turn_to(VIEWS[VIEWS.index(self.view) - 1])
 
-    def action_tab_next(self) -> None:
-        self.action_compare_next()
-
-    def action_tab_prev(self) -> None:
-        self.action_compare_prev()
+    action_tab_next, action_tab_prev = action_compare_next, action_compare_prev
 
     def action_compare_open(self) -> None:
         """Turn to the items, to choose one."""
@@ -244,11 +335,4 @@ class CompareScreen(Screen[None]):
         command = shlex.join(("skillgit", "diff", self.a, self.b))
         commits = [(letter, row.commit) for letter, row in zip("ab", self._rows, strict=True) if row is not None]
         choices = [("c", "command", command), *((letter, "commit", commit) for letter, commit in commits)]
-        self.app.push_screen(CopyScreen(choices), self._copied)
-
-    def _copied(self, text: str | None) -> None:
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-
-    def action_screen_back(self) -> None:
-        self.dismiss()
+        self.app.push_screen(CopyScreen(choices), self.copy)

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.actions import SkipAction
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Input
 
 from skillgit.app.history import browse
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.event_pages import Narrowing
-from skillgit.tui.actions import VersionActions
+from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.panes import Panes
 from skillgit.tui.start import PAGE, STEPS, named
-from skillgit.tui.widgets.bars import FilterBar, FindBar
-from skillgit.tui.widgets.detail import Detail, EventItems
-from skillgit.tui.widgets.event_list import EventList
-from skillgit.tui.widgets.lines import KeyLine
+from skillgit.tui.widgets.detail import Detail
+from skillgit.tui.widgets.events import EventList, ScorePlot
+from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList, RunList
-from skillgit.tui.widgets.score_plot import ScorePlot
 from skillgit.view.runs import on_test
-from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
@@ -44,16 +39,81 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.tui.start import StartPicture
 
+
+_TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
+ORDER: Final = tuple(_TITLES)
+_PLACES: Final = frozenset(f"-at-{name}" for name in ORDER)
+_HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})  # where panes are out of sight that have no keys
+
+
+class Panes(VersionScreen):
+    """Walking through the panes; on a narrow terminal only the one with the keys is in sight."""
+
+    def name_pane(self, name: str, text: str = "") -> None:
+        """Put number and name on a pane, and what else is worth saying."""
+        self.query_one(f"#{name}").border_title = f"{_TITLES[name]}  {text}".rstrip()
+
+    def name_panes(self, *, fresh: bool = True, unreadable: int = 0) -> None:
+        """Put numbers and names on the panes, and what is out of order."""
+        for name in _TITLES:
+            self.name_pane(name)
+        wrong = (f"{unreadable} cannot be read" if unreadable else "", "" if fresh else "index in memory")
+        self.query_one(RunList).border_subtitle = ", ".join(filter(None, wrong))
+
+    @property
+    def at(self) -> str:
+        ids = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
+        return next((name for name in ORDER if name in ids), "events")
+
+    def on_descendant_focus(self) -> None:
+        self._bring(self.at)
+
+    def _bring(self, name: str) -> None:
+        self.remove_class(*(_PLACES - {f"-at-{name}"}), update=False)
+        self.add_class(f"-at-{name}", update=False)
+        if self.classes & _HIDING:
+            self._restyle()
+
+    def _restyle(self) -> None:
+        # to style the whole screen again would take longer than all else that a key does
+        self.app.stylesheet.update_nodes([self.query_one(f"#{name}") for name in ("side", *ORDER)])
+
+    def go(self, name: str) -> None:
+        self._bring(name)
+        (self.detail.view if name == "detail" else self.query_one(f"#{name}")).focus()
+
+    action_pane_1 = partialmethod(go, "runs")
+    action_pane_2 = partialmethod(go, "events")
+    action_pane_3 = partialmethod(go, "scores")
+    action_pane_main = partialmethod(go, "detail")
+
+    def action_pane_next(self) -> None:
+        self.go(ORDER[(ORDER.index(self.at) + 1) % len(ORDER)])
+
+    def action_pane_prev(self) -> None:
+        self.go(ORDER[ORDER.index(self.at) - 1])
+
+    def action_pane_grow(self) -> None:
+        self.add_class("-full", update=False)
+        self._restyle()
+
+    def action_pane_shrink(self) -> None:
+        self.restore_size()
+
+    def restore_size(self) -> bool:
+        """Put the panes side by side again, and say whether one had the whole screen."""
+        full = self.has_class("-full")
+        self.remove_class("-full", update=False)
+        self._restyle()
+        return full
+
+
 SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
 
 
-class HistoryScreen(Panes, VersionActions, Screen[None]):
-    """Runs, history, scores and detail.
-
-    Args:
-        run: The run to begin with; empty for the default run.
-    """
+class HistoryScreen(Panes):
+    """Runs, history, scores and detail; it begins with ``run``, or with the default run."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("history", "tabs")
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -71,7 +131,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._shown = False
 
     def compose(self) -> ComposeResult:
-        """Return the panes and the lines below them."""
         # what the size asks for, before anything is styled: told later, everything would be styled a second time
         width, height = self.app.size
         self.add_class(
@@ -88,11 +147,14 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Show what was read, or read the runs."""
         self.name_panes()
         if self._start is not None:
-            self._begin(self._start)
-            self._start = None
+            start, self._start = self._start, None
+            self._show_overview(start.overview)
+            self._narrowing = Narrowing(run=self._run)
+            if start.page is not None:
+                self._show_page(start.page)
+                self._show_scores(start.scores)
             return
         reading = f"reading {app_of(self).facts.glyphs.ellipsis}"
         self.runs.tell(reading)
@@ -104,13 +166,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         event.refresh_styles = self._shown
         self._shown = True
 
-    def _begin(self, start: StartPicture) -> None:
-        self._show_overview(start.overview)
-        self._narrowing = Narrowing(run=self._run)
-        if start.page is not None:
-            self._show_page(start.page)
-            self._show_scores(start.scores)
-
     @property
     def runs(self) -> RunList:
         return self.query_one(RunList)
@@ -118,10 +173,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
     @property
     def events(self) -> EventList:
         return self.query_one(EventList)
-
-    @property
-    def detail(self) -> Detail:
-        return self.query_one(Detail)
 
     @property
     def current(self) -> LogRow | None:
@@ -150,7 +201,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._run = name or overview.chosen
         self.runs.show(overview.runs, overview.chosen, self._run)
         if any(run.running_pid is not None for run in overview.runs):
-            self.say_running()
+            self.name_pane("runs", "L live")
         self._say_counts()
 
     def _show_nothing(self, overview: Overview) -> None:
@@ -162,15 +213,14 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     def _without_runs(self, error: SkillgitError) -> None:
         self.runs.tell("")
-        self.events.tell(str(error), error.hint, Style.REJECTED)
+        self.events.fail(error)
         self.detail.clear()
 
     def _say_counts(self) -> None:
         run, glyphs = self.runs.current, app_of(self).facts.glyphs
         if run is not None:
-            dot = f" {glyphs.dot} "
             counts = (f"{run.versions} v", f"{run.rejected} {glyphs.rejected}", f"{run.merges} {glyphs.slow}")
-            self.say_history(dot.join(counts))
+            self.name_pane("events", app_of(self).facts.dotted(counts))
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
@@ -181,11 +231,8 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         except UsageError as error:
             bar.say(str(error), wrong=True)
             return
-        app = app_of(self)
-        commit = row.commit if row is not None else ""
-        app.read(
-            browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, on_error=self._without, group="page"
-        )
+        read, request = app_of(self).read, (self._narrowing, 0, PAGE, row.commit if row is not None else "")
+        read(browse.page, *request, then=self._show_page, on_error=self.events.fail, group="page")
 
     def _show_page(self, page: Page) -> None:
         events = self.events
@@ -197,9 +244,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             events.tell("no event is like that" if page.everything else "no events yet", "esc drops the filter")
             self.detail.clear()
 
-    def _without(self, error: SkillgitError) -> None:
-        self.events.tell(str(error), error.hint, Style.REJECTED)
-
     def _read_scores(self) -> None:
         read = app_of(self).read
         read(browse.score_line, self._run, STEPS, then=self._show_scores, on_error=lambda _: None, group="scores")
@@ -210,12 +254,12 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         run, ink = self.runs.current, app_of(self).facts
         test_score = on_test(run, ink) if run is not None and run.name == self._run else ""
         notes = (f"1 step in {apart}" if apart > 1 else "", f"test {test_score}" if test_score else "")
-        self.say_scores(f" {ink.glyphs.dot} ".join(filter(None, notes)))
+        self.name_pane("scores", ink.dotted(notes))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)
         request = (self._narrowing, offset, PAGE, self.events.count)
-        app_of(self).read(browse.stretch, *request, then=then, on_error=self._without)
+        app_of(self).read(browse.stretch, *request, then=then, on_error=self.events.fail)
 
     def _add_stretch(self, narrowing: Narrowing, stretch: EventStretch) -> None:
         if narrowing == self._narrowing:
@@ -244,40 +288,20 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.detail.show(row)
 
     @on(RowList.Opened, "#runs")
-    def _run_opened(self) -> None:
+    @on(FilterBar.Closed)
+    def _to_events(self) -> None:
         self.events.focus()
 
     @on(RowList.Opened, "#events")
     def _event_opened(self) -> None:
         self.detail.view.focus()
 
-    @on(RowList.Opened, "#items")
-    def _item_opened(self, message: RowList.Opened) -> None:
-        from skillgit.tui.screens.item import ItemScreen  # noqa: PLC0415 - it is opened now and then
-
-        if isinstance(message.rows, EventItems) and self.detail.row is not None:
-            self.app.push_screen(ItemScreen(message.rows.item, self.detail.row.run))
-
     @on(FilterBar.Changed)
     def _filtered(self) -> None:
         self._read_list()
 
-    @on(FilterBar.Closed)
-    def _filter_closed(self) -> None:
-        self.events.focus()
-
-    @on(FindBar.Closed)
-    def _found(self, message: FindBar.Closed) -> None:
-        self.detail.view.focus()
-        if message.text is not None:
-            self.detail.view.seek(message.text)
-
     def action_find_open(self) -> None:
-        """Filter the history; in the detail, search its text.
-
-        Raises:
-            SkipAction: Someone types, and the key is a sign like others.
-        """
+        """Filter the history; in the detail, search its text. Where someone types, the key is a sign like others."""
         if isinstance(self.focused, Input):
             raise SkipAction
         if self.detail.has_focus_within:
@@ -302,19 +326,24 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.events.refresh()
 
     def action_history_compare(self) -> None:
-        """Compare the marked event with the one under the cursor."""
         if self._marked is None:
             self.notify("mark an event first: w", severity="warning")
+        elif self.current is not None and self._marked.commit == self.current.commit:
+            self.notify("that is the marked one itself", severity="warning")
         elif self.current is not None:
-            self.compare(self._marked, self.current)
+            self._compare(str(self._marked.address), self.current)
+
+    def _compare(self, a: str, b: LogRow) -> None:
+        from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - it is opened now and then
+
+        self.app.push_screen(CompareScreen(a, str(b.address)))
 
     def action_history_compare_base(self) -> None:
-        """Compare the event with what it rests on."""
         row = self.current
         if row is not None and row.base is None:
             self.notify("it rests on no version", severity="warning")
         elif row is not None:
-            self.open_comparison(f"{row.run}/{version_label(row.base)}", row)
+            self._compare(f"{row.run}/{version_label(row.base)}", row)
 
     def action_history_toggle_rejected(self) -> None:
         self._rejected = not self._rejected
@@ -325,12 +354,10 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._read_list()
 
     def action_history_graph(self) -> None:
-        """Draw how events hang together, or do not."""
         self.events.graph = not self.events.graph
         self.events.refresh()
 
     def action_history_use(self) -> None:
-        """Make the run that is open the default run."""
         if self._run:
             app_of(self).command(["use", self._run])
 
@@ -341,16 +368,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         run = self.runs.current
         running = run is not None and run.running_pid is not None
         self.app.push_screen(LiveScreen(self._run if running else "", last=self._run))
-
-    def action_evidence_open(self) -> None:
-        self.detail.open("trace")
-
-    def action_tab_next(self) -> None:
-        """Open the next tab of the detail."""
-        self.detail.action_tab_next()
-
-    def action_tab_prev(self) -> None:
-        self.detail.action_tab_prev()
 
     def action_screen_back(self) -> None:
         """Go back: to panes side by side, to the history, to all of it."""

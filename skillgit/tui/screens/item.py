@@ -3,44 +3,138 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial, partialmethod
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.cells import cell_len
 from rich.text import Text
+from textual import events, on
 from textual.containers import Container, Vertical
-from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.history.item import item_story, item_trajectory
+from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.copy import CopyScreen
-from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip
-from skillgit.tui.widgets.lines import KeyLine, OneLine
-from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
+from skillgit.tui.screens.dialogs import CopyScreen
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
+from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
 from skillgit.tui.widgets.paragraphs import rendered
-from skillgit.tui.widgets.shown_text import on_one_line
+from skillgit.tui.widgets.shown_text import broken, on_one_line, shown
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
-    from textual import events
+    from collections.abc import Iterator, Sequence
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
     from skillgit.errors import SkillgitError
-    from skillgit.view.surface import Screen as Facts
-
-_QUESTION = 2
-"""Lines of the question above the versions; all of it is the first turn of each trajectory."""
+    from skillgit.view.surface import Screen
 
 
-class ItemScreen(Screen[None]):
+_ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
+_INDENT: Final = "  "
+_LONG: Final = 100_000  # characters of a conversation that is laid out beside the screen
+
+
+class TrajectoryView(RenderedLines):
+    """One trajectory to read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+
+    _trajectory: ItemTrajectory | None = None
+
+    def show(self, trajectory: ItemTrajectory) -> None:
+        """Show what happened, from its beginning; one that is shown already stays where it is."""
+        if trajectory == self._trajectory and not self._told:
+            return
+        self._trajectory = trajectory
+        self.renew(scroll=True)
+
+    @property
+    def heavy(self) -> bool:
+        return self._trajectory is not None and sum(len(turn.text) for turn in self._trajectory.turns) > _LONG
+
+    def made(self) -> Sequence[Painted]:
+        return () if self._trajectory is None else list(self._lines(self._trajectory))
+
+    def _lines(self, trajectory: ItemTrajectory) -> Iterator[Painted]:
+        for number, turn in enumerate(trajectory.turns, start=1):
+            role = shown(turn.role, self.ink).text
+            yield (Part(f"{number} {role}", _ROLES.get(turn.role, Style.REF)),)
+            yield from self._text(turn.text)
+            yield ()
+        for label, text in (("answer", trajectory.attempt.answer), ("feedback", trajectory.attempt.feedback)):
+            yield (Part(label, Style.STRONG),)
+            yield from self._text(text or "none")
+
+    def _text(self, text: str) -> Iterator[Painted]:
+        ink, columns = self.ink, self.room - len(_INDENT)
+        for line in text.split("\n"):
+            row = shown(line.removesuffix("\r"), ink).text
+            yield from ((Part(_INDENT + row[start:end]),) for start, end in broken(row, columns))
+
+
+_GAP = 2
+_CHOSEN = {True: "▸", False: ">"}
+
+
+class VersionStrip(OneLine):
+    """Versions and candidates with the sign of their outcome, oldest first."""
+
+    attempts: Sequence[Attempt] = ()
+    chosen = 0
+
+    def show(self, attempts: Sequence[Attempt], index: int) -> None:
+        self.attempts, self.chosen = attempts, index
+        self._arrange()
+
+    @on(events.Resize)
+    def _arrange(self) -> None:
+        """Say so many attempts as there is room for, from the chosen one outwards, and that there are more."""
+        if not self.attempts or not self.size.width:
+            return
+        ink = app_of(self).facts
+        cells = [_cell(attempt, ink, is_chosen=index == self.chosen) for index, attempt in enumerate(self.attempts)]
+        sizes = [sum(cell_len(part.text) for part in cell) + _GAP for cell in cells]
+        first, last = _window(sizes, self.chosen, self.size.width - 2 * _GAP)
+        more = ink.glyphs.ellipsis
+        parts = [Part(more if first else " ", Style.FAINT), Part(" ")]
+        for cell in cells[first:last]:
+            parts += [*cell, Part(" " * _GAP)]
+        self.say(parts[:-1], [Part(more, Style.FAINT)] if last < len(cells) else [])
+
+
+def _cell(attempt: Attempt, ink: Screen, *, is_chosen: bool) -> Painted:
+    name = shown(attempt.name, ink).text
+    [mark] = rendered([sign(attempt.outcome, replace(ink, colour=True), attempt.absence)])
+    style = Style.STRONG if is_chosen else "" if attempt.version is not None else Style.FAINT
+    return (Part(_CHOSEN[ink.unicode] if is_chosen else " ", Style.RUNNING), Part(f"{name} ", style), *mark)
+
+
+def _window(sizes: Sequence[int], index: int, room: int) -> tuple[int, int]:
+    """Return which stretch around ``index`` fits into ``room``: as many on both sides, more where one has fewer."""
+    first, last, width = index, index + 1, sizes[index]
+    while True:
+        grown = False
+        if first and width + sizes[first - 1] <= room:
+            first, width, grown = first - 1, width + sizes[first - 1], True
+        if last < len(sizes) and width + sizes[last] <= room:
+            last, width, grown = last + 1, width + sizes[last], True
+        if not grown:
+            return first, last
+
+
+_QUESTION = 2  # lines of the question above the versions; all of it is the first turn of each trajectory
+
+
+class ItemScreen(SearchScreen):
     """One item, every attempt at it, and the trajectories of one attempt and of the version that it rests on.
 
-    Args:
-        version: What to begin with, as ``v7`` or ``r18``; the newest version without it.
+    It begins with ``version``, such as ``v7`` or ``r18``, or with the newest one.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
@@ -65,7 +159,6 @@ class ItemScreen(Screen[None]):
         self._side = "chosen"
 
     def compose(self) -> ComposeResult:
-        """Return the parts, from top to bottom."""
         yield OneLine(id="head")
         yield Static("", id="question", markup=False)
         yield VersionStrip(id="strip")
@@ -87,18 +180,11 @@ class ItemScreen(Screen[None]):
         self.reload()
 
     def reload(self) -> None:
-        """Read the item again."""
-        app_of(self).read(
-            item_story, self.run_name, self.item, limit=None, then=self._show, on_error=self._without, group="item"
-        )
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Show as much of the question as there is room for now."""
-        del event
-        self._show_question()
+        read, then, fail = app_of(self).read, self._show, self._without
+        read(item_story, self.run_name, self.item, limit=None, then=then, on_error=fail, group="item")
 
     @property
-    def _facts(self) -> Facts:
+    def _facts(self) -> Screen:
         return app_of(self).facts
 
     def _say(self, name: str, parts: list[Part], right: list[Part] | None = None) -> None:
@@ -108,7 +194,7 @@ class ItemScreen(Screen[None]):
         return self.query_one(f"#{side}-turns", TrajectoryView)
 
     def _without(self, error: SkillgitError) -> None:
-        self._view("chosen").tell(str(error), error.hint, Style.REJECTED)
+        self._view("chosen").fail(error)
         self._view("base").tell("")
 
     def _show(self, story: ItemStory) -> None:
@@ -117,26 +203,17 @@ class ItemScreen(Screen[None]):
         versions = [attempt.name for attempt in story.attempts if attempt.version is not None]
         if self.version not in names:
             self.version = (versions or names)[-1]
-        facts, dot = self._facts, f" {self._facts.glyphs.dot} "
+        facts = self._facts
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
-        summary = dot.join(
-            [
-                *who_solves(story),
-                *(f"noisy: {doubt}" for doubt in story.doubts[:1]),
-            ]
-        )
-        self._say(
-            "head",
-            [
-                Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG),
-                Part(f"{kind}  run {story.run}", Style.FAINT),
-            ],
-            [Part(f"{summary} ", Style.FAINT)],
-        )
+        summary = self._facts.dotted([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
+        title = Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG)
+        self._say("head", [title, Part(f"{kind}  run {story.run}", Style.FAINT)], [Part(f"{summary} ", Style.FAINT)])
         self._show_question()
         self._choose(names.index(self.version))
 
+    @on(events.Resize)
     def _show_question(self) -> None:
+        """Show as much of the question as there is room for."""
         if self._story is None:
             return
         text = on_one_line(self._story.question, self._facts) or "the question is not known here"
@@ -168,24 +245,16 @@ class ItemScreen(Screen[None]):
         self._read(base, "base")
 
     def _read(self, attempt: Attempt, side: str) -> None:
-        show, on_error = (
-            (self._show_chosen, self._without_chosen) if side == "chosen" else (self._show_base, self._without_base)
+        view = self._view(side)
+        read, group = app_of(self).read, f"item-{side}"
+        read(
+            item_trajectory,
+            self.item,
+            attempt.commit,
+            then=view.show,
+            on_error=partial(view.fail, style=Style.FAINT),
+            group=group,
         )
-        app_of(self).read(
-            item_trajectory, self.item, attempt.commit, then=show, on_error=on_error, group=f"item-{side}"
-        )
-
-    def _show_chosen(self, trajectory: ItemTrajectory) -> None:
-        self._view("chosen").show(trajectory)
-
-    def _show_base(self, trajectory: ItemTrajectory) -> None:
-        self._view("base").show(trajectory)
-
-    def _without_chosen(self, error: SkillgitError) -> None:
-        self._view("chosen").tell(str(error), error.hint)
-
-    def _without_base(self, error: SkillgitError) -> None:
-        self._view("base").tell(str(error), error.hint)
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)
@@ -193,22 +262,16 @@ class ItemScreen(Screen[None]):
         if 0 <= index < len(strip.attempts):
             self._choose(index)
 
-    def action_item_earlier(self) -> None:
-        self._move(-1)
-
-    def action_item_later(self) -> None:
-        self._move(1)
+    action_item_earlier = partialmethod(_move, -1)
+    action_item_later = partialmethod(_move, 1)
 
     def action_find_open(self) -> None:
-        """Let the user type what to look for in the trajectory that has the focus."""
         self._side = "base" if self.focused is self._view("base") else "chosen"
-        self.query_one(FindBar).open()
+        super().action_find_open()
 
-    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
-        view = self._view(self._side)
-        view.focus()
-        if message.text is not None:
-            view.seek(message.text)
+    @property
+    def searched(self) -> PaintedLines:
+        return self._view(self._side)
 
     def on_painted_lines_sought(self, message: PaintedLines.Sought) -> None:
         where = f"{message.hit} of {message.hits}" if message.hits else "nothing found for"
@@ -225,18 +288,10 @@ class ItemScreen(Screen[None]):
             ("a", "answer", attempt.answer),
             ("o", "commit", attempt.commit),
         ]
-        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self._copied)
-
-    def _copied(self, text: str | None) -> None:
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-
-    def action_screen_back(self) -> None:
-        self.dismiss()
+        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self.copy)
 
 
-def _title(attempt: Attempt, facts: Facts, suffix: str = "") -> list[Part]:
-    """Return what is above a trajectory: whose it is, and where it ends, which is often far below."""
+def _title(attempt: Attempt, facts: Screen, suffix: str = "") -> list[Part]:
     answer = on_one_line(attempt.answer, facts)
     parts = [
         Part(f" {attempt.name}{suffix} ", Style.STRONG),
@@ -245,7 +300,7 @@ def _title(attempt: Attempt, facts: Facts, suffix: str = "") -> list[Part]:
     return [*parts, Part(f" {answer} ")]
 
 
-def _outcome(attempt: Attempt, facts: Facts) -> list[Part]:
+def _outcome(attempt: Attempt, facts: Screen) -> list[Part]:
     parts = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt))]
     reason = on_one_line(attempt.feedback, facts)
     return [*parts, Part(f"  {reason}", Style.FAINT)] if reason else parts

@@ -1,4 +1,4 @@
-"""A run in progress: how far it is, what fails now, what it costs, and its events as they land; it only looks."""
+"""A run in progress: how far it is, what fails now, what it costs, and its events as they land; one of them in full."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
@@ -15,10 +15,12 @@ from skillgit.app.history import browse
 from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
 from skillgit.app.history.status import spent_on_unfinished
 from skillgit.index.event_pages import Narrowing
+from skillgit.tui.actions import VersionScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets import live as live_text
-from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.tui.widgets.detail import Detail
+from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
 from skillgit.tui.widgets.live import FailingList, LiveEvents, StageBars
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
@@ -27,14 +29,13 @@ from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from skillgit.app.history.browse import Page
     from skillgit.app.history.status import Unfinished
-    from skillgit.errors import SkillgitError
     from skillgit.index.event_pages import Point
+    from skillgit.index.rows import LogRow
     from skillgit.tui.trainer import TrainerProcess
 
 LOOKS_EVERY: Final = 0.4
@@ -43,12 +44,7 @@ _POINTS: Final = 200
 
 
 class LiveScreen(Screen[None]):
-    """A run that another process trains.
-
-    Args:
-        run: The run; empty for the trainer's, and without one for any that is trained now.
-        last: The run to tell of if none is trained now.
-    """
+    """A run that another process trains: ``run``, that of the trainer, or any; if there is none, ``last``."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("live")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
@@ -84,10 +80,9 @@ class LiveScreen(Screen[None]):
         self._unfinished: tuple[Unfinished, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """Return the lines above, the two panes and the lines below."""
         yield OneLine(id="live-head")
         yield OneLine(id="live-place")
-        yield StageBars(id="stages")
+        yield StageBars(id="stages", markup=False)
         yield OneLine(id="live-cost")
         yield Static("", id="live-told", markup=False)
         with Container(id="live-panes"):
@@ -96,7 +91,6 @@ class LiveScreen(Screen[None]):
         yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
-        """Look for the first time, then again and again."""
         app = app_of(self)
         self.set_class(not app.facts.unicode, "-ascii")
         self.landed.follow(on=True)
@@ -114,29 +108,28 @@ class LiveScreen(Screen[None]):
     def failing(self) -> FailingList:
         return self.query_one(FailingList)
 
-    @property
-    def app_is_ours(self) -> bool:
-        """Whether the app was opened to watch one trainer."""
-        return self._trainer is not None
-
     def look_again(self) -> None:
         pid = self._trainer.pid if self._trainer is not None else 0
-        app_of(self).read(
-            live, self.run_name, pid=pid, last=self._last, then=self._show, on_error=self._without, group="live"
-        )
+        then, fail = self._show, self.landed.fail
+        app_of(self).read(live, self.run_name, pid=pid, last=self._last, then=then, on_error=fail, group="live")
 
     def reload(self) -> None:
-        """Look again, and read the events again."""
         self.look_again()
         if self.run_name:
             self._read_events()
 
     def _read_events(self) -> None:
-        read, narrowing = app_of(self).read, Narrowing(run=self.run_name)
-        read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self._no_events, group="landed")
+        read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
         read(
-            browse.points, self.run_name, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points"
+            browse.page,
+            narrowing,
+            0,
+            PAGE,
+            then=self._show_events,
+            on_error=self.landed.fail,
+            group="landed",
         )
+        read(browse.points, run, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
         before, was_trained, self.look = self.look, self._trained is not None, look
@@ -158,7 +151,7 @@ class LiveScreen(Screen[None]):
         self._say_lines(look)
 
     def _read_unfinished(self, look: LiveLook) -> None:
-        """Read what is not recorded yet of a run that nobody works on; a process that works on one tells it itself."""
+        """Read what is not recorded yet of a run that nobody works on; a trainer says it itself."""
         self._unfinished = ()
         if look.standing not in live_text.ALIVE:
             read = app_of(self).read
@@ -187,23 +180,16 @@ class LiveScreen(Screen[None]):
         widget.update(text)
         widget.display = bool(message)
 
-    def _without(self, error: SkillgitError) -> None:
-        self.landed.tell(str(error), error.hint, Style.REJECTED)
-
     def _show_events(self, page: Page) -> None:
         self.landed.show(page.rows)
-
-    def _no_events(self, error: SkillgitError) -> None:
-        self.landed.tell(str(error), error.hint, Style.REJECTED)
 
     def _show_points(self, points: tuple[Point, ...]) -> None:
         self._points = points
         if self.look is not None:
             self._say_lines(self.look)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Say as much as there is room for."""
-        del event
+    @on(events.Resize)
+    def _resized(self) -> None:
         if self.look is not None:
             self._say_lines(self.look)
 
@@ -214,8 +200,6 @@ class LiveScreen(Screen[None]):
 
     @on(RowList.Opened, "#landed")
     def _event_opened(self) -> None:
-        from skillgit.tui.screens.event import EventScreen  # noqa: PLC0415 - it is opened now and then
-
         row = self.landed.current
         if row is not None:
             self.app.push_screen(EventScreen(row))
@@ -225,7 +209,6 @@ class LiveScreen(Screen[None]):
         self.landed.action_list_open()
 
     def action_live_follow(self) -> None:
-        """Follow the newest event, or stay where the cursor is."""
         self.landed.follow(on=not self.landed.following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -240,7 +223,7 @@ class LiveScreen(Screen[None]):
 
     def action_live_stop(self) -> None:
         """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""
-        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few runs are stopped
+        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few runs are stopped
 
         look = self._trained
         if look is None:
@@ -266,16 +249,37 @@ class LiveScreen(Screen[None]):
         """Give the keys to the other pane."""
         (self.failing if self.landed.has_focus else self.landed).focus()
 
-    def action_pane_prev(self) -> None:
-        """Give the keys to the other pane."""
-        self.action_pane_next()
+    action_pane_prev = action_pane_next
 
     def action_live_close(self) -> None:
-        """Close the screen, and the app if it was opened for it; whoever trains goes on."""
-        if self.app_is_ours:
+        """Close the screen, and the app if it was opened for it; the trainer goes on."""
+        if self._trainer is not None:
             self.app.exit()
         else:
             self.dismiss()
 
     def action_screen_back(self) -> None:
         self.dismiss()
+
+
+class EventScreen(VersionScreen):
+    """One event in full, and what can be done with it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
+
+    def __init__(self, row: LogRow) -> None:
+        super().__init__()
+        self._row = row
+
+    def compose(self) -> ComposeResult:
+        yield Detail(id="detail")
+        yield FindBar(id="find")
+        yield KeyLine(compact=True)
+
+    def on_mount(self) -> None:
+        self.detail.show(self._row)
+        self.detail.view.focus()
+
+    @property
+    def current(self) -> LogRow | None:
+        return self._row

@@ -10,7 +10,7 @@ class BrowserDriver(WebDriver):
     """Textual's driver for browsers, which in itself would not notice that nobody is at the other end any more."""
 
     def run_input_thread(self) -> None:
-        """Hand on what the browser sends; leave the app when there is nobody who could send anything."""
+        """Hand on what the browser sends, and leave the app when nobody is there."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             self._app.post_message(ExitApp())

@@ -22,21 +22,13 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 5.0
 """Seconds that a process of the screens has to end in before it is killed with all that it has started."""
-_FAREWELL_S: Final = 1.0
-"""Seconds that a page has to say that it has heard of the end."""
-_COLUMNS: Final = 1_000
-_ROWS: Final = 500
-"""Columns and rows of a terminal at most: what a page asks for is only a wish."""
-_MESSAGE: Final = 1 << 20
-"""Bytes of a message from the page at most; it holds keys, or what someone pastes."""
+_FAREWELL_S: Final = 1.0  # seconds that a page has to say that it has heard of the end
+_COLUMNS, _ROWS = 1_000, 500  # of a terminal at most: what a page asks for is only a wish
+_MESSAGE: Final = 1 << 20  # bytes of a message from the page at most; it holds keys, or what someone pastes
 
 
 class Screens(AppService):
-    """The process of one open page: the command itself and no shell, in a session that can be ended as a whole.
-
-    Args:
-        socket: Leads to the page.
-    """
+    """The process of one open page: the command itself and no shell, in a session that can be ended as a whole."""
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str], socket: web.WebSocketResponse) -> None:
         super().__init__(
@@ -50,7 +42,6 @@ class Screens(AppService):
         self._watcher: asyncio.Task[None] | None = None
 
     async def start(self, width: int, height: int) -> None:
-        """Start the process; the page is told when it ends, however it ends."""
         await super().start(width, height)
         self._watcher = asyncio.create_task(self._watch())
 
@@ -72,12 +63,7 @@ class Screens(AppService):
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         size = {"COLUMNS": str(width), "ROWS": str(height)}
         self._process = process = await asyncio.create_subprocess_exec(
-            *self._words,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={**self._environ, **size},
-            start_new_session=True,
+            *self._words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**self._environ, **size}, start_new_session=True
         )
         self._stdin = process.stdin
         return process
@@ -101,7 +87,6 @@ class WebPages:
         self._template = templates.get_template("page.html.j2")
 
     def add_to(self, application: web.Application) -> None:
-        """Let an application show the page, its parts, and the sockets."""
         application.router.add_get("/", self.page)
         application.router.add_get("/ws", self.socket)
         application.router.add_static("/static", str(files("textual_serve") / "static"))
@@ -138,11 +123,7 @@ class WebPages:
 
 def _wished(query: Mapping[str, str], name: str, usual: int, most: int) -> int:
     text = query.get(name, "")
-    return _bounded(int(text), most) if text.isascii() and text.isdecimal() else usual
-
-
-def _bounded(value: int, most: int) -> int:
-    return max(1, min(value, most))
+    return max(1, min(int(text), most)) if text.isascii() and text.isdecimal() else usual
 
 
 async def _obey(message: str, screens: Screens, socket: web.WebSocketResponse) -> None:
@@ -155,7 +136,7 @@ async def _obey(message: str, screens: Screens, socket: web.WebSocketResponse) -
         case ["stdin", str() as keys]:
             await screens.send_bytes(keys.encode(errors="replace"))
         case ["resize", {"width": int() as width, "height": int() as height}]:
-            await screens.set_terminal_size(_bounded(width, _COLUMNS), _bounded(height, _ROWS))
+            await screens.set_terminal_size(max(1, min(width, _COLUMNS)), max(1, min(height, _ROWS)))
         case ["ping", data]:
             await socket.send_json(["pong", data])
         case ["focus", *_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from hmac import compare_digest
 from importlib.util import find_spec
@@ -38,13 +39,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenAddress:
-    """Where the server listens.
-
-    Attributes:
-        host: The name or number that the user gave.
-        link: The beginning of its addresses, without a slash at the end.
-        local: Whether only programs of this machine reach it.
-    """
+    """Where the server listens: the host that the user gave, and how its links begin, without a slash at the end."""
 
     listener: socket.socket
     host: str
@@ -57,12 +52,7 @@ class ListenAddress:
 
 
 def listen(host: str, port: int) -> ListenAddress:
-    """Take a port.
-
-    Args:
-        host: The name or the number of an interface of this machine.
-        port: 0 for any that is free.
-    """
+    """Take a port, 0 for any that is free, of an interface of this machine."""
     if find_spec("textual_serve") is None:
         raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")
     try:
@@ -81,10 +71,7 @@ def listen(host: str, port: int) -> ListenAddress:
     hostname = socket.gethostname() if number.is_unspecified else host
     name = f"[{hostname}]" if ":" in hostname else hostname
     return ListenAddress(
-        listener=listener,
-        host=host,
-        link=f"http://{name}:{listener.getsockname()[1]}",
-        local=number.is_loopback,
+        listener=listener, host=host, link=f"http://{name}:{listener.getsockname()[1]}", local=number.is_loopback
     )
 
 
@@ -101,7 +88,6 @@ def serve(
     """Serve the screens until Ctrl-C, or until someone ends the process; all processes of the screens end with it.
 
     Args:
-        entropy: Returns so many random bytes.
         ready: Gets the link, which works once, when it works.
         on_entry: Gets the address of the page when the link was used.
     """
@@ -139,8 +125,7 @@ async def _protect(_: web.Request, response: web.StreamResponse) -> None:
 
 
 COOKIE: Final = "skillgit"
-_SECRET: Final = 32
-"""Random bytes of a secret."""
+_SECRET: Final = 32  # random bytes of a secret
 _USED: Final = (
     "This link was used already, and it works once. If it was not you who used it, stop skillgit. "
     "For another link start it again."
@@ -151,12 +136,9 @@ _OTHER_PAGE: Final = "Another page asked for this."
 
 
 class Door:
-    """The token, the cookie and the names of one server.
+    """The token, the cookie and the names of one server; ``on_entry`` gets the path of the page when someone comes in.
 
-    Args:
-        names: Names in ``Host`` that are this server; numbers always are, since no foreign page has them.
-        entropy: Returns so many random bytes.
-        on_entry: Is called with the path of the page when someone has come in.
+    Numbers in ``Host`` always are this server, since no foreign page has them.
     """
 
     def __init__(
@@ -164,7 +146,7 @@ class Door:
     ) -> None:
         self._names = names
         self._entered = on_entry
-        self.token, self._cookie, secret = (_secret(entropy) for _ in range(3))
+        self.token, self._cookie, secret = (urlsafe_b64encode(entropy(_SECRET)).decode().rstrip("=") for _ in range(3))
         self.path = f"/{secret}/"
         self._used = False
 
@@ -200,20 +182,7 @@ class Door:
         return await handler(request)
 
     def _ours(self, host: str) -> bool:
-        try:
+        with suppress(ValueError):
             name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name in self._names or _is_number(name)
-
-
-def _is_number(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
+            return name in self._names or bool(ip_address(name))
         return False
-    return True
-
-
-def _secret(entropy: Callable[[int], bytes]) -> str:
-    return urlsafe_b64encode(entropy(_SECRET)).decode().rstrip("=")

@@ -48,14 +48,11 @@ _IDS: Final = tuple(name.lower() for name in TABS)
 class Detail(Vertical):
     """One event in full."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.place = 0
-        self.row: LogRow | None = None
-        self.detail: EventDetail | None = None
+    place = 0
+    row: LogRow | None = None
+    detail: EventDetail | None = None
 
     def compose(self) -> ComposeResult:
-        """Return the head, the tabs and what is on them."""
         yield OneLine(id="what")
         yield OneLine(id="where")
         yield TabBar(TABS, id="tabs")
@@ -67,7 +64,6 @@ class Detail(Vertical):
             yield EventMessage(id="message")
 
     def on_mount(self) -> None:
-        """Mark the first tab."""
         self.query_one(TabBar).open(0)
 
     @property
@@ -82,7 +78,6 @@ class Detail(Vertical):
             view.tell(text, hint)
 
     def show(self, row: LogRow) -> None:
-        """Show an event: its head at once, the rest when it has been read."""
         app = app_of(self)
         self.row = row
         title, where = head(row, app.facts, app.now)
@@ -105,7 +100,7 @@ class Detail(Vertical):
 
     def _without(self, error: SkillgitError) -> None:
         for view in self.query(PaintedLines):
-            view.tell(str(error), error.hint, Style.REJECTED)
+            view.fail(error)
 
     def turn_to(self, index: int) -> None:
         """Open the tab at ``index``, the first one after the last."""
@@ -117,7 +112,7 @@ class Detail(Vertical):
             self.view.focus()
 
     def open(self, tab: str) -> None:
-        """Open the tab of that id and give it the keys."""
+        """Open a tab and give it the keys."""
         self.turn_to(_IDS.index(tab))
         self.view.focus()
 
@@ -139,11 +134,7 @@ class Detail(Vertical):
             return
         lines = max(message.lines, 0)
         app_of(self).read(
-            _diff,
-            self.row.commit,
-            then=lambda diff: self._with_context(diff, lines),
-            group="context",
-            lines=lines,
+            _diff, self.row.commit, then=lambda diff: self._with_context(diff, lines), group="context", lines=lines
         )
 
     def _with_context(self, diff: Diffed, lines: int) -> None:
@@ -169,20 +160,15 @@ class EventMessage(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self._shown: Shown | None = None
-        self._message = ""
+    _shown: Shown | None = None
+    _message = ""
 
     def show(self, report: Shown) -> None:
         """Show ``report``; its difference has a place of its own."""
         self._shown, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
-        self.shown()
-        self.lay_out()
-        self.scroll_to(y=0, animate=False)
+        self.renew(scroll=True)
 
     def made(self) -> Sequence[Painted]:
-        """Return the lines for the width that there is."""
         if self._shown is None:
             return ()
         from skillgit.view import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
@@ -193,20 +179,19 @@ class EventMessage(RenderedLines):
         return [(Part(" "), *line) for line in (*facts, (), *message)]
 
 
-_LONGEST = 600
-"""Characters of one answer or question that are shown."""
+_LONGEST = 600  # characters of one answer or question that are shown
 _MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", Style.FAINT)
 
 
 def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
     """Return the two lines above the detail: what happened to the event, and where it stands."""
     row = disarmed(row)
-    entry, dot = Entry.of_row(row), f" {ink.glyphs.dot} "
+    entry = Entry.of_row(row)
     first = (
         Part(f" {entry.label}  ", Style.STRONG),
         Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
-        Part(f" {numbers.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
+        Part(f" {cells.delta(entry)}", cells.style(entry)),
     )
     parts = [
         f"epoch {row.epoch}" if row.epoch else "",
@@ -216,7 +201,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         numbers.short(row.commit),
         row.run,
     ]
-    return first, (Part(f" {dot.join(part for part in parts if part)}", Style.FAINT),)
+    return first, (Part(f" {ink.dotted(parts)}", Style.FAINT),)
 
 
 def edits(detail: EventDetail) -> Iterator[Paragraph]:
@@ -224,9 +209,8 @@ def edits(detail: EventDetail) -> Iterator[Paragraph]:
     if not detail.edits:
         records = getattr(detail.shown.event, "edits", ())
         for number, record in enumerate(records, 1):
-            yield Paragraph(
-                f"{number}  {record.op.value} {record.file}, support {record.support} {record.source.value}"
-            )
+            support = f"support {record.support} {record.source.value}"
+            yield Paragraph(f"{number}  {record.op.value} {record.file}, {support}")
         if not records and not detail.shown.left_out:
             yield Paragraph("This event has no edits.", Style.FAINT)
         elif not detail.present:
@@ -271,28 +255,20 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
 def _attempt(attempt: TrainAttempt, ink: Screen) -> Iterator[Paragraph]:
     is_solved = bool(attempt.hard)
     sign = ink.glyphs.passed if is_solved else ink.glyphs.rejected
-    scores = (
-        f"{attempt.item}  hard {numbers.score(attempt.hard) or 'none'}  soft {numbers.score(attempt.soft) or 'none'}"
-    )
+    hard, soft = numbers.score(attempt.hard) or "none", numbers.score(attempt.soft) or "none"
+    scores = f"{attempt.item}  hard {hard}  soft {soft}"
     yield Paragraph(scores, Style.ACCEPTED if is_solved else Style.REJECTED, indent=4, lead=f" {sign}")
     for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
         if text:
             yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")
 
 
-_NAME = 24
-"""Columns of an item's name."""
-
-
 class EventItems(RowList):
     """Items, those that changed first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.items: Sequence[ItemChange] = ()
+    items: Sequence[ItemChange] = ()
 
     def show(self, items: Sequence[ItemChange]) -> None:
-        """Show ``items``."""
         order = list(STYLES)
         self.items = sorted(items, key=lambda row: (order.index(row.change), row.item))
         self.shown()
@@ -303,7 +279,6 @@ class EventItems(RowList):
 
     @property
     def item(self) -> str:
-        """The chosen item; empty where there is none."""
         return self.items[self.cursor].item if self.cursor < len(self.items) else ""
 
     def painted(self, line: int) -> Painted:
@@ -311,7 +286,7 @@ class EventItems(RowList):
         scores = f"{numbers.score(row.before) or 'none':>5} {glyphs.arrow} {numbers.score(row.after) or 'none':<5}"
         return (
             Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
-            Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),
+            Part(pad(fit(one_line(row.item), 24, glyphs.ellipsis), 24)),
             Part(f" {scores}  ", STYLES[row.change]),
             Part(one_line(row.task_type), Style.FAINT),
         )

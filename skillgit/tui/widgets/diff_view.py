@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partialmethod
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -28,14 +30,9 @@ if TYPE_CHECKING:
 
 GUTTER = 4
 """Columns before the text that are not its number: the mark of the hunk, a space, the sign and what moved."""
-
-
 BETWEEN = 1
 """Columns between two sides."""
-
-
-_NARROWEST = 8
-"""Columns of text on a side, however narrow the screen is."""
+_NARROWEST = 8  # columns of text on a side, however narrow the screen is
 
 
 class RowKind(Enum):
@@ -47,11 +44,7 @@ class RowKind(Enum):
 
 
 class Piece(NamedTuple):
-    """A part of a line that has a row, or one half of a row, to itself.
-
-    Attributes:
-        note: What is said of the line instead of text of it; empty for text.
-    """
+    """A part of a line that has a row, or one half of a row, to itself: text, or a note on the line."""
 
     line: Line
     shown: ShownLine
@@ -61,13 +54,7 @@ class Piece(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """One row.
-
-    Attributes:
-        hunk: Which hunk of all files it belongs to, from 0; -1 outside of hunks.
-        left: The older side of a row of two, or the only one.
-        right: The newer side; absent in a row of one column.
-    """
+    """One row; one of two columns has a right side, the newer one. Outside of hunks ``hunk`` is -1."""
 
     kind: RowKind
     hunk: int = -1
@@ -77,11 +64,7 @@ class DiffRow(NamedTuple):
 
 
 class DiffLayout(NamedTuple):
-    """How rows are divided.
-
-    Attributes:
-        columns: Columns of text in a row, or on a side.
-    """
+    """How rows are divided; ``columns`` are those of the text in a row, or on a side."""
 
     side: bool
     numbers: int
@@ -90,16 +73,11 @@ class DiffLayout(NamedTuple):
 
     @property
     def half(self) -> int:
-        """Columns of a side with its gutter."""
         return self.numbers + GUTTER + self.columns
 
 
 class Arranged(NamedTuple):
-    """The rows of a difference.
-
-    Attributes:
-        top: Where the line stands now that was asked for; 0 if it is not there.
-    """
+    """The rows of a difference, and which of them shows the line that was asked for."""
 
     layout: DiffLayout
     rows: Sequence[DiffRow] = ()
@@ -118,18 +96,12 @@ _HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: S
 class DiffView(PaintedLines):
     """The difference of some files.
 
-    Only the rows on the screen are painted, and a long difference is laid out beside the screen, so that five thousand
-    lines scroll as fifty do.
+    Only the rows on the screen are painted, and a long difference is laid out beside the screen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "diff--added",
-        "diff--removed",
-        "diff--added-word",
-        "diff--removed-word",
-        "diff--moved",
-        "diff--number",
+        *("diff--added", "diff--removed", "diff--added-word", "diff--removed-word", "diff--moved", "diff--number")
     }
     DEFAULT_CSS = """
     DiffView {
@@ -142,24 +114,21 @@ class DiffView(PaintedLines):
     }
     """
 
+    @dataclass
     class ContextWanted(Message):
         """So many unchanged lines around a change are wanted."""
 
-        def __init__(self, lines: int) -> None:
-            super().__init__()
-            self.lines = lines
+        lines: int
 
     class Changed(Message):
         """Another hunk is the present one, or the text is shown in another way."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.word = True
-        self.side = False
-        self.context = CONTEXT
-        self.hunk = 0
-        self._files: Sequence[FileDiff] = ()
-        self._rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
+    word = True
+    side = False
+    context = CONTEXT
+    hunk = 0
+    _files: Sequence[FileDiff] = ()
+    _rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
 
     def show(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
         """Show the difference of ``files``, which have ``context`` unchanged lines around a change."""
@@ -277,11 +246,8 @@ class DiffView(PaintedLines):
         self.refresh()
         self.post_message(self.Changed())
 
-    def action_diff_next(self) -> None:
-        self._walk(1)
-
-    def action_diff_prev(self) -> None:
-        self._walk(-1)
+    action_diff_next = partialmethod(_walk, 1)
+    action_diff_prev = partialmethod(_walk, -1)
 
     def action_diff_word(self) -> None:
         self.word = not self.word
@@ -289,7 +255,6 @@ class DiffView(PaintedLines):
         self.post_message(self.Changed())
 
     def action_diff_side(self) -> None:
-        """Show the texts side by side, or in one column."""
         self.side = not self.side
         self.lay_out()
 
@@ -305,7 +270,6 @@ class DiffView(PaintedLines):
 
 
 def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool = True) -> DiffLayout:
-    """Return how the rows of ``files`` are divided on ``width`` columns."""
     extents = (extent for file in files for hunk in file.hunks for extent in (hunk.old, hunk.new))
     numbers = len(str(max(map(sum, extents), default=0)))
     room = (width - BETWEEN) // 2 if side else width

@@ -1,16 +1,22 @@
-"""Widgets of a single line: a text that is cut, the keys of a screen, its tabs."""
+"""Widgets of a single line: a text that is cut, the keys of a screen, its tabs, and lines to type in."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual import on
+from textual.actions import SkipAction
+from textual.containers import Horizontal
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer
+from textual.widgets import Footer, Input, Static
 
+from skillgit.tui.filter_language import TOKENS
+from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.view.surface import Style
 
@@ -19,11 +25,12 @@ if TYPE_CHECKING:
 
     from textual import events
     from textual.app import ComposeResult
+    from textual.binding import BindingType
     from textual.screen import Screen
 
 
 class OneLine(Widget):
-    """A line that says where one is; the text at the right end goes first where there is no room for both."""
+    """A line that says where one is; without room for both, the text at the right end goes."""
 
     DEFAULT_CSS = """
     OneLine { height: 1; width: 1fr; background: $background; }
@@ -40,7 +47,6 @@ class OneLine(Widget):
         return "".join(part.text for part in (*self._left, *self._right))
 
     def say(self, parts: Iterable[Part], right: Iterable[Part] = ()) -> None:
-        """Say something else."""
         self._left, self._right = tuple(parts), tuple(right)
         self.refresh()
 
@@ -66,10 +72,7 @@ _Shown = tuple[tuple[str, str, str, bool], ...]
 
 
 class KeyLine(Footer):
-    """Textual's footer, which makes its keys anew only where others are to be shown.
-
-    Textual's own does so whenever the focus moves, which takes longer than anything else that follows from that.
-    """
+    """Textual's footer, which makes its keys anew only where others are to be shown, since that takes long."""
 
     def __init__(self, *, compact: bool = False) -> None:
         super().__init__(show_command_palette=False, compact=compact)
@@ -97,19 +100,17 @@ _GAP = 2
 class TabBar(OneLine):
     """Tabs, one of them open."""
 
+    @dataclass
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.place = index
+        place: int
 
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.names = tuple(names)
 
     def open(self, index: int) -> None:
-        """Mark the tab at ``index`` as the open one."""
         sign = app_of(self).facts.glyphs.running
         parts = []
         for number, name in enumerate(self.names):
@@ -124,3 +125,97 @@ class TabBar(OneLine):
             if event.x < at:
                 self.post_message(self.Chosen(index))
                 return
+
+
+class FilterBar(Horizontal):
+    """A filter; it is asked for while it is typed, and stays in sight as long as it narrows anything."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
+
+    @dataclass
+    class Changed(Message):
+        """The filter says something else."""
+
+        text: str
+
+    class Closed(Message):
+        """The user goes on with the list."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("/", id="slash", markup=False)
+        yield Input(placeholder=TOKENS, compact=True)
+        yield Static("", id="left", markup=False)
+
+    @property
+    def text(self) -> str:
+        return self.query_one(Input).value
+
+    def open(self) -> None:
+        """Let the user type; the next key belongs here already, however soon it comes."""
+        self.add_class("-open", update=False)
+        # focus() waits until all messages before it are through, and only what is in sight can have the focus
+        self.app.stylesheet.update(self)
+        self.screen.set_focus(self.query_one(Input))
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        label = self.query_one("#left", Static)
+        label.update(text)
+        label.set_class(wrong, "-wrong")
+
+    def clear(self) -> None:
+        self.query_one(Input).value = ""
+        self.remove_class("-open")
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(self.Changed(event.value))
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.set_class(bool(event.value.strip()), "-open")
+        self.post_message(self.Closed())
+
+    def action_screen_back(self) -> None:
+        self.clear()
+        self.post_message(self.Closed())
+
+
+class FindBar(Input):
+    """A search that is being typed; it hides when it has been sent or left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
+    DEFAULT_CSS = """
+    FindBar { display: none; height: 1; border: none; padding: 0 1; background: $panel; }
+    FindBar:focus { border: none; }
+    FindBar.-open { display: block; }
+    """
+
+    @dataclass
+    class Closed(Message):
+        """The search was sent, or left without one."""
+
+        text: str | None
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(placeholder="search", id=id, compact=True)
+
+    def open(self) -> None:
+        """Let the user type; the next key belongs here already. Where it is open, the key is a sign like others."""
+        if self.has_focus:
+            raise SkipAction
+        self.value = ""
+        self.add_class("-open", update=False)
+        self.app.stylesheet.update(self)
+        self.screen.set_focus(self)
+
+    async def action_submit(self) -> None:
+        self._close(self.value)
+
+    def action_screen_back(self) -> None:
+        self._close(None)
+
+    def _close(self, text: str | None) -> None:
+        self.remove_class("-open")
+        self.post_message(self.Closed(text))

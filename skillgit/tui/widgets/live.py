@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual import events, on
 from textual.widgets import Static
 
 from skillgit.app.history.live import Standing
@@ -25,7 +26,6 @@ from skillgit.view.text import fit, one_line, pad, width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from textual import events
     from textual.binding import BindingType
 
     from skillgit.app.history.live import LiveLook, Snapshot, StageCount
@@ -43,16 +43,11 @@ _ASCII_BARS: Final = "_.-=+*%#"
 
 
 def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
-    """Return which run it is, and whether someone works on it."""
     title = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
     match look.standing:
         case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
-            prefixes = {
-                Standing.RUNNING: "",
-                Standing.STARTING: "starting  ",
-                Standing.STOPPING: "stops after this step  ",
-            }
-            status, style = f"{prefixes[look.standing]}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
+            prefixes = {Standing.STARTING: "starting  ", Standing.STOPPING: "stops after this step  "}
+            status, style = f"{prefixes.get(look.standing, '')}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
         case Standing.ENDED if look.snapshot is not None and look.snapshot.end is not None:
             status = look.snapshot.end.outcome
             style = Style.BEST if status in _GOOD else Style.REJECTED
@@ -65,7 +60,7 @@ def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
 
 def place(look: LiveLook, screen: Screen) -> list[Part]:
     """Return where in the run it is, the edit budget of the step, and the time left."""
-    snapshot, dot = look.snapshot, f" {screen.glyphs.dot} "
+    snapshot = look.snapshot
     if snapshot is None or not snapshot.steps:
         return [Part(" ")]
     seconds = seconds_left(snapshot) if look.standing in ALIVE else None
@@ -74,7 +69,7 @@ def place(look: LiveLook, screen: Screen) -> list[Part]:
         f"budget {snapshot.budget}" if snapshot.budget is not None else "",
         f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
     ]
-    return [Part(f" {dot.join(part for part in parts if part)}")]
+    return [Part(f" {screen.dotted(parts)}")]
 
 
 def seconds_left(snapshot: Snapshot) -> float | None:
@@ -112,7 +107,6 @@ def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
 
 
 def cost(look: LiveLook, screen: Screen) -> list[Part]:
-    """Return what the run has cost, against the caps."""
     snapshot = look.snapshot
     if snapshot is None:
         return [Part(" ")]
@@ -167,8 +161,7 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
 
 
 _INDENT = 6
-_UNTYPED = "default"
-"""The type of items that have none."""
+_UNTYPED = "default"  # the type of items that have none
 
 
 class FailingList(Paragraphs, inherit_bindings=False):
@@ -177,24 +170,17 @@ class FailingList(Paragraphs, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     def look(self, snapshot: Snapshot | None) -> None:
-        """Show what fails in ``snapshot``."""
-        self.border_title = title(snapshot)
+        is_rolled = snapshot is not None and snapshot.rolled
+        counts = f"  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}" if snapshot and is_rolled else ""
+        self.border_title = f"Failing now{counts}"
         items = snapshot.failing if snapshot is not None else ()
         if not items:
-            is_rolled = snapshot is not None and snapshot.rolled
             self.tell("nothing fails so far" if is_rolled else "no item was rolled out yet")
             return
         paragraphs = [paragraph for failing in items for paragraph in _paragraphs(failing, self.ink)]
         if paragraphs != self._paragraphs or not self.count:
             self._paragraphs = paragraphs
-            self.shown()
-            self.lay_out()
-
-
-def title(snapshot: Snapshot | None) -> str:
-    if snapshot is None or not snapshot.rolled:
-        return "Failing now"
-    return f"Failing now  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}"
+            self.renew()
 
 
 def _paragraphs(failing: Failing, screen: Screen) -> Iterator[Paragraph]:
@@ -208,29 +194,20 @@ def _paragraphs(failing: Failing, screen: Screen) -> Iterator[Paragraph]:
         yield Paragraph(f"as in: {failing.example}", Style.FAINT, indent=_INDENT)
 
 
-_LEAST = 8
-"""Columns of a title, however narrow the list is."""
+_LEAST = 8  # columns of a title, however narrow the list is
 
 
 class LiveEvents(RowList):
-    """Events, newest first.
+    """Events, newest first; while ``following``, the cursor stays on the newest one."""
 
-    Attributes:
-        following: Whether the cursor stays on the newest event.
-    """
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.rows: tuple[LogRow, ...] = ()
-        self.following = True
+    rows: tuple[LogRow, ...] = ()
+    following = True
 
     @property
     def current(self) -> LogRow | None:
-        """The event under the cursor; None without events."""
         return self.rows[self.cursor] if self.count else None
 
     def show(self, rows: Sequence[LogRow]) -> None:
-        """Show ``rows``; the cursor goes to the newest one, or stays on its event."""
         before = self.current
         self.rows = tuple(rows)
         if not self.rows:
@@ -243,7 +220,6 @@ class LiveEvents(RowList):
         self.choose(next((index for index, row in enumerate(self.rows) if row.commit == commit), self.cursor))
 
     def follow(self, *, on: bool) -> None:
-        """Let the cursor follow the newest event, or stay."""
         self.following = on
         if on:
             self.choose(0)
@@ -289,21 +265,14 @@ _LONG, _SHORT, _GAP = 10, 2, 2
 class StageBars(Static):
     """Bars on as many lines as they need."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__("", id=id, markup=False)
-        self._snapshot: Snapshot | None = None
-        self._working = False
+    _snapshot: Snapshot | None = None
+    _working = False
 
     def show(self, snapshot: Snapshot | None, *, working: bool) -> None:
-        """Show how far the stages are; ``working`` says whether someone is at the last one."""
         self._snapshot, self._working = snapshot, working
         self._draw()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Break the lines for the new width."""
-        del event
-        self._draw()
-
+    @on(events.Resize)
     def _draw(self) -> None:
         app = app_of(self)
         text = Text(no_wrap=True)
@@ -321,7 +290,6 @@ class StageBars(Static):
 
 
 def bars(snapshot: Snapshot | None, screen: Screen, *, working: bool) -> list[list[Part]]:
-    """Return the parts of each stage's bar."""
     counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
     current = snapshot.stage if snapshot is not None else ""
     own = [name for name in counts if name not in STAGES and name == current]

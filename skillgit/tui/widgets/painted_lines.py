@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import ABCMeta, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partialmethod
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -28,26 +29,22 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
     from skillgit.domain.text_diff import Span
+    from skillgit.errors import SkillgitError
     from skillgit.tui.app import SkillgitApp
     from skillgit.view.surface import Screen
 
 
 class AbstractNode(_MessagePumpMeta, ABCMeta):
-    """The class of such classes: Textual's own, and Python's for abstract ones."""
+    """The metaclass of abstract widgets and screens."""
 
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out beside it."""
-_ABOVE = 3
-"""Lines that stay above a hit that was not on the screen."""
+_ABOVE = 3  # lines that stay above a hit that was not on the screen
 
 
 class Part(NamedTuple):
-    """A stretch of a line in one style.
-
-    Attributes:
-        style: A meaning, or the component of the widget that says how it looks; empty for plain text.
-    """
+    """A stretch of a line, in the style of a meaning or of a component of the widget."""
 
     text: str
     style: Style | str = ""
@@ -65,7 +62,6 @@ class _PlainBar(ScrollBarRender):
 
 
 def app_of(node: DOMNode) -> SkillgitApp:
-    """Return the app that ``node`` is shown by."""
     return cast("SkillgitApp", node.app)
 
 
@@ -79,10 +75,7 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
 
 
 class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
-    """Lines that are painted when they are looked at.
-
-    A subclass lays them out for a width in :meth:`lay_out` and paints one in :meth:`painted`.
-    """
+    """Lines that are painted when they are looked at; a subclass lays them out for a width and paints one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--found", "lines--hit", "lines--cursor"}
     DEFAULT_CSS = """
@@ -99,22 +92,19 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     has_cursor: ClassVar[bool] = False
     """Whether keys move a cursor, and the screen after it; otherwise they move the screen."""
 
+    @dataclass
     class Sought(Message):
         """A search has another hit, or none."""
 
-        def __init__(self, text: str, hit: int, hits: int) -> None:
-            super().__init__()
-            self.text, self.hit, self.hits = text, hit, hits
+        text: str
+        hit: int
+        hits: int
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.cursor = 0
-        self.sought = ""
-        self._pattern = re.compile("")
-        self.hits: Sequence[int] = ()
-        self.hit = 0
-        self.count = 0
-        self._told: Painted = ()
+    cursor = count = hit = 0
+    sought = ""
+    hits: Sequence[int] = ()
+    _pattern = re.compile("")
+    _told: Painted = ()
 
     def on_mount(self) -> None:
         """Draw the scroll bar with spaces alone where nothing else can be shown."""
@@ -123,18 +113,20 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
-        parts = [Part(text, style)] if text else []
-        self._told = (*parts, Part(f"hint: {hint}", Style.FAINT)) if hint else tuple(parts)
+        parts = (Part(text, style), Part(f"hint: {hint}" if hint else "", Style.FAINT))
+        self._told = tuple(part for part in parts if part.text)
         self.show_count(0)
 
+    def fail(self, error: SkillgitError, style: Style = Style.REJECTED) -> None:
+        self.tell(str(error), error.hint, style)
+
     def _told_lines(self) -> Iterator[Painted]:
-        """Yield what is said instead of lines, in the width that there is."""
         for text, style in self._told:
             line = on_one_line(text, self.ink)
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
 
     def shown(self) -> None:
-        """Show lines again."""
+        """Show lines again, after :meth:`tell`."""
         self._told = ()
 
     @abstractmethod
@@ -142,11 +134,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         """Lay the lines out, since there are others or another width, and say how many with :meth:`show_count`."""
 
     @abstractmethod
-    def painted(self, line: int) -> Painted:
-        """Return the parts of a line."""
+    def painted(self, line: int) -> Painted: ...
 
     def show_count(self, count: int) -> None:
-        """Show ``count`` lines."""
         self.count = count
         self.cursor = max(0, min(self.cursor, count - 1))
         self.virtual_size = Size(self.room, count)
@@ -163,12 +153,10 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         return replace(app_of(self).facts, colour=True, width=self.room)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the lines out for the new width."""
         del event
         self.lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """Return line ``y`` of the screen."""
         width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
         if self._told:
             message = next(islice(self._told_lines(), y, None), None)
@@ -191,15 +179,12 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         return self.get_component_rich_style(style)
 
     def text_of(self, line: int) -> str:
-        """Return what a search looks at of a line."""
         return "".join(part.text for part in self.painted(line))
 
     def matches(self, text: str) -> list[Span]:
-        """Return where ``text`` has what is looked for, large and small letters alike."""
         return [match.span() for match in self._pattern.finditer(text)] if self.sought else []
 
     def lines_with(self) -> Iterator[int]:
-        """Yield the lines that have what is looked for."""
         yield from (line for line in range(self.count) if self.matches(self.text_of(line)))
 
     def marks(self, line: int, text: str) -> list[Mark]:
@@ -235,11 +220,8 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         elif not self.scroll_offset.y <= line < self.scroll_offset.y + self.size.height:
             self._go(line - _ABOVE)
 
-    def action_find_next(self) -> None:
-        self._go_to_hit(1)
-
-    def action_find_prev(self) -> None:
-        self._go_to_hit(-1)
+    action_find_next = partialmethod(_go_to_hit, 1)
+    action_find_prev = partialmethod(_go_to_hit, -1)
 
     @property
     def _at(self) -> int:
@@ -262,11 +244,9 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self._go(self._at - 1)
 
     def action_list_top(self) -> None:
-        """Go to the first line."""
         self._go(0)
 
     def action_list_bottom(self) -> None:
-        """Go to the last line."""
         self._go(self.count - 1)
 
     def action_list_page_down(self) -> None:
@@ -279,9 +259,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 class RenderedLines(PaintedLines):
     """Lines that are all laid out at once; beside the screen if that takes long, and what is shown stays until then."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self.lines: Sequence[Painted] = ()
+    lines: Sequence[Painted] = ()
 
     @property
     def heavy(self) -> bool:
@@ -289,11 +267,16 @@ class RenderedLines(PaintedLines):
         return False
 
     @abstractmethod
-    def made(self) -> Sequence[Painted]:
-        """Return all lines for the present width."""
+    def made(self) -> Sequence[Painted]: ...
+
+    def renew(self, *, scroll: bool = False) -> None:
+        """Make the lines, since there are others, and ``scroll`` to the first one."""
+        self.shown()
+        self.lay_out()
+        if scroll:
+            self.scroll_to(y=0, animate=False)
 
     def lay_out(self) -> None:
-        """Make the lines for the present width."""
         if not (self.is_mounted and self.size.width):
             return
         if self.heavy:
@@ -310,11 +293,9 @@ class RenderedLines(PaintedLines):
         self._find_again()
 
     def text_of(self, line: int) -> str:
-        """Return what a search looks at of a line."""
         return "".join(part.text for part in self.lines[line])
 
     def painted(self, line: int) -> Painted:
-        """Return the parts of a line, hits marked."""
         marks = self.marks(line, self.text_of(line)) if self.sought else []
         if not marks:
             return self.lines[line]

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 class Paragraph(NamedTuple):
-    """Some lines of text in one style.
-
-    Attributes:
-        text: What it says; control characters are written out when it is shown.
-        lead: What is in front of its first line, inside the indent.
-    """
+    """Some lines of text in one style, and what is before its first line, inside the indent."""
 
     text: str
     style: Style | str = ""
@@ -34,23 +29,17 @@ class Paragraph(NamedTuple):
 
 
 class Paragraphs(RenderedLines):
-    """Paragraphs of any number that one can scroll and search."""
+    """Paragraphs that one can scroll and search."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self._paragraphs: Sequence[Paragraph] = ()
+    _paragraphs: Sequence[Paragraph] = ()
 
     def show(self, paragraphs: Sequence[Paragraph]) -> None:
-        """Show ``paragraphs`` from the beginning."""
         self._paragraphs = paragraphs
-        self.shown()
-        self.lay_out()
-        self.scroll_to(y=0, animate=False)
+        self.renew(scroll=True)
 
     def made(self) -> Sequence[Painted]:
-        """Return the lines for the width that there is."""
         return [line for paragraph in self._paragraphs for line in self._lines(paragraph)]
 
     def _lines(self, paragraph: Paragraph) -> Iterator[Painted]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
@@ -23,14 +24,11 @@ if TYPE_CHECKING:
     from skillgit.index.rows import RunRow
 
 
-_DOUBLE = 2
-"""Clicks that open a row."""
-_NARROWEST = 20
-"""Columns of a message, however narrow the list is."""
+_NARROWEST = 20  # columns of a message, however narrow the list is
 
 
 class RowList(PaintedLines):
-    """Rows of which one is chosen. A subclass paints them."""
+    """Rows of which one is chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
@@ -42,16 +40,14 @@ class RowList(PaintedLines):
     """
     has_cursor: ClassVar[bool] = True
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id, classes=classes)
-        self._said: tuple[str, str, Style] = ("", "", Style.FAINT)
+    _said: tuple[str, str, Style] = ("", "", Style.FAINT)
 
+    @dataclass
     class Moved(Message):
         """The cursor stands on another row."""
 
-        def __init__(self, rows: RowList, index: int) -> None:
-            super().__init__()
-            self.rows, self.place = rows, index
+        rows: RowList
+        place: int
 
         @property
         def control(self) -> RowList:
@@ -61,7 +57,6 @@ class RowList(PaintedLines):
         """A row is to be opened."""
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
-        """Say ``text`` instead of showing rows, broken to the width that there is."""
         self._said = text, hint, style
         room = max(_NARROWEST, self.room - 2)
         super().tell("\n".join(wrap(text, room)), "\n ".join(wrap(hint, room - 6)), style)
@@ -90,7 +85,6 @@ class RowList(PaintedLines):
             self.post_message(self.Moved(self, self.cursor))
 
     def render_line(self, y: int) -> Strip:
-        """Return line ``y`` of the screen; the chosen row keeps its colours."""
         line = self.scroll_offset.y + y
         if self._told or line != self.cursor or line >= self.count:
             return super().render_line(y)
@@ -98,18 +92,16 @@ class RowList(PaintedLines):
         return self._strip(self.painted(line), self.get_component_rich_style(over))
 
     def on_focus(self) -> None:
-        """Show the cursor as the one that keys move."""
+        """Show whether keys move the cursor."""
         self.refresh()
 
-    def on_blur(self) -> None:
-        self.refresh()
+    on_blur = on_focus
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that was clicked; a double click opens it."""
         index = self.scroll_offset.y + event.get_content_offset_capture(self).y
         if 0 <= index < self.count:
             self._go(index)
-            if event.chain >= _DOUBLE:
+            if event.chain > 1:
                 self.action_list_open()
 
     def action_list_open(self) -> None:
@@ -118,27 +110,21 @@ class RowList(PaintedLines):
 
 
 _LEAST = 6
-_TEST_FROM = 40
-"""Columns from which on there is room for the score on the test split."""
-_OUTCOME_FROM = 60
-"""Columns from which on there is room for how a run ended."""
+_TEST_FROM = 40  # columns from which on there is room for the score on the test split
+_OUTCOME_FROM = 60  # columns from which on there is room for how a run ended
 
 
 class RunList(RowList):
     """Runs, the one with the newest event first."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self.all: tuple[RunRow, ...] = ()
-        self.default = ""
+    all: tuple[RunRow, ...] = ()
+    default = ""
 
     @property
     def current(self) -> RunRow | None:
-        """The chosen run; None without runs."""
         return self.all[self.cursor] if self.all else None
 
     def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
-        """Show ``runs`` with the cursor on ``name``, else where it stands."""
         self.all, self.default = tuple(runs), default
         self.shown()
         self.show_count(len(self.all))

@@ -20,11 +20,7 @@ _ASCII_END, _BYTE_END = 0x7F, 0xFF
 
 
 class ShownLine(NamedTuple):
-    """A line of model text with every character as it is shown.
-
-    Attributes:
-        starts: Where each character of the original begins in it, and its end; empty where nothing changed places.
-    """
+    """A line of model text as it is shown, and where in it each character begins, unless nothing changed places."""
 
     text: str
     starts: tuple[int, ...] = ()

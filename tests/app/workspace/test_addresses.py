@@ -24,7 +24,7 @@ from skillgit.domain.proposal import Origin
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
-from skillgit.tui.widgets.event_list import Setting, event_row
+from skillgit.tui.widgets.events import Setting, event_row
 from skillgit.tui.widgets.live import event_line
 from skillgit.view.surface import Screen
 

@@ -4,12 +4,11 @@ import diff_sample
 import pytest
 
 from skillgit.errors import NotFoundError
-from skillgit.tui.screens.compare import CompareScreen
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.compare import CompareScreen, ItemsView
+from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.comparison import ItemsView
 from skillgit.tui.widgets.diff_view import DiffView
+from skillgit.tui.widgets.lines import FindBar
 
 SIZES = [
     pytest.param((104, 30), id="104x30"),

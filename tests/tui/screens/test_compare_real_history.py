@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from sample_run import RUN
 
-from skillgit.tui.screens.compare import CompareScreen
+from skillgit.tui.screens.compare import CompareScreen, ItemsView, RulesView
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.comparison import ItemsView, RulesView
 from skillgit.tui.widgets.diff_view import DiffView
 
 

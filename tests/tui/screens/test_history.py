@@ -9,15 +9,13 @@ from textual.widgets import Input
 
 from skillgit.store.repo import Repo
 from skillgit.tui import actions
-from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen
-from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.dialogs import AskScreen, CopyScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.screens.prompt import NameScreen
-from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.event_list import EventList
+from skillgit.tui.widgets.events import EventList
+from skillgit.tui.widgets.lines import FilterBar, FindBar
 
 RUN = "demo-20261121-abcd"
 

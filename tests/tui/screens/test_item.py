@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skillgit.errors import NotFoundError
-from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip, _window
+from skillgit.tui.screens.item import ItemScreen, TrajectoryView, VersionStrip, _window
 
 SIZES = [
     pytest.param((104, 30), id="104x30"),

@@ -16,10 +16,8 @@ from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.event_pages import Point
 from skillgit.tui import keymap
-from skillgit.tui.screens.ask import AskScreen
-from skillgit.tui.screens.event import EventScreen
-from skillgit.tui.screens.help import HelpScreen
-from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.screens.dialogs import AskScreen, HelpScreen
+from skillgit.tui.screens.live import EventScreen, LiveScreen
 from skillgit.tui.theme import doer
 from skillgit.tui.widgets import live as live_text
 from skillgit.tui.widgets.live import ALIVE

@@ -8,8 +8,8 @@ import pytest
 from skillgit.app.history.diff.items import ItemChange
 from skillgit.app.history.item import Attempt, ItemTrajectory
 from skillgit.domain.trajectory import Turn
-from skillgit.tui.widgets.comparison import ItemsView, RulesView
-from skillgit.tui.widgets.item_parts import TrajectoryView
+from skillgit.tui.screens.compare import ItemsView, RulesView
+from skillgit.tui.screens.item import TrajectoryView
 from skillgit.tui.widgets.painted_lines import AT_ONCE
 
 HOSTILE = "[red]a[/red]\x1b[31m\x1b]52;c;AAAA\x07 \u202eb"

@@ -1,11 +1,16 @@
-"""The history list: events of a run, read from the index page by page as they come into sight."""
+"""The events of a run: a list that is read page by page as it comes into sight, and a plot of their scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rich.style import Style as Paint
+from rich.text import Text
+from textual.widget import Widget
 
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.event_pages import Point
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.row_list import RowList
@@ -16,37 +21,28 @@ from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from skillgit.app.history.browse import EventStretch, Page
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Screen
+    from skillgit.view.surface import Glyphs, Screen
 
 
-_KEPT: Final = 25
-"""Pages that are kept."""
+_KEPT: Final = 25  # pages that are kept
 
 
 class EventList(RowList):
-    """Events, newest first.
+    """Events, newest first, one ``marked`` for comparison; ``want`` gets the offset of a page that is needed."""
 
-    Args:
-        want: Is called with the offset of a page that is needed.
-
-    Attributes:
-        marked: The commit that is marked for comparison; empty without one.
-    """
+    graph, runs = True, False
+    marked = held = ""
 
     def __init__(self, want: Callable[[int], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._want = want
         self._pages: dict[int, tuple[LogRow, ...]] = {}
         self._asked: set[int] = set()
-        self.graph = True
-        self.marked = ""
-        self.held = ""
-        self.runs = False
 
     def event_at(self, index: int) -> LogRow | None:
         """Return the event at ``index``; None while it is being read."""
@@ -59,11 +55,9 @@ class EventList(RowList):
 
     @property
     def current(self) -> LogRow | None:
-        """The event under the cursor; None while it is being read, or without events."""
         return self.event_at(self.cursor) if self.count else None
 
     def begin(self, page: Page, *, cursor: int) -> None:
-        """Show another list, of which one page is known."""
         self._pages = {page.offset: page.rows}
         self._asked.clear()
         self.shown()
@@ -71,7 +65,6 @@ class EventList(RowList):
         self.choose(min(cursor, max(0, page.total - 1)))
 
     def add(self, stretch: EventStretch) -> None:
-        """Take in one more page of the same list."""
         self._pages[stretch.offset] = stretch.rows
         self._asked.discard(stretch.offset)
         while len(self._pages) > _KEPT:
@@ -81,7 +74,6 @@ class EventList(RowList):
             self.post_message(self.Moved(self, self.cursor))
 
     def painted(self, line: int) -> Painted:
-        """Return an event's row, or a mark that it is being read."""
         event, app = self.event_at(line), app_of(self)
         if event is None:
             return (Part(f" {app.facts.glyphs.ellipsis}"),)
@@ -99,19 +91,13 @@ class EventList(RowList):
 _DIM = frozenset({EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.MEASURED})
 _DELTA_FROM = 58
 """Columns from which on there is room for the difference of scores, and for more than one word on the state."""
-_OID_FROM = 76
-"""Columns from which on there is room for the commit."""
-_LEAST = 8
-"""Columns of a title, however narrow the list is."""
+_OID_FROM = 76  # columns from which on there is room for the commit
+_LEAST = 8  # columns of a title, however narrow the list is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What rows look like besides what they tell.
-
-    Attributes:
-        marked: The commit that is marked for comparison; empty without one.
-    """
+    """What rows look like besides what they tell; ``marked`` and ``held`` are commits."""
 
     ink: Screen
     now: datetime
@@ -129,7 +115,11 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
         *_sign(row, above, setting),
         Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
         Part(f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}", cells.style(entry)),
-        *([Part(_delta(entry), Style.FAINT)] if ink.width >= _DELTA_FROM else []),
+        *(
+            [Part(f"{numbers.delta(entry.delta) if entry.measured else '':<7}", Style.FAINT)]
+            if ink.width >= _DELTA_FROM
+            else []
+        ),
         *([Part(f"{one_line(row.run)}  ", Style.FAINT)] if setting.runs else []),
     )
     back = (
@@ -141,10 +131,6 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
     room = max(_LEAST, ink.width - sum(width(part.text) for part in (*front, *back)))
     title = fit(ink.encodable(one_line(row.title)), room, ink.glyphs.ellipsis)
     return (*front, Part(pad(title, room), Style.FAINT if row.kind in _DIM else ""), *back)
-
-
-def _delta(entry: Entry) -> str:
-    return f"{numbers.delta(entry.delta) if entry.measured else '':<7}"
 
 
 def _state(row: LogRow, setting: Setting) -> str:
@@ -170,3 +156,100 @@ def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]
     else:
         yield Part(f"{glyphs.line if above is not None else ' '} ", Style.FAINT)
         yield Part(f"{sign} ", style)
+
+
+_AXIS = 7  # columns of the numbers and the line at the left
+_LEAST_ROWS = 3
+
+
+class Mark(NamedTuple):
+    """One sign of the plot; where several meet, the one of the highest rank is seen."""
+
+    sign: str
+    style: Style
+    rank: int
+
+
+class Scale(NamedTuple):
+    """Where scores and steps stand on the plot."""
+
+    steps: tuple[int, int]
+    scores: tuple[float, float]
+    columns: int
+    rows: int
+
+    @classmethod
+    def over(cls, points: Sequence[Point], columns: int, rows: int) -> Scale:
+        steps, scores = [point.step for point in points], [point.score.value for point in points]
+        return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
+
+    def at(self, point: Point) -> tuple[int, int]:
+        (first, last), (low, high) = self.steps, self.scores
+        x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
+        y = round((high - point.score.value) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
+        return x, y
+
+    def score(self, row: int) -> float:
+        low, high = self.scores
+        return high - (high - low) * row / max(1, self.rows - 1)
+
+
+def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
+    """Return column and row to the sign that is there; a bound's says that the score is there or anywhere below."""
+    grid: dict[tuple[int, int], Mark] = {}
+    for point in points:
+        where, look = scale.at(point), cells.look_of(point.kind, point.decision)
+        sign = Mark(look.drawn(glyphs), look.style, look.rank)
+        if point.score.at_most:
+            sign = Mark(glyphs.at_most[:1], Style.REJECTED, -1)
+        if where not in grid or sign.rank >= grid[where].rank:
+            grid[where] = sign
+    return grid
+
+
+class ScorePlot(Widget, can_focus=True):
+    """A plot of scores; the step under the cursor of the history stands out."""
+
+    points: tuple[Point, ...] = ()
+    chosen: Point | None = None
+
+    def show(self, points: Sequence[Point]) -> None:
+        self.points = tuple(points)
+        self.refresh()
+
+    def point_at(self, row: LogRow) -> None:
+        """Let an event stand out; one without a score does not."""
+        point = None
+        if row.known is not None:
+            point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
+        if point != self.chosen:
+            self.chosen = point
+            self.refresh()
+
+    def render(self) -> Text:
+        app = app_of(self)
+        columns, rows = self.size.width - _AXIS, self.size.height - 1
+        if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
+            return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
+        points = self.points if self.chosen is None else (*self.points, self.chosen)
+        scale = Scale.over(points, columns, rows)
+        grid = marks(points, scale, app.facts.glyphs)
+        return self._drawn(scale, grid, scale.at(self.chosen) if self.chosen is not None else None)
+
+    def _drawn(self, scale: Scale, grid: Mapping[tuple[int, int], Mark], highlight: tuple[int, int] | None) -> Text:
+        app = app_of(self)
+        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
+        for y in range(scale.rows):
+            label = numbers.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
+            text.append(f"{label:>5} {app.facts.glyphs.line}", faint)
+            at = 0
+            for x in sorted(column for column, row in grid if row == y):
+                sign = grid[x, y]
+                style = app.paint(sign.style)
+                text.append(" " * (x - at)).append(
+                    sign.sign, style + Paint(reverse=True) if (x, y) == highlight else style
+                )
+                at = x + 1
+            text.append(" " * (scale.columns - at) + "\n")
+        first, last = scale.steps
+        return text.append(f"{'step':>5}  {first}{str(last).rjust(max(1, scale.columns - len(str(first))))}", faint)

@@ -1,0 +1,293 @@
+"""Dialogs over a screen: a question, a menu, a line to type in, the keys that hold, and the log of commands."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import Button, Input, Label, Static
+
+from skillgit.tui import commands, keymap
+from skillgit.tui.commands import Ran
+from skillgit.tui.filter_language import TOKENS
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
+from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.tui.widgets.row_list import RowList
+from skillgit.view.catalogue import ENTRIES
+from skillgit.view.surface import Style
+from skillgit.view.text import fit, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """What is asked or shown over a screen; escape closes it without an answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
+
+    def action_screen_back(self) -> None:
+        self.dismiss(None)
+
+
+class AskScreen(Dialog[bool | None]):
+    """Whether to run a command, if one is named; nothing is run without a yes. ``plan`` says what it would cost."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("y", "answer(True)", "Yes"), ("n,q", "answer(False)", "No")]
+
+    def __init__(self, command: str, why: str, *, yes: str = "Run it", plan: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.command, self.why, self.yes, self.plan = command, why, yes, tuple(plan)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            if self.command:
+                yield Static(_line(f"$ {self.command}"), id="command")
+            yield Static(self.why, id="why", markup=False)
+            if self.plan:
+                yield Static("", id="plan", markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(f"{self.yes} (y)", id="yes", compact=True, variant="primary")
+                yield Button("Cancel (n)", id="no", compact=True)
+
+    def on_mount(self) -> None:
+        """Have the cost planned while the user reads; nobody has to wait for it."""
+        if self.plan:
+            self.run_worker(self._planned(), group="plan")
+
+    async def _planned(self) -> None:
+        ran = Ran(argv=self.plan)
+        await commands.run(app_of(self).context, ran, lambda: None)
+        lines = [_line(text) for text in commands.told_plan(ran).splitlines()]
+        self.query_one("#plan", Static).update(Text("\n").join(lines))
+
+    def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
+        self.dismiss(yes)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+
+def _line(text: str) -> Text:
+    return Text(one_line(text), no_wrap=True, end="")
+
+
+Choice = tuple[str, str, str]
+"""A letter, what it stands for, and the text that it chooses."""
+_DIGITS = 9
+
+
+def numbered(label: str, texts: Sequence[str]) -> list[Choice]:
+    """Return choices that digits stand for, as far as there are digits."""
+    return [(str(number) if number <= _DIGITS else " ", label, text) for number, text in enumerate(texts, start=1)]
+
+
+class _Choices(RowList):
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__(id="choices")
+        self.choices = choices
+        self.count = len(choices)
+
+    def painted(self, line: int) -> Painted:
+        letter, label, text = self.choices[line]
+        excerpt = fit(one_line(text), max(8, self.room - 16), self.ink.glyphs.ellipsis)
+        return Part(f" {letter}  ", Style.REF), Part(f"{label:<9}"), Part(excerpt, Style.FAINT)
+
+
+class ChoiceScreen(Dialog[str | None]):
+    """A menu of texts: a letter chooses."""
+
+    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self._heading, self._choices = title, choices
+
+    def compose(self) -> ComposeResult:
+        rows = _Choices(self._choices)
+        rows.border_title = self._heading
+        rows.styles.height = len(self._choices) + 2
+        yield rows
+
+    def on_mount(self) -> None:
+        self.query_one(_Choices).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        choice = next((text for letter, _, text in self._choices if letter == event.character), None)
+        if choice is not None:
+            event.stop()
+            self.dismiss(choice)
+
+    def on_row_list_opened(self, message: RowList.Opened) -> None:
+        self.dismiss(self._choices[message.place][2])
+
+
+class CopyScreen(ChoiceScreen):
+    """A menu of texts; the chosen one goes to the clipboard of the terminal."""
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__("Copy", choices)
+
+
+class _TypingScreen(Dialog[ScreenResultType]):
+    """A line to type in; ``usual`` stands in it while it is empty."""
+
+    def __init__(self, question: str, usual: str) -> None:
+        super().__init__()
+        self.question, self.usual = question, usual
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog prompt"):
+            yield Label(self.question, markup=False)
+            yield Input(placeholder=self.usual, compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+
+class NameScreen(_TypingScreen[str | None]):
+    """A name, such as that of a run to make."""
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+
+_NOT_HERE = {"tui": "it is open already", "help": "type the command with --help"}
+
+
+class PromptScreen(_TypingScreen[tuple[str, ...] | None]):
+    """A command without ``skillgit`` in front; commands that begin with the first word are named below."""
+
+    def __init__(self) -> None:
+        super().__init__("skillgit", "log --all")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog prompt"):
+            yield Label(self.question)
+            yield Input(placeholder=self.usual, compact=True)
+            yield Static("", id="told", markup=False)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#told", Static).update(text)
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        words = event.value.split()
+        fitting = [entry for name, entry in ENTRIES.items() if words and name.startswith(words[0])]
+        self._say(
+            f"{fitting[0].name}: {fitting[0].summary}"
+            if len(fitting) == 1
+            else "  ".join(entry.name for entry in fitting)
+        )
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        try:
+            argv = tuple(shlex.split(event.value))
+        except ValueError:
+            self._say("a quotation is not closed")
+            return
+        argv = argv[1:] if argv[:1] == ("skillgit",) else argv
+        if argv and argv[0] in _NOT_HERE:
+            self._say(f"{argv[0]}: {_NOT_HERE[argv[0]]}")
+        else:
+            self.dismiss(argv or None)
+
+
+class CommandLogScreen(Dialog[None]):
+    """The commands that were run from the screens with what they printed, the newest at the end."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q,at", "screen_back", "Close")]
+
+    def __init__(self, ran: Sequence[Ran]) -> None:
+        super().__init__()
+        self._ran = ran
+
+    def compose(self) -> ComposeResult:
+        lines = Paragraphs(id="log")
+        lines.border_title = "Commands"
+        yield lines
+
+    def on_mount(self) -> None:
+        self.query_one(Paragraphs).focus()
+        self.call_after_refresh(self.more)
+        self.set_interval(1, self._tick)
+
+    def _tick(self) -> None:
+        if any(ran.code is None for ran in self._ran):
+            self.more()
+
+    def more(self) -> None:
+        lines = self.query_one(Paragraphs)
+        lines.show(list(self._paragraphs()))
+        lines.scroll_end(animate=False)
+
+    def _paragraphs(self) -> Iterator[Paragraph]:
+        if not self._ran:
+            yield Paragraph("No command has been run yet; : runs one.", Style.FAINT)
+        for ran in self._ran:
+            state = ran.state(app_of(self).now)
+            yield Paragraph(f"$ {ran.line}   {state}", Style.REJECTED if ran.code else Style.STRONG)
+            yield Paragraph("\n".join(ran.output), "", indent=3)
+
+
+_KEYS, _LABELS = 14, 32  # columns of the keys, and of what they do
+_WIDE = 84  # columns of a terminal from which on there is room for the ids
+
+
+class HelpScreen(Dialog[None]):
+    """The keys that hold here, those of the focused widget first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q,question_mark", "screen_back", "Close")]
+
+    def __init__(self, over: Screen[Any], rebound: Mapping[str, str]) -> None:
+        super().__init__()
+        self._over, self._rebound = over, rebound
+
+    def compose(self) -> ComposeResult:
+        lines = Paragraphs(id="keys")
+        lines.border_title = "Keys"
+        yield lines
+
+    def on_mount(self) -> None:
+        lines = self.query_one(Paragraphs)
+        lines.show(list(self._paragraphs()))
+        lines.focus()
+
+    def _paragraphs(self) -> Iterator[Paragraph]:
+        entries = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
+        seen_ids: set[str] = set()
+        for title, ids in self._sections():
+            lines = [self._line(*entries[name]) for name in entries if name in ids and name not in seen_ids]
+            seen_ids |= ids
+            if lines:
+                yield Paragraph(title, Style.STRONG)
+                yield from lines
+                yield Paragraph("")
+        yield Paragraph("Filter", Style.STRONG)
+        yield Paragraph(TOKENS, "", indent=3)
+        yield Paragraph("Other words are looked up in titles, reasons and texts.", "", indent=3)
+
+    def _sections(self) -> Iterator[tuple[str, set[str]]]:
+        """Yield the ids of the focused widget's keys, then those of what is around it, then the app's."""
+        focus = self._over.focused
+        nodes = list(focus.ancestors_with_self) if focus is not None else [self._over, self._over.app]
+        for node in nodes:
+            ids = {binding.id for keys in node._bindings.key_to_bindings.values() for binding in keys if binding.id}  # noqa: SLF001 - Textual offers no other list
+            title = "Here" if node is focus else "Everywhere" if node is self._over.app else "On this screen"
+            yield title, ids & set(keymap.BY_ID)
+
+    def _line(self, key: keymap.Key, keys: tuple[str, ...]) -> Paragraph:
+        lead = f"   {' '.join(keys):<{_KEYS - 3}}"
+        if self.app.size.width < _WIDE:
+            return Paragraph(key.label, "", indent=_KEYS, lead=lead)
+        return Paragraph(key.id, Style.FAINT, indent=_KEYS + _LABELS, lead=f"{lead}{key.label}")
