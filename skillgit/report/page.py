@@ -102,12 +102,7 @@ def _environment() -> Environment:
     return environment
 
 
-_REGIONS = {
-    Region.BODY: "",
-    Region.SLOW: "slow guidance",
-    Region.APPENDIX: "appendix",
-    Region.KEEP: "kept by people",
-}
+_REGIONS = {Region.BODY: "", Region.SLOW: "slow guidance", Region.APPENDIX: "appendix", Region.KEEP: "kept by people"}
 
 
 def _shown(value: object) -> object:
@@ -115,11 +110,7 @@ def _shown(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-_METRICS = {
-    Metric.HARD: "hard score",
-    Metric.SOFT: "soft score",
-    Metric.MIXED: "mixed hard and soft score",
-}
+_METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: "mixed hard and soft score"}
 
 
 def verdict_of(entry: EventStory) -> Verdict | None:
@@ -210,12 +201,7 @@ def source(word: str) -> str:
     return _SOURCES.get(word, word)
 
 
-FILTERS = {
-    "glyph": glyph,
-    "tone": tone,
-    "decision": decision,
-    "source": source,
-}
+FILTERS = {"glyph": glyph, "tone": tone, "decision": decision, "source": source}
 """What templates can do with an event."""
 
 

@@ -258,8 +258,7 @@ class Corpus:
         unreadable = [path for path, bits in permissions.items() if path.stat().st_mode & bits != bits]
         if unreadable:
             raise ConfigError(
-                f"the tools, which do not run as root, cannot read {unreadable[0]}",
-                hint=f"chmod -R o+rX {self.folder}",
+                f"the tools, which do not run as root, cannot read {unreadable[0]}", hint=f"chmod -R o+rX {self.folder}"
             )
 
     def find(self, where: str, name: str) -> str:

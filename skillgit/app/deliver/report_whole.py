@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.blame import blame
-from skillgit.app.deliver.report import (
-    DiffAllowance,
-    DiffExcerpt,
-    ItemMap,
-    SplitProgress,
-    item_map,
-    progress,
-)
+from skillgit.app.deliver.report import DiffAllowance, DiffExcerpt, ItemMap, SplitProgress, item_map, progress
 from skillgit.app.deliver.report_events import Events, RuleStories, rule_stories, tell
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff import items as item_differences

@@ -222,11 +222,7 @@ def _text(value: object) -> SkillText:
     return EMPTY if has_marker(text) else text
 
 
-_TESTS = (
-    ("test_eval_baseline", "baseline_test"),
-    ("test_eval", "test"),
-    ("test_eval_final", "final_test"),
-)
+_TESTS = (("test_eval_baseline", "baseline_test"), ("test_eval", "test"), ("test_eval_final", "final_test"))
 _KEPT = ("config.json", "runtime_state.json")
 
 
