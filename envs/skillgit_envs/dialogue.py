@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Message, Text, assistant, system, user
-from skillgit_envs.answer_tag import extract, in_tag
+from skillgit_envs.answers import extract, in_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,12 +33,8 @@ async def until_answered(
     """Return what happened when the target was asked ``question`` under the system prompt ``prompt``.
 
     A reply without an answer tag is followed by a request to check it, as long as there are turns left; the
-    conversation is kept, so that every turn sees the task.
-
-    Args:
-        max_turns: Replies at most.
-        review: What is asked instead of that request, with the answer so far in the place of ``{answer}``; the target
-            sees nothing else then, the task included.
+    conversation is kept, so that every turn sees the task. ``review`` replaces that request, with the answer so far for
+    ``{answer}``; the target then sees nothing else, not even the task.
     """
     message = Message(role="user", parts=(Text(text=question), *images))
     messages, turns = [system(prompt), message], [message.turn()]
@@ -55,12 +51,8 @@ async def until_answered(
 async def ask_judge(judge: Judge, instructions: str, question: str, read: Callable[[str], T], *, form: str) -> T:
     """Return what ``read`` makes of the judge's reply; one that cannot be read is sent back once with the reason.
 
-    Args:
-        read: Raises ValueError, with the reason, for a reply that cannot be used.
-        form: What the reply has to be, in words.
-
-    Raises:
-        EnvironmentFaultError: The second one cannot be read either, which is no score.
+    ``read`` raises a ValueError with that reason; ``form`` says in words what a reply has to be. A second useless reply
+    is an EnvironmentFaultError, not a score.
     """
     messages = [system(instructions), user(question)]
     for _ in range(2):

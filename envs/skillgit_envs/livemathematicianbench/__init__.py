@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
@@ -16,26 +17,23 @@ from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
+from skillgit_envs.answers import LABEL_SCORER, label_of
 from skillgit_envs.dialogue import AGAIN, until_answered
-from skillgit_envs.livemathematicianbench import scoring
-from skillgit_envs.prompt_files import PromptWording, sections
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
 
 
 MOST_CHOICES = 26
 _MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
-_HINT = "skillgit envs livemathematicianbench lists the fields of an item"
+_HINT = fields_hint("livemathematicianbench")
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
@@ -62,9 +60,7 @@ def _item(row: Row, path: Path) -> Item:
         "sketch": _text(fields, "sketch"),
         "types": [str(kind) for kind in names] if isinstance(names, list) else [],
     }
-    return Item(
-        id=_identity(row, path), content=content, task_type=content["types"][0] if content["types"] else "default"
-    )
+    return Item(id=_identity(row, path), content=content, task_type=(*content["types"], "default")[0])
 
 
 def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
@@ -119,13 +115,9 @@ EXAMPLE = Item(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """What the target sees of an item.
+    """What the target sees of an item."""
 
-    Attributes:
-        shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
-    """
-
-    shuffle: bool = True
+    shuffle: bool = True  # whether the choices are shuffled; in the public files the right one always comes first
     seed: int = 42
     theorem: bool = False
     sketch: bool = False
@@ -150,7 +142,17 @@ def question(item: Item, display: ShownItem, wording: PromptWording = PromptWord
     return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"
 
 
-class LiveMathematicianBench(PackagedEnvironment):
+def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored, str]:
+    """Return the score of ``answer``, and what was expected; ``choices`` are label to text, as the target saw them."""
+    guess = label_of(answer, choices)
+    right = next(label for label, text in choices.items() if text == correct)
+    hit = float(guess == right)
+    description = f"{guess}. {choices[guess]}" if guess else "no label"
+    miss = f"expected {right}. {correct}\nthe answer gives {description}"
+    return Scored(hard=hit, soft=hit), f"correct: {right}" if hit else miss
+
+
+class LiveMathematicianBench(Questions):
     """Multiple choice about theorems of recent papers, scored by accuracy."""
 
     info = EnvironmentInfo(
@@ -190,7 +192,6 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._turns = self._replies()
         self._shown = ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
@@ -203,10 +204,10 @@ class LiveMathematicianBench(PackagedEnvironment):
         """Identify prompts, what is shown, and the scorer."""
         again = self._review or AGAIN
         prompts = [self.target_prompt(), question(EXAMPLE, self._shown, self._wording), again, self._turns]
-        return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
+        return short_digest([self.info.name, LABEL_SCORER, *prompts, str(self._shown), self._options["explain"]])
 
-    def _load(self) -> Splits:
-        return self._load_with(read_items)
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the right choice, the question, the theorem and the sketch."""
@@ -228,6 +229,6 @@ class LiveMathematicianBench(PackagedEnvironment):
         """Score the label, and say which choice is right."""
         del judge
         choices = arranged(item, self._shown)
-        scores, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
+        scores, feedback = score(trajectory.answer, choices, str(item.content["correct"]))
         explanation = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
         return scores, "\n\n".join(filter(None, (feedback, *explanation)))

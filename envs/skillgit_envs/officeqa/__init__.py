@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -33,8 +33,15 @@ from skillgit_envs.officeqa.corpus import (
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
-from skillgit_envs.prompt_files import PromptWording, sections
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PromptWording,
+    Questions,
+    fields_hint,
+    option,
+    require,
+    sections,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +57,6 @@ if TYPE_CHECKING:
     from skillgit.sandbox.tools import Name
 
 
-_HINT = "skillgit envs officeqa lists the fields of an item"
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")
 _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
 
@@ -65,9 +71,7 @@ def _item(row: Row, corpus: Corpus) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "uid", "id") or row.name
     question, answer = text_field(row.where, fields, "question"), _first(fields, "answer", "ground_truth")
-    for label, value in (("uid", identity), ("question", question), ("answer", answer)):
-        if not value:
-            raise DataError(f"{row.where} has no {label}", hint=_HINT)
+    require(row.where, "officeqa", {"uid": identity, "question": question, "answer": answer})
     names = _several(row.where, fields, "source_files", _BETWEEN_FILES)
     sources = list(dict.fromkeys(corpus.find(row.where, name) for name in names))
     content = {
@@ -95,7 +99,7 @@ def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pa
     if isinstance(value, str):
         value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise DataError(f"{where} has {name} that are no texts", hint=_HINT)
+        raise DataError(f"{where} has {name} that are no texts", hint=fields_hint("officeqa"))
     return [text.strip() for text in value if text.strip()]
 
 
@@ -135,26 +139,17 @@ class OfficeTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What the target works with.
-
-    Attributes:
-        sandbox: Where they are looked into; None if the target gets no tools over them.
-        max_turns: Replies at most.
-    """
+    """What the target works with."""
 
     corpus: Corpus
-    sandbox: Sandbox | None
+    sandbox: Sandbox | None  # where they are looked into; None if the target gets no tools over them
     search: Search | None
-    max_turns: int
+    max_turns: int  # replies at most
 
     async def work(
         self, target: Target, item_id: str, prompt: str, question: str, only: Sequence[str] | None
     ) -> Trajectory:
-        """Let the target work on a question.
-
-        Args:
-            only: The documents that it may see; None for all.
-        """
+        """Let the target work on a question; ``only`` are the documents that it may see, None for all."""
         async with AsyncExitStack() as stack:
             tools = OfficeTools(search=self.search)
             if self.sandbox:
@@ -167,8 +162,6 @@ class Desk:
             conversation = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
         return Trajectory(item_id=item_id, turns=conversation.turns, answer=final_answer(conversation.text))
 
-
-SCOPES = ("all", "item")
 
 OFFICE_OPTIONS = (
     *OPTIONS,
@@ -192,12 +185,7 @@ OFFICE_OPTIONS = (
 def question(
     item: Item, *, documents: Sequence[str] = (), pages: str = "", wording: PromptWording = PromptWording.OWN
 ) -> str:
-    """Return the task of ``item``.
-
-    Args:
-        documents: The documents that the target may look into, if they are to be named.
-        pages: The pages on which the answer stands, if they are given away.
-    """
+    """Return the task of ``item``, with the names of documents and the pages that hold the answer, if shown."""
     if wording is PromptWording.REFERENCE:
         return sections(documents="\n".join(documents), pages=pages, question=str(item.content["question"]))
     listing = ("<documents>", *documents, "</documents>") if documents else ()
@@ -221,7 +209,7 @@ def oracle_pages(item: Item, corpus: Corpus) -> str:
     return oracle(where, corpus, pages_of(where, sources(item), addresses))
 
 
-class OfficeQA(PackagedEnvironment):
+class OfficeQA(Questions):
     """Questions about figures in reports, which the target looks into with tools."""
 
     info = EnvironmentInfo(
@@ -249,10 +237,10 @@ class OfficeQA(PackagedEnvironment):
         ),
     )
 
+    _choices: ClassVar = {"scope": ("all", "item"), "scorer": SCORERS, "sandbox": tuple(Mode)}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._refuse_unknown(scope=SCOPES, scorer=SCORERS, sandbox=tuple(Mode))
-        self._turns = self._replies()
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
             raise ConfigError(
@@ -289,12 +277,8 @@ class OfficeQA(PackagedEnvironment):
         return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *parts])
 
     def _load(self) -> Splits:
-        """Return the items of all splits.
-
-        Raises:
-            SandboxError: This machine cannot isolate the tools as it was asked to.
-        """
-        splits = self._load_with(self._read)
+        """Return the items of all splits."""
+        splits = super()._load()
         self._check_machine()
         return splits
 

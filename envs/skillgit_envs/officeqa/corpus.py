@@ -45,19 +45,12 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results.
+    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results."""
 
-    Attributes:
-        url: Its address, ``https``; ``http`` on this machine only.
-        token_variable: The environment variable whose value is sent as ``Authorization``; empty for none.
-        provider: Which of its sources to ask; empty leaves it to the service.
-        most: Results at most.
-    """
-
-    url: str
-    token_variable: str = ""
-    provider: str = ""
-    most: int = 4
+    url: str  # its address, ``https``; ``http`` on this machine only
+    token_variable: str = ""  # the environment variable whose value is sent as ``Authorization``; empty for none
+    provider: str = ""  # which of its sources to ask; empty leaves it to the service
+    most: int = 4  # results at most
     seconds: float = 20.0
 
     def __post_init__(self) -> None:
@@ -160,12 +153,9 @@ _KEYS = ("page", "pagenum", "page_id")
 
 
 def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> list[tuple[str, int]]:
-    """Return document and page number of each place that ``addresses`` lead to, in their order.
+    """Return document and page number of each address, such as ``…?page=15``, in their order.
 
     There is one address for each document, or any number of them for a single one.
-
-    Args:
-        addresses: Addresses with a page number in their query, as ``?page=15``.
     """
     documents = list(sources) * len(addresses) if len(sources) == 1 else list(sources)
     if not addresses or len(documents) != len(addresses):
@@ -213,11 +203,7 @@ _TRANSFORMED = "transformed"
 
 
 class Corpus:
-    """A folder of text documents.
-
-    Args:
-        folder: The folder; of one with the folder ``transformed``, only that counts.
-    """
+    """A folder of text documents; of one with the folder ``transformed``, only that counts."""
 
     def __init__(self, folder: Path) -> None:
         inner = folder / _TRANSFORMED

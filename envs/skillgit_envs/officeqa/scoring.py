@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.answer_tag import extract, in_tag, quoted
+from skillgit_envs.answers import extract, in_tag, overlap_f1, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,11 +26,9 @@ def final_answer(reply: str) -> str:
 
 
 def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
-    """Score an answer.
+    """Score an answer by one of :data:`SCORERS`; the official one knows right and wrong only.
 
-    Args:
-        scorer: One of :data:`SCORERS`; the official one knows right and wrong only.
-        tolerance: The greatest relative error of a number for the official one.
+    ``tolerance`` is the greatest relative error of a number for the official one.
 
     >>> score('It was 12.5 million.', '12.5 million', 'official', 0.01).hard
     1.0
@@ -68,9 +65,7 @@ def exact(answer: str, gold: str) -> bool:
 
 def f1(answer: str, gold: str) -> float:
     """Return the harmonic mean of precision and recall of the answer's words."""
-    ours, theirs = tokens(answer), tokens(gold)
-    overlap = (Counter(ours) & Counter(theirs)).total()
-    return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
+    return overlap_f1(tokens(answer), tokens(gold))
 
 
 YEARS = range(1900, 2101)
@@ -97,17 +92,11 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """One number in a text.
+    """One number in a text."""
 
-    Attributes:
-        value: What it says, not multiplied by its unit; the figure before a ``%``.
-        unit: ``thousand``, ``million``, ``billion``, ``trillion`` or nothing.
-        bare: Whether it stands without currency, per cent sign and unit.
-    """
-
-    value: Fraction
-    unit: str
-    bare: bool
+    value: Fraction  # what it says, not multiplied by its unit; the figure before a ``%``
+    unit: str  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
+    bare: bool  # whether it stands without currency, per cent sign and unit
 
     @property
     def like_a_year(self) -> bool:
@@ -183,9 +172,7 @@ _HEAD, _GROUP = re.compile(r"-?\d{1,3}"), re.compile(r"\d{3}(?:\.\d+)?")
 def fault(answer: str, gold: str, tolerance: float) -> str:
     """Return what is wrong with ``answer``, in a few words; nothing if it is right.
 
-    Args:
-        answer: The answer; of a ``FINAL_ANSWER`` block in it only the last one counts.
-        tolerance: The greatest relative error of a number, 0.01 for 1 %; it is within the limit if it equals it.
+    Only the last ``FINAL_ANSWER`` block counts, if there is one. A number may be off by the share ``tolerance``.
     """
     block = in_tag(answer, "final_answer")
     answer = (answer if block is None else block).strip()

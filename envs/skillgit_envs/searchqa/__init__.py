@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory, Turn
@@ -15,23 +17,27 @@ from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answer_tag import extract, in_tag
-from skillgit_envs.prompt_files import PromptWording, prompt_file, sections, with_skill
-from skillgit_envs.searchqa import scoring
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PromptWording,
+    Questions,
+    fields_hint,
+    option,
+    prompt_file,
+    sections,
+    with_skill,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
-
 
 Row = Mapping[str, object]
-HINT = "skillgit envs searchqa lists the fields of an item"
+HINT = fields_hint("searchqa")
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
@@ -168,11 +174,7 @@ SOURCE = PublicSource(
 
 
 def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]:
-    """Return rows of a data file; a missing context is an empty one.
-
-    Args:
-        rows: Rows of the dataset, with ``key``, ``question``, ``context`` and ``answers``.
-    """
+    """Return rows of a data file from those of the dataset; a missing context is an empty one."""
     for number, row in enumerate(rows, start=1):
         lacking = [name for name in ("key", "question", "answers") if not row.get(name)]
         if lacking:
@@ -194,11 +196,7 @@ async def ask(
     """Ask the target the question of ``item``; from the second turn on, to review what it answered.
 
     Each turn is a question of its own that shows search results and question again; the reference shows only the answer
-    so far. The first review that holds an
-    answer is the last one. A review without an answer leaves the one before as it was.
-
-    Args:
-        max_turns: Replies at most.
+    so far. The first review with an answer is the last one; a review without one changes nothing.
     """
     prompt = system(system_prompt(skill, wording))
     task = user_prompt(str(item.content["question"]), str(item.content["context"]), wording)
@@ -258,7 +256,28 @@ def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
     return head[:blank].rstrip() if blank > limit // 2 else head
 
 
-class SearchQA(PackagedEnvironment):
+def score(answer: str, golds: Sequence[str]) -> Scored:
+    """Return exact match as the hard and token F1 as the soft score, each the best over the accepted answers."""
+    return Scored(
+        hard=float(any(exact_match(answer, gold) for gold in golds)),
+        soft=max((f1(answer, gold) for gold in golds), default=0.0),
+    )
+
+
+def feedback(answer: str, golds: Sequence[str]) -> str:
+    """Say in one line what was expected and how near the answer came; the target never sees it."""
+    match = next((gold for gold in golds if exact_match(answer, gold)), None)
+    if match is not None:
+        return f"correct: the answer {quoted(answer)} matches {quoted(match)}"
+    message = f"expected one of: {', '.join(map(quoted, golds))}"
+    if not answer.strip():
+        return f"{message}; there is no answer"
+    words = normalise(answer).split()
+    overlap = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
+    return f"{message}; the answer {quoted(answer)} shares {overlap} of {len(words)} words"
+
+
+class SearchQA(Questions):
     """Question answering over search results, scored by exact match and token F1."""
 
     info = EnvironmentInfo(
@@ -281,19 +300,15 @@ class SearchQA(PackagedEnvironment):
         public=SOURCE,
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._turns = self._replies()
-
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
         prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
         reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
-        return short_digest(["searchqa", scoring.SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
+        return short_digest(["searchqa", WORDS_SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
 
-    def _load(self) -> Splits:
-        return self._load_with(read_items)
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answers, the question and the search results."""
@@ -308,4 +323,4 @@ class SearchQA(PackagedEnvironment):
         """Score the answer and say what was expected."""
         del judge
         golds = cast("Sequence[str]", item.content["answers"])
-        return scoring.score(trajectory.answer, golds), scoring.feedback(trajectory.answer, golds)
+        return score(trajectory.answer, golds), feedback(trajectory.answer, golds)

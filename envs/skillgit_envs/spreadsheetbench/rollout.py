@@ -13,7 +13,7 @@ from skillgit.plugin.backend import assistant, system, user
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
-from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, contents, preview
 
 if TYPE_CHECKING:
@@ -34,16 +34,14 @@ class Work:
     """What the target works on.
 
     Attributes:
-        books: Number of a case to its workbook.
-        areas: The answer cells; none if the position cannot be read.
         wording: In which words the target is asked; in those of the reference, a program that ran is not looked at
             again, and none sets its own paths.
     """
 
     item: Item
     system: str
-    books: Mapping[int, bytes]
-    areas: Sequence[Area]
+    books: Mapping[int, bytes]  # number of a case to its workbook
+    areas: Sequence[Area]  # the answer cells; none if the position cannot be read
     sandbox: Sandbox
     seconds: float
     wording: PromptWording = PromptWording.OWN
@@ -149,11 +147,7 @@ def task(item: Item, preview: str, wording: PromptWording = PromptWording.OWN) -
 
 
 def after_run(run: Run, content: Contents | None) -> str:
-    """Return what is said after a program has run on the first workbook.
-
-    Args:
-        content: What is in the answer cells of its output, as it was written; None where that is not known.
-    """
+    """Return what is said after a program has run on the first workbook; ``content`` is what its answer cells hold."""
     if run.output is None:
         return f"{run.told}\n\n{FAILED}"
     return "\n\n".join(filter(None, (run.told, _cells(content) if content else "", CHECK)))
@@ -187,15 +181,10 @@ _LONGEST = 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a program fared on one workbook.
+    """How a program fared on one workbook."""
 
-    Attributes:
-        output: The workbook that it made; None if it made none or did not come to a good end.
-        told: What it wrote and how it ended, for whoever wrote it.
-    """
-
-    output: bytes | None
-    told: str
+    output: bytes | None  # the workbook that it made; None if it made none or did not come to a good end
+    told: str  # what it wrote and how it ended, for whoever wrote it
 
 
 def find_program(reply: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox import Limits
-from skillgit_envs.prompt_files import PromptWording
+from skillgit_envs.shipped_environment import PromptWording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,13 +42,9 @@ class AreaContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is in the areas of a workbook.
+    """What is in the areas of a workbook."""
 
-    Attributes:
-        parts: One for each area; none if the workbook cannot be read.
-    """
-
-    parts: tuple[AreaContent, ...] = ()
+    parts: tuple[AreaContent, ...] = ()  # one for each area; none if the workbook cannot be read
     error: str = ""
 
 
@@ -60,11 +56,9 @@ async def contents(
     like: Mapping[str, str] | None = None,
     formulas: bool = False,
 ) -> dict[str, Contents]:
-    """Return what is in the same areas of several workbooks.
+    """Return what is in the same areas of several workbooks, formulas as they are written or as their saved values.
 
-    Args:
-        like: Name of a workbook to one before it, whose first sheet an area without a sheet means.
-        formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
+    ``like`` names for a workbook one before it, whose first sheet an area without a sheet means.
     """
     corners = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
     answer = await _asked(books, like or {}, {"areas": corners, "formulas": formulas}, sandbox)

@@ -37,12 +37,7 @@ class Attachments:
         self._paths: dict[str, Path] = {}
 
     def find(self, where: str, names: Sequence[str], folders: Sequence[Path]) -> Listed:
-        """Return the files that ``names`` mean; a folder means all files in it.
-
-        Args:
-            names: Paths that stay within the folder that they are looked for in.
-            folders: Where to look; the first that has a name counts.
-        """
+        """Return the files that ``names`` mean, from the first of ``folders`` that has it; a folder means its files."""
         entries = [entry for name in names for entry in self._found(where, name, folders)]
         paths = [entry["name"] for entry in entries]
         twice = next((name for name in paths if paths.count(name) > 1), "")

@@ -15,9 +15,8 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
-from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
+from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, read_checks, reading_of
 from skillgit_envs.tasks.checks.check import CheckSource
-from skillgit_envs.tasks.extraction import EXTRACTORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ ANSWERS = ("answers", "answer", "expected")
 DRAFT = "draft"
 _HINT = "the README of the environment tasks lists the fields of a task"
 _LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
-_PROGRAMS = ("python", "command")
+PROGRAMS = ("python", "command")
 _OWN = ("id", "check", "checks", "status", "split")
 _TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
 _FIELDS = frozenset((*PROMPTS, *ANSWERS, *_LISTS, *_OWN, *_TEXTS))
@@ -43,18 +42,14 @@ class Reader:
     """Reads task files.
 
     Attributes:
-        prompt_field: The field with the task; empty takes the first of :data:`PROMPTS`.
-        scorer: The kind of check of rows that have an answer and no check.
-        extract: How a result is taken out of a reply; empty lets the row or its checks say.
-        drafts: Whether rows that nobody has reviewed are read, too.
         splits: Id of an item to the split that its row names; filled by reading.
     """
 
-    prompt_field: str = ""
-    scorer: str = "normalized"
-    extract: str = ""
+    prompt_field: str = ""  # the field with the task; empty takes the first of PROMPTS
+    scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
+    extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say
     attachments: Attachments = field(default_factory=Attachments)
-    drafts: bool = False
+    drafts: bool = False  # whether rows that nobody has reviewed are read, too
     splits: dict[str, Split] = field(default_factory=dict)
 
     def read(self, files: Sequence[Path]) -> list[Item]:
@@ -104,7 +99,7 @@ class Reader:
             "checks": checks,
             "extract": self._reading(where, row, checks),
         }
-        if any(check["type"] in _PROGRAMS for check in checks):
+        if any(check["type"] in PROGRAMS for check in checks):
             content["row"] = {name: value for name, value in row.items() if name not in _OWN}
         return content
 

@@ -19,31 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
-    """What the work tree holds now.
+    """What the work tree holds now."""
 
-    Attributes:
-        row: The event that was checked out; absent for a commit that is no event.
-        files: The files that were written, relative to the work tree.
-        branch: The branch that HEAD is on now; empty if it is detached, or stayed where it was.
-        back: The branch that it was on before, or last if it was detached; empty if there is none to go back to.
-    """
-
-    row: LogRow | None
+    row: LogRow | None  # the event that was checked out; absent for a commit that is no event
     commit: str
-    files: tuple[str, ...]
-    branch: str = ""
-    back: str = ""
+    files: tuple[str, ...]  # the files that were written, relative to the work tree
+    branch: str = ""  # the branch that HEAD is on now; empty if it is detached, or stayed where it was
+    back: str = ""  # the branch that it was on before, or last if it was detached; empty if there is none to go back to
 
 
 def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:
     """Put the revision into the work tree; with ``paths``, only those files, and nothing else changes.
 
-    Args:
-        context: Where to look; relative paths begin there.
-        revision: What to check out; without ``paths``, HEAD goes to it: onto a branch that is named, else detached.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing, or has no such path.
+    Without ``paths``, HEAD goes to the revision: onto a branch that is named, else detached.
     """
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)

@@ -33,13 +33,9 @@ _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let the names ``first`` and ``second``, which both exist, swap what they stand for.
+    """Swap what the names ``first`` and ``second``, which both exist, stand for.
 
-    Returns:
-        Whether that was done; False if the system or the file system cannot do it, and then nothing happened.
-
-    Raises:
-        OSError: It is not allowed, or a name is missing.
+    False if the system or the file system cannot do it, and then nothing happened.
     """
     call = _call()
     if call is None:
@@ -76,10 +72,8 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
     """Return ``path``, which is to be written, unless a link in a work tree leads from it to somewhere else.
 
     A commit can hold links, so that whoever checks a stranger's commit out has them: ``.claude`` could lead to the
-    user's home, ``report.html`` to a file of his. A place outside of every work tree is as the user has made it.
-
-    Args:
-        follow: Whether it is written through where it is a link itself; else what is written takes its place.
+    user's home, ``report.html`` to one of the user's files. A place outside of every work tree is as the user made it.
+    ``follow`` means that a link at ``path`` itself is written through; else it is replaced.
     """
     target = Path(normpath(path))
     top = _work_tree(target)
@@ -141,11 +135,9 @@ def remove_tree(folder: Path) -> None:
 
 
 def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path], None] | None = None) -> None:
-    """Let what ``write`` makes take ``path``, which is then free of what stood there before.
+    """Let what ``write`` makes beside ``path`` take its place.
 
-    Args:
-        write: Makes the new content at the path that it is given, which lies beside ``path``.
-        on_displaced: Gets the path of what stood there before it is removed; not called if nothing did.
+    ``on_displaced`` gets the path of what stood there, if anything did, before it is removed.
     """
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)

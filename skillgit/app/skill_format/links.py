@@ -27,24 +27,17 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a place in a document leads to.
+    """What a place in a document leads to."""
 
-    Attributes:
-        path: The path as it is written, without what follows ``#`` or ``?``.
-        line: Its line, counted from 1.
-        linked: Whether it is a link; else a path in a code span.
-    """
-
-    path: str
-    line: int
-    linked: bool
+    path: str  # the path as it is written, without what follows ``#`` or ``?``
+    line: int  # its line, counted from 1
+    linked: bool  # whether it is a link; else a path in a code span
 
 
 def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
     """Yield where the Markdown of a skill leads to nothing, out of the folder, or over more than one step.
 
-    Args:
-        texts: Path and text of every Markdown file; the document's frontmatter has to count as lines.
+    In ``texts``, path to Markdown, the document's frontmatter has to count as lines.
     """
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
     paths = {*files, *(folder for path in files for folder in _parents(path))}
@@ -148,8 +141,7 @@ def is_licence(path: str) -> bool:
 def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """Yield path and reason of every file that seems to be someone else's and has no licence file above it.
 
-    Args:
-        files: Path inside the skill folder to content, or to the beginning of it.
+    Of a file's content, its beginning is enough.
     """
     folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():

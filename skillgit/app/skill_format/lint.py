@@ -44,11 +44,7 @@ _REGIONS = ((KEEP_START, KEEP_END), (SLOW_START, SLOW_END), (APPENDIX_START, APP
 
 
 def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
-    """Return where a skill folder breaks the rules, by file and line.
-
-    Args:
-        files: Path inside the folder (``/`` as separator) to content.
-    """
+    """Return where a skill folder, path inside it to content, breaks the rules, by file and line."""
     faults: list[Fault] = []
     document = DOCUMENT
     if DOCUMENT not in files:
@@ -181,26 +177,18 @@ _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintedSkill:
-    """A skill folder that was checked.
+    """A skill folder that was checked."""
 
-    Attributes:
-        place: The folder, as a path, or as ``<commit>:<path>`` in a commit.
-    """
-
-    place: str
+    place: str  # the folder, as a path, or as ``<commit>:<path>`` in a commit
     name: str
     faults: tuple[Fault, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What was checked and what was found.
+    """What was checked and what was found."""
 
-    Attributes:
-        skills: The folders, in the order in which they were named.
-    """
-
-    skills: tuple[LintedSkill, ...]
+    skills: tuple[LintedSkill, ...]  # the folders, in the order in which they were named
 
     @property
     def errors(self) -> int:
@@ -217,13 +205,8 @@ class Linted:
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:
     """Check skill folders.
 
-    Args:
-        words: Folders that are skills or hold some, documents, or revisions; none for the context's folder. What
-            exists as a path is taken for one.
-
-    Raises:
-        NotFoundError: A word names neither a path nor a revision, or a place without skills.
-        SkillError: A folder or a file cannot be read.
+    ``words`` are folders that are skills or hold some, documents, or revisions; none for the context's folder. What
+    exists as a path is taken for one.
     """
     return Linted(skills=tuple(skill for word in words or (".",) for skill in _named(context, word)))
 

@@ -36,15 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
 class ItemFacts:
-    """An item as its environment tells of it.
-
-    Attributes:
-        secrets: Its answers, and its inputs with the question first.
-    """
+    """An item as its environment tells of it."""
 
     item: Item
     split: Split
-    secrets: Secrets
+    secrets: Secrets  # its answers, and its inputs with the question first
 
     @cached_property
     def question(self) -> str:
@@ -70,8 +66,7 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
 def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
     """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
 
-    Args:
-        known_text: What the skill may repeat: the environment's taxonomy.
+    ``known_text``, the environment's taxonomy, may be repeated.
     """
     shared = vocabulary([row.secrets for row in rows])
     index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), shared)
@@ -153,12 +148,11 @@ class DataFinding:
     """Something that is wrong with the data.
 
     Attributes:
-        kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
         items: The ids that it is about, all of them; empty if the sentence names the place in a file.
     """
 
     severity: Severity
-    kind: str
+    kind: str  # ``unreadable``, ``repeated``, ``alike`` or ``leak``
     sentence: str
     hint: str
     items: tuple[str, ...] = ()
@@ -169,44 +163,31 @@ class SplitSummary:
     """What a split amounts to.
 
     Attributes:
-        types: Task type to its number of items, the most frequent first.
-        digest: Identifies its items, as on screens of runs that take all of them.
-        step: What one item adds to a mean score.
         detectable: The smallest true gain that the paired test finds four times out of five; absent if there is none.
     """
 
     split: Split
     items: int
     used: int
-    types: Mapping[str, int]
-    digest: str
-    step: float
+    types: Mapping[str, int]  # task type to its number of items, the most frequent first
+    digest: str  # identifies its items, as on screens of runs that take all of them
+    step: float  # what one item adds to a mean score
     detectable: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCheck:
-    """What was found.
-
-    Attributes:
-        splits: Its splits; none if they could not be read.
-        notes: What the selection split can tell, and what could not be looked for.
-    """
+    """What was found."""
 
     environment: str
-    splits: tuple[SplitSummary, ...]
+    splits: tuple[SplitSummary, ...]  # its splits; none if they could not be read
     findings: tuple[DataFinding, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what the selection split can tell, and what could not be looked for
     exit_code: ExitCode
 
 
 def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -> DataCheck:
-    """Return what is wrong with the items of a configuration; no model is asked.
-
-    Raises:
-        NotFoundError: There is no such environment.
-        SkillError: The seed skill is not valid.
-    """
+    """Return what is wrong with the items of a configuration; no model is asked."""
     settings = load_config(context, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
     items, unreadable = _load(environment)

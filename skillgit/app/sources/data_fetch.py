@@ -54,11 +54,7 @@ class DataSnapshot:
 def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> DataSnapshot:
     """Fetch the files of ``source`` as they are at ``revision``.
 
-    Args:
-        environ: ``HF_ENDPOINT`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
-
-    Raises:
-        NotFoundError: The repository, the revision or files of such names do not exist, or are not for everybody.
+    ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
     """
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
         raise UsageError(
@@ -167,28 +163,20 @@ FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items.
-
-    Attributes:
-        sha256: The digest of its bytes.
-    """
+    """A file of items."""
 
     path: str
     items: int
-    sha256: str
+    sha256: str  # the digest of its bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """What happened to the rows.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-    """
+    """What happened to the rows."""
 
     files: tuple[Written, ...]
     ids: Collection[str]
-    repeated: int
+    repeated: int  # rows left out because they were there already
 
 
 class _File:
@@ -210,11 +198,9 @@ class _File:
 
 
 def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None) -> Sorted:
-    """Write ``rows`` below ``folder``, which is made.
+    """Write ``rows``, read once as they come, below the new ``folder``.
 
-    Args:
-        rows: Rows with an ``id``; they are read once, as they come.
-        splits: Id to the split that it belongs to; rows with other ids are left out. None writes all rows to one file.
+    ``splits`` says which split an id belongs to; rows with other ids are left out. None writes all rows to one file.
     """
     names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
     contents: dict[str, str] = {}
@@ -247,20 +233,15 @@ NOTE = "SOURCE.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-        options: What names the data in a configuration, as ``section.key=value``.
-    """
+    """What was written."""
 
     environment: str
     place: Path
     source: str
     revision: str
     files: tuple[Written, ...]
-    repeated: int
-    options: tuple[str, ...]
+    repeated: int  # rows left out because they were there already
+    options: tuple[str, ...]  # what names the data in a configuration, as ``section.key=value``
 
 
 def fetch(
@@ -272,16 +253,10 @@ def fetch(
     ids: Path | None = None,
     remark: Callable[[str], None] = lambda _: None,
 ) -> FetchedData:
-    """Fetch the public data of the environment ``name`` and write it to a new folder.
+    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default.
 
-    Args:
-        name: An environment, installed or at ``path/to/file.py:Class``.
-        to: The folder, ``data/<environment>`` if it is not named.
-        revision: A commit of the repository, instead of the one that the environment names.
-        ids: A manifest; only its items are written, divided as it says.
-
-    Raises:
-        NotFoundError: The environment's data are not on a hub.
+    ``revision`` replaces the commit that the environment names; ``ids`` is a manifest: only its items are written,
+    divided as it says.
     """
     info = load_environment(name, context.directory).info
     source = _fetchable(info)

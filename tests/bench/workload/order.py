@@ -19,7 +19,6 @@ from skillgit.domain.evaluation_early_stop import order
 from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE
 from skillgit_envs import searchqa
-from skillgit_envs.searchqa import scoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +91,7 @@ class _Planner:
             for item in split
         }
         self._outcomes = {
-            (call.system, self._item(call)): scoring.score(
+            (call.system, self._item(call)): searchqa.score(
                 _ANSWER.findall(call.text)[-1], self._golds[call.user]["answers"]
             )
             for call in recording.calls

@@ -13,7 +13,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import DocumentError, object_in
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit_envs.dialogue import ask_judge
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.shipped_environment import prompt_file
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:

@@ -121,16 +121,14 @@ class RunData:
     """A run as tables.
 
     Attributes:
-        outcome: How it ended; empty while it has not.
-        config: The recorded configuration, section by section; empty if it is not here.
         items: The outcome of every selection item under every version that was measured, as far as they are here.
     """
 
     run: str
     skill: str
     best: int
-    outcome: str
-    config: Mapping[str, object]
+    outcome: str  # how it ended; empty while it has not
+    config: Mapping[str, object]  # the recorded configuration, section by section; empty if it is not here
     events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
     items: tuple[ItemTableRow, ...]
@@ -138,12 +136,7 @@ class RunData:
 
 
 def run_data(context: Context, revision: str) -> RunData:
-    """Return the data of the run that ``revision`` belongs to.
-
-    Raises:
-        HistoryError: Its history cannot be read.
-        RevisionNotFoundError: The revision names nothing.
-    """
+    """Return the data of the run that ``revision`` belongs to."""
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row
         if row is None:

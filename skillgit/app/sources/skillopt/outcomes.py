@@ -30,12 +30,11 @@ class Outcomes:
     Attributes:
         rows: A row for each result, in the form of evidence; trajectories named in them are among ``files``.
         scored: Item to its outcome; empty if the rows contradict themselves.
-        files: The conversations, path to content, ``<name>/`` in front.
     """
 
     rows: Sequence[Row]
     scored: Mapping[str, Outcome] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # conversations, path to content, ``<name>/`` in front
 
     def evidence(self, path: str) -> dict[str, bytes]:
         """Return the rows as the file ``path``, and the conversations."""
@@ -44,24 +43,17 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedScore:
-    """A score with the outcomes behind it.
-
-    Attributes:
-        evaluation: The outcomes; absent if they are not here, or do not add up to the score.
-        remark: What does not add up; empty if nothing.
-    """
+    """A score with the outcomes behind it."""
 
     summary: EvaluationSummary
-    evaluation: Evaluation | None = None
-    remark: str = ""
+    evaluation: Evaluation | None = None  # the outcomes; absent if they are not here, or do not add up to the score
+    remark: str = ""  # what does not add up
 
 
 def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Outcomes | None:
     """Return the outcomes in ``folders``, which hold one batch each; None if none of them holds results.
 
-    Args:
-        folders: The folders with a ``results.jsonl``.
-        name: What the conversations are called after, such as ``rollout``.
+    Conversations are filed under ``name``, such as ``rollout``.
     """
     rows, files = list[dict[str, object]](), dict[str, bytes]()
     outcomes: dict[str, Outcome] | None = {}
@@ -147,30 +139,21 @@ def count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScore:
-    """The score that a record tells of a text.
-
-    Attributes:
-        soft: The score with partial credit, if it is told.
-        unneeded: Whether items without an outcome were left out because the decision did not need them.
-        spare: How many of those were rolled out all the same.
-    """
+    """The score that a record tells of a text."""
 
     place: str
     split: Split
     hard: float | None
-    soft: float | None
-    unneeded: bool = False
-    spare: int = 0
+    soft: float | None  # the score with partial credit, if it is told
+    unneeded: bool = False  # whether items without an outcome were left out because the decision did not need them
+    spare: int = 0  # how many of those were rolled out all the same
 
 
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
-    """Return what ``claim`` and ``outcomes`` say together; None if neither tells a score.
+    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
 
-    What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
-
-    Args:
-        outcomes: The outcomes of items, if they are here.
-        items: The items of the split, as far as they are known.
+    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    ``items`` are those of the split, as far as they are known.
     """
     evaluation = None
     if outcomes is not None and outcomes.scored:

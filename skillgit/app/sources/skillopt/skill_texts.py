@@ -45,10 +45,9 @@ def without_their_markers(text: str) -> str:
 
 
 class Texts:
-    """Turns the texts of one directory into versions of one skill: all get the frontmatter of the first.
+    """Turns the texts of one directory into versions of one skill, called ``name`` where the first text has no name.
 
-    Args:
-        name: The skill's name where the first text does not tell it.
+    All get the frontmatter of the first.
     """
 
     def __init__(self, name: str, first: str) -> None:
