@@ -16,7 +16,7 @@ from skillgit.view.event_marks import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.deliver.report import SplitProgress, VersionStanding
+    from skillgit.app.deliver.report_parts import SplitProgress, VersionStanding
     from skillgit.index.rows import LogRow
 
 

@@ -30,8 +30,7 @@ from skillgit.view.text import inert
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.app.deliver.report_events import EventStory
-    from skillgit.app.deliver.report_whole import RunReport
+    from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow
 
