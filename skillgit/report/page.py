@@ -19,8 +19,7 @@ from skillgit.domain.gate_decision import Decision, NoRegression
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
-from skillgit.report.charts import NARROW, WIDE, chart, curve, drawn_rows
-from skillgit.report.figures import delta, score
+from skillgit.report.figures import NARROW, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural

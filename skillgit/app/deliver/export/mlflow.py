@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from skillgit.app.deliver.export.table_rows import EventTableRow, VersionRow
-    from skillgit.app.deliver.export.tables import RunData
+    from skillgit.app.deliver.export.tables import EventTableRow, RunData, VersionRow
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
 
