@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit import __version__
-from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
+from skillgit.app.sources.skillopt.directory import SECTIONED
+from skillgit.app.sources.skillopt.outcomes import ORIGIN
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric, Scored, Split

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED
-from skillgit.app.sources.skillopt.outcomes import number
+from skillgit.app.sources.skillopt.outcomes import measured, number
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.domain.event import Models
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportStory
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore
+    from skillgit.app.sources.skillopt.run_events import ImportStory, Step
     from skillgit.app.sources.skillopt.skill_texts import Texts
-    from skillgit.app.sources.skillopt.step_order import Step
     from skillgit.domain.untrusted.model_text import SkillText
 
 
@@ -251,6 +250,10 @@ class Import:
     def path(self) -> str:
         return f"skills/{self.texts.name}"
 
+    def measured(self, claim: RecordedScore, outcomes: Outcomes | None) -> ImportedScore | None:
+        """Return what ``claim`` and ``outcomes`` say together of the selection split."""
+        return measured(claim, outcomes, self.items, self.settings.seed)
+
     def common(self, epoch: int) -> Common:
         return Common(run=self.run, skill=self.path, epoch=epoch)
 
@@ -260,8 +263,6 @@ class Import:
         return self.directory.time(*names) or earlier
 
 
-ORIGIN = "skillopt"
-"""What the configuration and the environment of an imported run are marked with."""
 SECTIONED = {
     "train": ("num_epochs", "train_size", "batch_size", "accumulation", "seed"),
     "gradient": ("minibatch_size", "merge_batch_size", "analyst_workers", "failure_only"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from skillgit.app.sources.skillopt.directory import Directory, Row
     from skillgit.domain.evaluation import Outcome, Split
 
+ORIGIN = "skillopt"
+"""What the configuration and the environment of an imported run are marked with."""
 ROUNDING = 1e-9
 """Means that differ by less differ by the order in which they were added up."""
 _ANSWERS = ("predicted_answer", "prediction", "answer", "response")
@@ -36,9 +38,9 @@ class Outcomes:
     scored: Mapping[str, Outcome] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # conversations, path to content, ``<name>/`` in front
 
-    def evidence(self, path: str) -> dict[str, bytes]:
-        """Return the rows as the file ``path``, and the conversations."""
-        return {path: json_file(list(self.rows)), **self.files}
+    def evidence(self, path: str, *, shown: bool = True) -> dict[str, bytes]:
+        """Return the rows as the file ``path``, which is set apart if they do not add up, and the conversations."""
+        return {path if shown else f"{ORIGIN}/{path}": json_file(list(self.rows)), **self.files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,33 +59,27 @@ def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Ou
     """
     rows, files = list[dict[str, object]](), dict[str, bytes]()
     outcomes: dict[str, Outcome] | None = {}
-    results = [
-        (folder, lines) for folder in folders if (lines := directory.lines(f"{folder}/results.jsonl")) is not None
-    ]
-    for folder, lines in results:
-        for line in lines:
+    for folder in folders:
+        lines = directory.lines(f"{folder}/results.jsonl")
+        for line in lines or ():
             row, content = _row(directory, folder, line, name)
             rows.append(row)
             files |= content
             outcomes = _with(outcomes, row)
-        for line in directory.lines(f"{folder}/failed.jsonl") or ():
-            reason = str(line.get("reason") or "failed")
-            rows.append({"id": str(line.get("id", "")), "failed": reason})
+        for line in () if lines is None else directory.lines(f"{folder}/failed.jsonl") or ():
+            item, reason = str(line.get("id", "")), str(line.get("reason") or "failed")
+            rows.append({"id": item, "failed": reason})
             if outcomes is not None:
-                outcomes[str(line.get("id", ""))] = FailedToEvaluate(reason)
+                outcomes[item] = FailedToEvaluate(reason)
     return Outcomes(rows=rows, scored=outcomes or {}, files=files) if rows else None
 
 
 def _with(outcomes: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
     """Return ``outcomes`` with ``row``; None from the first row on that has no id of its own, or no score."""
     item, hard, soft = row["id"], row.get("hard"), row.get("soft")
-    if (
-        outcomes is None
-        or not item
-        or str(item) in outcomes
-        or not isinstance(hard, float)
-        or not isinstance(soft, float)
-    ):
+    if outcomes is None or not item or str(item) in outcomes:
+        return None
+    if not isinstance(hard, float) or not isinstance(soft, float):
         return None
     try:
         return {**outcomes, str(item): Scored(hard, soft)}
@@ -95,15 +91,13 @@ def _row(directory: Directory, folder: str, line: Row, name: str) -> tuple[Row, 
     item = str(line.get("id", ""))
     row: Row = {"id": item, "task_type": str(line.get("task_type") or line.get("type") or "default")}
     hard, soft = number(line.get("hard")), number(line.get("soft"))
-    row |= {
-        key: value for key, value in (("hard", hard), ("soft", hard if soft is None else soft)) if value is not None
-    }
-    row["answer"] = str(next((line[key] for key in _ANSWERS if line.get(key)), ""))
-    row["feedback"] = str(next((line[key] for key in _FEEDBACK if line.get(key)), ""))
-    parts = item.replace("\\", "/").split("/")
-    if not item or ".." in parts or item.startswith("/"):
-        return row, {}
-    turns = list(_turns(directory.listing(f"{folder}/predictions/{item}/conversation.json") or ()))
+    scores = {"hard": hard, "soft": hard if soft is None else soft}
+    row |= {key: value for key, value in scores.items() if value is not None}
+    for field_name, keys in (("answer", _ANSWERS), ("feedback", _FEEDBACK)):
+        row[field_name] = str(next((line[key] for key in keys if line.get(key)), ""))
+    is_path = item and ".." not in item.replace("\\", "/").split("/") and not item.startswith("/")
+    entries = directory.listing(f"{folder}/predictions/{item}/conversation.json") if is_path else None
+    turns = list(_turns(entries or ()))
     if not turns:
         return row, {}
     path = f"{name}/trajectories/{text_digest(item)}.json"
@@ -152,7 +146,7 @@ class RecordedScore:
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
     """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
 
-    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    What is figure wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
     ``items`` are those of the split, as far as they are known.
     """
     evaluation = None
@@ -166,9 +160,9 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
             unneeded=without_outcome,
             spare=min(claim.spare, len(without_outcome)),
         )
-    if evaluation is not None:
         summary = evaluation.summary()
-        if _agree(summary.hard, claim.hard) and _agree(summary.soft, claim.soft):
+        pairs = ((summary.hard, claim.hard), (summary.soft, claim.soft))
+        if all(figure is None or abs(score - figure) <= ROUNDING for score, figure in pairs):
             return ImportedScore(summary=summary, evaluation=evaluation)
     if claim.hard is None:
         return None
@@ -192,7 +186,3 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
 def set_digest(items: Sequence[str]) -> str:
     """Return the digest of a set of items of which the contents are not known."""
     return item_set_digest(dict.fromkeys(items, ""))
-
-
-def _agree(score: float, claim: float | None) -> bool:
-    return claim is None or abs(score - claim) <= ROUNDING

@@ -7,11 +7,10 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.skillopt import epoch_events, step_events, step_order
-from skillgit.app.sources.skillopt import epoch_events as ends
-from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, ReferenceSettings
-from skillgit.app.sources.skillopt.outcomes import RecordedScore, measured, read_outcomes
-from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory
+from skillgit.app.sources.skillopt import epoch_events, step_events
+from skillgit.app.sources.skillopt.directory import Directory, Import, ReferenceSettings
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, RecordedScore, read_outcomes
+from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory, read_steps
 from skillgit.app.sources.skillopt.skill_texts import Texts
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric, Split
@@ -50,7 +49,7 @@ def read_source(directory: Directory, run: str) -> Import:
             f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
             hint="copy the directory again, or resume the run where it was made",
         )
-    step_records, remarks = step_order.read_steps(directory)
+    step_records, remarks = read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
     source = Import(
         directory=directory,
@@ -75,8 +74,8 @@ def tell(source: Import) -> ImportStory:
         if not following or following[0].epoch > step.epoch:
             epoch_events.tell_epoch(source, step, last=not following)
         step_events.check_text(source, step)
-    ends.tell_end(source)
-    ends.check_end(source)
+    epoch_events.tell_end(source)
+    epoch_events.check_end(source)
     for sentence in source.directory.remarks:
         source.story.remark(sentence)
     return source.story
@@ -84,7 +83,7 @@ def tell(source: Import) -> ImportStory:
 
 def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcomes | None) -> None:
     settings, directory = source.settings, source.directory
-    score = measured(_baseline_told(source), baseline, source.items, settings.seed)
+    score = source.measured(_baseline_told(source), baseline)
     if score is None:
         raise DataError(
             f"{directory.path} was interrupted before its first skill had a score, so that there is nothing to import",
@@ -115,8 +114,7 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
         f"{ORIGIN}/config.json": json_file(config),
     }
     if baseline is not None:
-        is_shown = score.evaluation is not None
-        evidence |= baseline.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+        evidence |= baseline.evidence("selection.json", shown=score.evaluation is not None)
     time = source.time("config.json", _SEED)
     chapter = Chapter(event=event, skill=source.texts.skill(first), evidence=evidence, time=time)
     source.story.tell(chapter, score.evaluation)
@@ -125,17 +123,13 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
 def _baseline_told(source: Import) -> RecordedScore:
     """Return what the directory says of the seed's score: the summary does, or the first step that did not accept."""
     metric, file = source.settings.rule.metric, "summary.json"
-    score = ends.score_of(source.summary, "baseline_selection_hard")
+    score = epoch_events.score_of(source.summary, "baseline_selection_hard")
     first = source.steps[0] if source.steps else None
     if score is None and first is not None and first.action and not first.accepted:
         score, file = first.score("current_score"), "history.json"
     # Under other metrics the number is the gate's, not the strict score that it is named after.
     hard = score if metric is Metric.HARD or not source.items else None
     return RecordedScore(place=file, split=Split.SELECTION, hard=hard, soft=None)
-
-
-_NAMELESS = "import"
-"""What the run is called while its name is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +166,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     """
     if run is not None:
         check_run_name(run)
-    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), _NAMELESS)
+    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), "import")
     story = tell(source)
     with open_workspace(context) as workspace:
         commits = _known(workspace.repo, story)
@@ -201,7 +195,8 @@ def _known(repo: Repo, story: ImportStory) -> str:
     commits: list[tuple[int, str]] = []
     for name in history_reader.runs(repo):
         try:
-            start = history_reader.read_commit(repo, _beginning(repo, name)).event
+            tip = repo.tip(refs.version_tag(name, 0))
+            start = None if tip is None else history_reader.read_commit(repo, tip).event
         except RevisionNotFoundError:
             continue
         if isinstance(start, RunStarted) and start == replace(first, run=name):
@@ -214,14 +209,6 @@ def _known(repo: Repo, story: ImportStory) -> str:
 
 def _of_run(chapters: Sequence[Chapter], run: str) -> list[Chapter]:
     return [replace(chapter, event=replace(chapter.event, run=run)) for chapter in chapters]
-
-
-def _beginning(repo: Repo, run: str) -> str:
-    """Return the commit of the version 0 of ``run``."""
-    tip = repo.tip(refs.version_tag(run, 0))
-    if tip is None:
-        raise RevisionNotFoundError(f"run {run} has no v0 here", hint="skillgit runs")
-    return tip
 
 
 def _same(repo: Repo, records: Sequence[Recorded], chapters: Sequence[Chapter]) -> int:

@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypedDict
 
-from skillgit.app.sources.skillopt.directory import ORIGIN
-from skillgit.app.sources.skillopt.outcomes import (
-    ROUNDING,
-    ImportedScore,
-    RecordedScore,
-    count,
-    measured,
-    number,
-    read_outcomes,
-)
-from skillgit.app.sources.skillopt.run_events import Chapter
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, ROUNDING, RecordedScore, count, number, read_outcomes
+from skillgit.app.sources.skillopt.run_events import Chapter, cost
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers
-from skillgit.app.sources.skillopt.step_order import cost
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
@@ -36,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.sources.skillopt.directory import Directory, Import, Row
-    from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportedJudgement
-    from skillgit.app.sources.skillopt.step_order import Step
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
+    from skillgit.app.sources.skillopt.run_events import ImportedJudgement, Step
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Models
     from skillgit.domain.gate_decision import GateRule
@@ -86,8 +75,7 @@ def tell_step(source: Import, step: Step) -> None:
     outcomes = _outcomes(source, step)
     evidence = _evidence(source, step, patch)
     if outcomes is not None:
-        is_shown = score.evaluation is not None and judgement.shown
-        evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+        evidence |= outcomes.evidence("selection.json", shown=score.evaluation is not None and judgement.shown)
         source.by_hash[text_hash(text)] = outcomes
     event = Rejected(
         **source.common(step.epoch),
@@ -147,7 +135,7 @@ def _score(source: Import, step: Step) -> ImportedScore | None:
         unneeded=bool(step.own.get("unneeded")),
         spare=count(step.own.get("spare")) or 0,
     )
-    return measured(claim, _outcomes(source, step), source.items, source.settings.seed)
+    return source.measured(claim, _outcomes(source, step))
 
 
 def _rule(source: Import, step: Step) -> GateRule:
@@ -195,14 +183,13 @@ def _told(source: Import, step: Step, patch: Patched) -> _Told:
         why="\n\n".join([patch.reasoning, *patterns[:8]]),
         step=step.number,
         models=source.settings.models,
-        cost=cost(step.record, "wall_time_s"),
+        cost=cost(step.record),
     )
 
 
 def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     directory, files = source.directory, dict(patch.evidence)
-    batches = [f"{step.folder}/batch_{number_}/rollout" for number_ in directory.numbered(step.folder, "batch_")]
-    rollout = read_outcomes(directory, [f"{step.folder}/rollout", *batches], "rollout")
+    rollout = read_outcomes(directory, [f"{folder}/rollout" for folder in _folders(source, step)], "rollout")
     if rollout is not None:
         files |= rollout.evidence("rollout.json")
     findings = list(_findings(source, step))
@@ -222,10 +209,14 @@ def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     return files
 
 
+def _folders(source: Import, step: Step) -> list[str]:
+    """Return the folder of a step and those of its batches."""
+    batches = source.directory.numbered(step.folder, "batch_")
+    return [step.folder, *(f"{step.folder}/batch_{batch}" for batch in batches)]
+
+
 def _patches(source: Import, step: Step) -> Iterator[str]:
-    folders = [step.folder]
-    folders += [f"{step.folder}/batch_{number_}" for number_ in source.directory.numbered(step.folder, "batch_")]
-    for folder in folders:
+    for folder in _folders(source, step):
         yield from source.directory.files(f"{folder}/patches", ".json")
 
 
@@ -235,15 +226,9 @@ def _findings(source: Import, step: Step) -> Iterator[Row]:
         for row in summary if isinstance(summary, list) else ():
             if isinstance(row, dict) and (row.get("description") or row.get("failure_type")):
                 description = str(row.get("description") or row["failure_type"])
-                yield {
-                    "pattern": description,
-                    "count": count(row.get("count")) or 0,
-                    "items": _ids(row.get("task_ids")),
-                }
-
-
-def _ids(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
+                ids = row.get("task_ids")
+                items = [str(item) for item in ids] if isinstance(ids, list) else []
+                yield {"pattern": description, "count": count(row.get("count")) or 0, "items": items}
 
 
 def _check_numbers(source: Import, step: Step, judgement: ImportedJudgement) -> None:
@@ -352,10 +337,10 @@ def _rewrite(
 def _counts(step: Step, mode: UpdateMode, effective: int) -> tuple[PatchCounts, str]:
     summary = step.record.get("edit_apply_summary")
     summary = summary if isinstance(summary, dict) else {}
-    rank_count = step.counted("n_edits_ranked")
+    rank_count = count(step.record.get("n_edits_ranked")) or 0
     control = str(step.record.get("lr_control_mode") or "")
     counts = PatchCounts(
-        merged=step.counted("n_edits_merged"),
+        merged=count(step.record.get("n_edits_merged")) or 0,
         ranked=rank_count,
         applied=effective if count(summary.get("applied")) is None else int(str(summary["applied"])),
         skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),
