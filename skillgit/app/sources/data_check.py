@@ -126,12 +126,9 @@ def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
         matches = process.extract(row.question, window, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
         for _, _, offset in matches:
             second = by_length[index + 1 + offset]
-            if row.item.digest != second.item.digest and _could_be_one(row, second):
+            share_answer = not row.answers or not second.answers or row.answers & second.answers
+            if row.item.digest != second.item.digest and share_answer:
                 yield row, second
-
-
-def _could_be_one(first: ItemFacts, second: ItemFacts) -> bool:
-    return not first.answers or not second.answers or bool(first.answers & second.answers)
 
 
 class Severity(StrEnum):
@@ -239,7 +236,14 @@ def _of_texts(
 ) -> Iterator[DataFinding]:
     leaks = seed_leaks(rows, first_skill(context, config, environment), environment.taxonomy()) if rows else []
     for kind in LeakKind:
-        yield from _seed_finding(kind, [leak for leak in leaks if leak.kind is kind])
+        if ids := tuple(leak.item for leak in leaks if leak.kind is kind):
+            yield DataFinding(
+                severity=Severity.FAULT,
+                kind="leak",
+                sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
+                hint="take the words out of the skill, or the items out of the splits",
+                items=ids,
+            )
     given_away = list(train_leaks(rows))
     if given_away:
         sentence = "train items hold answers of selection or test items beside words of their questions"
@@ -247,18 +251,6 @@ def _of_texts(
     for (first, second), pairs in near_duplicates(rows).items():
         where = f"the {first} split" if first is second else f"the {first} and the {second} split"
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
-
-
-def _seed_finding(kind: LeakKind, leaks: Sequence[Leak]) -> Iterator[DataFinding]:
-    if leaks:
-        ids = tuple(leak.item for leak in leaks)
-        yield DataFinding(
-            severity=Severity.FAULT,
-            kind="leak",
-            sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
-            hint="take the words out of the skill, or the items out of the splits",
-            items=ids,
-        )
 
 
 def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> DataFinding:

@@ -43,16 +43,8 @@ _LEAST_BYTES = 1 << 20
 """A file that the library keeps beside those of the source may be larger than they are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSnapshot:
-    """What was fetched."""
-
-    revision: str
-    files: tuple[Path, ...]
-
-
-def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> DataSnapshot:
-    """Fetch the files of ``source`` as they are at ``revision``.
+def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
+    """Fetch the files of ``source`` as they are at ``revision``, and return the commit and their paths.
 
     ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
     """
@@ -66,7 +58,7 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
         raise NotFoundError(
             f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
         )
-    return DataSnapshot(revision=folder.name, files=files)
+    return folder.name, files
 
 
 def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
@@ -127,9 +119,9 @@ def _too_large(size: object) -> DataError:
     )
 
 
-def rows(snapshot: DataSnapshot) -> Iterator[Mapping[str, object]]:
+def rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
     """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other."""
-    for path in snapshot.files:
+    for path in files:
         if path.suffix == PARQUET:
             yield from _parquet(path)
         else:
@@ -170,15 +162,6 @@ class Written:
     sha256: str  # the digest of its bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sorted:
-    """What happened to the rows."""
-
-    files: tuple[Written, ...]
-    ids: Collection[str]
-    repeated: int  # rows left out because they were there already
-
-
 class _File:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._sha = stream, hashlib.sha256()
@@ -197,8 +180,10 @@ class _File:
         return Written(path=path, items=self._items, sha256=self._sha.hexdigest())
 
 
-def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None) -> Sorted:
-    """Write ``rows``, read once as they come, below the new ``folder``.
+def write_items(
+    folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None
+) -> tuple[tuple[Written, ...], Collection[str], int]:
+    """Write ``rows``, read once as they come, below the new ``folder``; return files, ids and how many were repeated.
 
     ``splits`` says which split an id belongs to; rows with other ids are left out. None writes all rows to one file.
     """
@@ -206,7 +191,10 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
     contents: dict[str, str] = {}
     repetitions = 0
     with ExitStack() as stack:
-        files = {key: _File(stack.enter_context(_opened(folder / name))) for key, name in names.items()}
+        files = {}
+        for key, name in names.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            files[key] = _File(stack.enter_context((folder / name).open("wb")))
         for row in rows:
             identity = str(row["id"])
             split = splits.get(identity) if splits is not None else None
@@ -219,16 +207,8 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
             if contents[identity] != digest(row):
                 raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repetitions += 1
-    sorted_files = tuple(files[key].written(name) for key, name in names.items())
-    return Sorted(files=sorted_files, ids=contents, repeated=repetitions)
-
-
-def _opened(path: Path) -> IO[bytes]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("wb")
-
-
-NOTE = "SOURCE.md"
+    written = tuple(files[key].written(name) for key, name in names.items())
+    return written, contents, repetitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,14 +246,14 @@ def fetch(
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
     split_ids = read_folders(context.directory / ids, read_ids) if ids is not None else None
     remark(f"fetching {source.place} at {revision or source.revision}")
-    snapshot = download(source, revision or source.revision, context.environ)
-    files, repetitions = _write(info, source, snapshot, split_ids, folder)
+    commit, files = download(source, revision or source.revision, context.environ)
+    written, repetitions = _write(info, files, commit, split_ids, folder)
     return FetchedData(
         environment=info.name,
         place=folder,
         source=source.place,
-        revision=snapshot.revision,
-        files=files,
+        revision=commit,
+        files=written,
         repeated=repetitions,
         options=(f"env.data_path={target}",)
         if ids is None
@@ -292,20 +272,21 @@ def _fetchable(info: EnvironmentInfo) -> PublicSource:
 
 def _write(
     info: EnvironmentInfo,
-    source: PublicSource,
-    snapshot: DataSnapshot,
+    files: Sequence[Path],
+    revision: str,
     split_ids: Mapping[Split, Sequence[str]] | None,
     folder: Path,
 ) -> tuple[tuple[Written, ...], int]:
     """Write everything beside ``folder`` and put it there when it is complete."""
+    source = _fetchable(info)
     convert = load_conversion(source.convert)
     splits = None if split_ids is None else {name: split for split, names in split_ids.items() for name in names}
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        counts = write_items(part, convert(rows(snapshot)), splits)
-        _refuse_missing(split_ids or {}, counts.ids, f"{source.place} at {snapshot.revision}")
-        (part / NOTE).write_text(_note(info, source, snapshot.revision, counts.files), encoding="utf-8")
+        written, ids, repetitions = write_items(part, convert(rows(files)), splits)
+        _refuse_missing(split_ids or {}, ids, f"{source.place} at {revision}")
+        (part / "SOURCE.md").write_text(_note(info, source.place, revision, written), encoding="utf-8")
         part.rename(folder)
     except OSError as error:
         raise UsageError(
@@ -313,7 +294,7 @@ def _write(
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return counts.files, counts.repeated
+    return written, repetitions
 
 
 def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
@@ -321,19 +302,9 @@ def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collectio
     raise_all([missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names])
 
 
-def _note(info: EnvironmentInfo, source: PublicSource, revision: str, files: Sequence[Written]) -> str:
+def _note(info: EnvironmentInfo, origin: str, revision: str, files: Sequence[Written]) -> str:
     """Return what a folder of fetched data says of itself; it is the same for the same data."""
     rows = [f"| `{file.path}` | {file.items} | `{file.sha256}` |" for file in files]
-    return "\n".join(
-        [
-            f"# Data of {info.name}",
-            "",
-            f"From {source.place} at {revision}, written by `skillgit data fetch`.",
-            f"Licence: {info.licence or 'not stated'}",
-            "",
-            "| file | items | sha256 |",
-            "|---|--:|---|",
-            *rows,
-            "",
-        ]
-    )
+    head = f"# Data of {info.name}\n\nFrom {origin} at {revision}, written by `skillgit data fetch`.\n"
+    licence = f"Licence: {info.licence or 'not stated'}\n"
+    return "\n".join([f"{head}{licence}", "| file | items | sha256 |", "|---|--:|---|", *rows, ""])

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
 
 
-ENVIRONMENT = "tasks"
-
-
 @runtime_checkable
 class ReadsTasks(Protocol):
     """An environment that reads tasks from rows."""
@@ -33,10 +30,10 @@ class ReadsTasks(Protocol):
 
 def reader_of_tasks(context: Context) -> ReadsTasks:
     """Return the environment ``tasks``."""
-    plugin = load_environment(ENVIRONMENT, context.directory)
+    plugin = load_environment("tasks", context.directory)
     environment = plugin({option.name: option.default for option in plugin.info.options}, context.directory)
     if not isinstance(environment, ReadsTasks):
-        raise UsageError(f"the environment '{ENVIRONMENT}' that is installed reads no task files", hint="remove it")
+        raise UsageError("the environment 'tasks' that is installed reads no task files", hint="remove it")
     return environment
 
 
@@ -69,7 +66,7 @@ class TaskFile:
         if not self.path.exists():
             return []
         rows = read_rows(self.path)
-        lines = [number for number, line in enumerate(self._lines(), start=1) if line.strip()]
+        lines = [number for number, line in enumerate(self._text().split("\n"), start=1) if line.strip()]
         return [
             TaskEntry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
             for line, row in zip(lines, rows, strict=True)
@@ -79,20 +76,18 @@ class TaskFile:
         """Write further rows at the end."""
         text = self._text() if self.path.exists() else ""
         gap = "\n" if text and not text.endswith("\n") else ""
-        self._write(f"{text}{gap}{''.join(_line(row) for row in rows)}")
+        lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
         """Write the rows with these line numbers anew."""
-        lines = self._lines()
+        lines = self._text().split("\n")
         for number, row in rows.items():
-            lines[number - 1] = _line(row).rstrip("\n")
+            lines[number - 1] = json.dumps(row, ensure_ascii=False)
         self._write("\n".join(lines))
 
     def _text(self) -> str:
         return self.path.read_bytes().decode("utf-8-sig")
-
-    def _lines(self) -> list[str]:
-        return self._text().split("\n")
 
     def _write(self, text: str) -> None:
         """Put the whole file in place at once, so that no reader sees half of it."""
@@ -105,10 +100,6 @@ class TaskFile:
             raise UsageError(
                 f"{self.path} cannot be written: {error.strerror}", hint="check the path and its permissions"
             ) from error
-
-
-def _line(row: Mapping[str, object]) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
@@ -185,6 +176,5 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
 
 
 def _draft(entry: TaskEntry) -> TaskDraft:
-    left_out = {"id", "status", "prompt"}
-    expectation = {name: value for name, value in entry.row.items() if name not in left_out}
+    expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
     return TaskDraft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)

@@ -138,10 +138,8 @@ async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, objec
                 return parse(reply.text, _Reply).tasks
             except UnusableReplyError as error:
                 reason = str(error)
-                messages += [
-                    assistant(reply.text),
-                    user(f"This reply cannot be used: {reason}. Reply with the JSON only."),
-                ]
+                again = f"This reply cannot be used: {reason}. Reply with the JSON only."
+                messages += [assistant(reply.text), user(again)]
     except FatalBackendError as error:
         error.hint = "drafting needs a language model: -o model.optimizer_backend=… -o model.optimizer=…"
         raise

@@ -146,7 +146,7 @@ class RecordedScore:
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
     """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
 
-    What is figure wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
     ``items`` are those of the split, as far as they are known.
     """
     evaluation = None
