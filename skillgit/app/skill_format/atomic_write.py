@@ -81,7 +81,8 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
         return path
     real = path.resolve() if follow else path.parent.resolve() / path.name
     is_inside = real.is_relative_to(top.resolve()) and not _is_gits(real.relative_to(top.resolve()))
-    if not is_inside and not _is_gits(target.relative_to(top)) and not _is_device(real):
+    is_device = real.exists() and not real.is_file() and not real.is_dir()
+    if not is_inside and not _is_gits(target.relative_to(top)) and not is_device:
         raise UsageError(f"{path} leads out of the repository at {top}, over a link, to {real}", hint=f"name {real}")
     return path
 
@@ -99,10 +100,6 @@ def _work_tree(path: Path) -> Path | None:
 
 def _is_gits(inside: Path) -> bool:
     return any(git_fault(part) for part in inside.parts)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 _MARK, _ENDING = ".skillgit-", ".tmp"

@@ -43,6 +43,10 @@ class FolderEntry:
         """Whether it is a file that its owner may run."""
         return self.kind is EntryKind.FILE and bool(self.mode & _OWNER_RUNS)
 
+    def equals(self, entry: FolderEntry) -> bool:
+        """Say whether nothing differs but permissions of no weight."""
+        return (self.kind, self.content, self.executable) == (entry.kind, entry.content, entry.executable)
+
 
 Entries = dict[str, FolderEntry]
 """Path inside the place, empty for the place itself, to what is there; sorted by path."""
@@ -140,16 +144,10 @@ def changes(old: Mapping[str, FolderEntry], new: Mapping[str, FolderEntry]) -> t
     lines = []
     for path in sorted({*before, *after}):
         source, target = before.get(path), after.get(path)
-        if not _same(source, target):
+        if source is None or target is None or not source.equals(target):
             status = "added" if source is None else "removed" if target is None else "changed"
             lines.append(FileChange(path=path, status=status, diff="".join(_diff(path, source, target))))
     return tuple(lines)
-
-
-def _same(old: FolderEntry | None, new: FolderEntry | None) -> bool:
-    if old is None or new is None:
-        return old is new
-    return (old.kind, old.content, old.executable) == (new.kind, new.content, new.executable)
 
 
 def _diff(path: str, source: FolderEntry | None, target: FolderEntry | None) -> Iterator[str]:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from skillgit.app.skill_format.lint_rules import Fault
 
 
-_FOLDERS = ("scripts", "references", "assets")
-_MENTION = re.compile(rf"(?:\./)?(?:{'|'.join(_FOLDERS)})/[\w./-]*[\w-]\.\w+")
+_MENTION = re.compile(r"(?:\./)?(?:scripts|references|assets)/[\w./-]*[\w-]\.\w+")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -40,7 +39,7 @@ def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fa
     In ``texts``, path to Markdown, the document's frontmatter has to count as lines.
     """
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
-    paths = {*files, *(folder for path in files for folder in _parents(path))}
+    paths = {*files, ".", *(folder.as_posix() for path in files for folder in PurePosixPath(path).parents)}
     first = {_resolved(DOCUMENT, target.path) for target in targets.get(DOCUMENT, ())}
     for path, links in targets.items():
         for target in links:
@@ -70,13 +69,6 @@ def _resolved(path: str, target: str) -> str:
     return normpath(f"{folder}/{target}" if folder else target)
 
 
-def _parents(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
-    yield "."
-
-
 def _targets(text: str) -> Iterator[Target]:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only a check needs it
 
@@ -91,18 +83,12 @@ def _inline(block: Token, first: int) -> Iterator[Target]:
         if token.type in {"softbreak", "hardbreak"}:
             line += 1
         elif token.type in {"link_open", "image"}:
-            path = _local(str(token.attrGet("href" if token.type == "link_open" else "src") or ""))
-            if path:
+            if path := _local(str(token.attrGet("href" if token.type == "link_open" else "src") or "")):
                 yield Target(path=path, line=line, linked=True)
         elif token.type == "code_inline":
-            yield from (Target(path=mention, line=line, linked=False) for mention in _mentions(token.content))
-
-
-def _mentions(code: str) -> Iterator[str]:
-    """Yield the paths under the usual folders that a code span names, alone or in a command."""
-    for word in code.split():
-        if _MENTION.fullmatch(word):
-            yield word
+            # A code span names paths alone or in a command.
+            mentions = filter(_MENTION.fullmatch, token.content.split())
+            yield from (Target(path=mention, line=line, linked=False) for mention in mentions)
 
 
 def _local(address: str) -> str:
@@ -145,11 +131,9 @@ def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """
     folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():
-        parents = PurePosixPath(path)
-        if is_licence(path) or folders & set(parents.parents):
-            continue
-        reason = _reason(parents, content)
-        if reason:
+        place = PurePosixPath(path)
+        licensed = is_licence(path) or folders & set(place.parents)
+        if not licensed and (reason := _reason(place, content)):
             yield path, reason
 
 
