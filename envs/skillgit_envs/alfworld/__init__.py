@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Scored, Split
@@ -253,7 +253,7 @@ class ALFWorld(PackagedEnvironment):
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
         words = [self.target_prompt(), seen("observation", ["command"]), NO_COMMAND]
         words += [] if self._wording is PromptWording.OWN else [str(REFERENCE_HISTORY)]
-        engine = [_version(name) for name in ("textworld", "alfworld")]
+        engine = [next((part.version for part in distributions(name=name)), "") for name in ("textworld", "alfworld")]
         numbers = [SCORER, GENERATOR, REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
@@ -331,10 +331,3 @@ class ALFWorld(PackagedEnvironment):
         result: dict[str, Any] = json.loads(trajectory.products[RESULT])
         won = float(result["won"])
         return Scored(hard=won, soft=won), _feedback(result)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

@@ -65,18 +65,18 @@ def _item(row: Row, pages: Pictures, folder: Path) -> Item:
 
 def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
     value = next((fields[name] for name in ("answers", "answer", "ground_truth") if fields.get(name)), None)
-    if isinstance(value, str):
-        value = _list_literal(where, value) if value.lstrip().startswith("[") else [value]
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        # A list as Python writes it; any other cell is an answer as it stands, 1,234 and 0.50 too.
+        try:
+            literal = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError) as error:
+            raise DataError(
+                f"{where} has answers that are no list: {value[:60]}", hint="write ['one', 'two']"
+            ) from error
+        value = literal if isinstance(literal, list) else [value]
+    elif isinstance(value, str):
+        value = [value]
     return [str(answer) for answer in value if str(answer).strip()] if isinstance(value, list) else []
-
-
-def _list_literal(where: str, text: str) -> list[object]:
-    """Read a list as Python writes it; any other cell is an answer as it stands, ``1,234`` and ``0.50`` too."""
-    try:
-        value = ast.literal_eval(text.strip())
-    except (SyntaxError, ValueError) as error:
-        raise DataError(f"{where} has answers that are no list: {text[:60]}", hint="write ['one', 'two']") from error
-    return value if isinstance(value, list) else [text]
 
 
 THRESHOLD = 0.5

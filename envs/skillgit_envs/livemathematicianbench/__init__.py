@@ -72,7 +72,11 @@ def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
         (_text(choice, "label"), _text(choice, "text")) if isinstance(choice, Mapping) else ("", choice.strip())
         for choice in entries
     ]
-    correct = _correct(mcq.get("correct_choice"), dict(pairs))
+    right, by_label = mcq.get("correct_choice"), dict(pairs)
+    if isinstance(right, Mapping):
+        correct = _text(right, "text") or by_label.get(_text(right, "label"), "")
+    else:
+        correct = by_label.get(right.strip(), right.strip()) if isinstance(right, str) else ""
     texts = [text for _, text in pairs]
     if correct not in texts:
         texts.insert(0, correct)
@@ -81,12 +85,6 @@ def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
     if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is no choice
         raise DataError(f"{where} has choices that are equal, fewer than 2 or more than {MOST_CHOICES}", hint=_HINT)
     return texts, correct
-
-
-def _correct(value: object, by_label: Mapping[str, str]) -> str:
-    if isinstance(value, Mapping):
-        return _text(value, "text") or by_label.get(_text(value, "label"), "")
-    return by_label.get(value.strip(), value.strip()) if isinstance(value, str) else ""
 
 
 def _text(fields: Mapping[str, object], key: str) -> str:

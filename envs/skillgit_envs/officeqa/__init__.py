@@ -251,18 +251,11 @@ class OfficeQA(Questions):
         if not documents and self._brings_data:
             raise ConfigError("env.docs_dir is not set", hint="it names the folder of the documents of your data")
         self._corpus = Corpus(root / documents if documents else self._folder / "data" / "bulletins")
-        self._search = self._made_search()
-
-    def _made_search(self) -> Search | None:
-        if not self._options["search_url"]:
-            return None
-        return Search(
-            url=str(self._options["search_url"]),
-            token_variable=str(self._options["search_auth_env"]),
-            provider=str(self._options["search_provider"]),
-            most=int(self._options["search_max_num_results"]),
-            seconds=float(self._options["search_timeout_seconds"]),
-        )
+        url, variable, provider = (str(self._options[f"search_{name}"]) for name in ("url", "auth_env", "provider"))
+        most, seconds = int(self._options["search_max_num_results"]), float(self._options["search_timeout_seconds"])
+        self._search: Search | None = None
+        if url:
+            self._search = Search(url=url, token_variable=variable, provider=provider, most=most, seconds=seconds)
 
     @property
     def digest(self) -> str:
@@ -277,18 +270,13 @@ class OfficeQA(Questions):
         return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *parts])
 
     def _load(self) -> Splits:
-        """Return the items of all splits."""
-        splits = super()._load()
-        self._check_machine()
-        return splits
-
-    def _check_machine(self) -> None:
-        """Refuse before anything is spent, where tools could not do their work."""
-        sandbox = self._desk_sandbox
+        """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
+        splits, sandbox = super()._load(), self._desk_sandbox
         if sandbox and sandbox.kind is not Mode.NONE and not self._own and os.geteuid() == 0:
             self._corpus.refuse_closed()
         if self._search:
             self._search.token  # noqa: B018 - it says so if there is none
+        return splits
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         items = read_items(files, corpus=self._corpus)

@@ -254,11 +254,9 @@ class Corpus:
         candidates = self._stems.get(PurePosixPath(name).stem, [])
         if len(candidates) == 1:
             return candidates[0]
-        wrong = (
-            f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
-            if candidates
-            else f"there is no document {name}"
-        )
+        wrong = f"there is no document {name}"
+        if candidates:
+            wrong = f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
         raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
 
     def text(self, name: str) -> str:

@@ -87,7 +87,10 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
     if not identity:
         raise DataError(f"{where} has no id", hint="give every row an 'id' or a 'key'")
     if "question" not in row:
-        raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=_without(row))
+        hint = "this is a list of ids; the questions themselves have to be joined to it first"
+        if not set(row) <= {"id", "key"}:
+            hint = "known are rows with question, context and answers; MRQA; and the crawl with search_results"
+        raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=hint)
     question = row["question"]
     if not isinstance(question, str) or not question.strip():
         raise DataError(f"{where} has an empty question, or one that is not text", hint=HINT)
@@ -98,12 +101,6 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
         raise DataError(f"{where}: {error.message}", hint=error.hint) from error
 
 
-def _without(row: Row) -> str:
-    if set(row) <= {"id", "key"}:
-        return "this is a list of ids; the questions themselves have to be joined to it first"
-    return "known are rows with question, context and answers; MRQA; and the crawl with search_results"
-
-
 def _answers(where: str, row: Row) -> list[str]:
     """Return the accepted answers, in whichever of the known ways they are written.
 
@@ -111,27 +108,18 @@ def _answers(where: str, row: Row) -> list[str]:
     ``{"text": [...]}``.
     """
     value = row.get("answers", row.get("answer"))
-    if not value:
-        value = _detected(where, row) or value
+    if not value and row.get("detected_answers"):
+        value = list(dict.fromkeys(answer.get("text") for answer in _list(where, row, "detected_answers"))) or value
     if isinstance(value, Mapping):
         value = value.get("text")
     answers = [value] if isinstance(value, str | int) else value
-    if not isinstance(answers, list) or not all(_is_answer(answer) for answer in answers):
+    are_answers = isinstance(answers, list) and all(isinstance(answer, str | int) for answer in answers)
+    if not isinstance(answers, list) or not are_answers or any(isinstance(answer, bool) for answer in answers):
         raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
     texts = [str(answer) for answer in answers if str(answer).strip()]
     if not texts:
         raise DataError(f"{where} has no answer that is not empty", hint=HINT)
     return texts
-
-
-def _is_answer(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _detected(where: str, row: Row) -> list[object]:
-    """Return the answers that MRQA found in the context, each once."""
-    answers = _list(where, row, "detected_answers") if row.get("detected_answers") else []
-    return list(dict.fromkeys(answer.get("text") for answer in answers))
 
 
 def _context(where: str, row: Row) -> str:

@@ -66,9 +66,7 @@ def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
                 f"{where}: {folder} has two workbooks for the {part} of case {number}", hint="keep one of them"
             )
         workbooks[number, part] = path
-    numbers = sorted(
-        {number for number, part in workbooks if (number, "answer") in workbooks and (number, "input") in workbooks}
-    )
+    numbers = sorted(number for number, part in workbooks if part == "input" and (number, "answer") in workbooks)
     if not numbers:
         raise DataError(
             f"{where}: there is no pair of workbooks in {folder}",
@@ -100,8 +98,7 @@ def has_pandas() -> bool:
     return importlib.util.find_spec("pandas") is not None
 
 
-def digest(path: Path) -> str:
-    """Return the digest of a workbook's bytes."""
+def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
@@ -150,7 +147,8 @@ class WorkbookTasks:
             "answer_position": str(row.fields["answer_position"]),
             "answer_sheet": sheet,
             "cases": [
-                {"number": case.number, "input": digest(case.question), "answer": digest(case.answer)} for case in cases
+                {"number": case.number, "input": _digest(case.question), "answer": _digest(case.answer)}
+                for case in cases
             ],
             "expected_cases": expected_cases(cases),
         }

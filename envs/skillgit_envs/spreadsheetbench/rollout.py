@@ -62,8 +62,13 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
     The products of the trajectory are the workbooks that were made, by the numbers of their cases.
     """
     request = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
+    turns: Sequence[Turn]
     if mode == "react":
-        code, turns = await _with_tool(work, target, request, max_turns)
+        limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
+        files = {INPUT: work.first}
+        toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files=files, limits=limits)
+        conversation = await converse(target, [system(work.system), user(request)], toolbox, max_turns)
+        code, turns = find_program(conversation.text), conversation.turns
     else:
         code, turns = await _in_turns(work, target, request, 1 if mode == "single" else max_turns)
     if not code:
@@ -114,13 +119,6 @@ async def _tried(work: Work, code: str) -> str:
         return after_run(run, None)
     books = await contents({"output": run.output}, work.areas, work.sandbox, formulas=True)
     return after_run(run, books["output"])
-
-
-async def _with_tool(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
-    limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
-    toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files={INPUT: work.first}, limits=limits)
-    talk = await converse(target, [system(work.system), user(request)], toolbox, most)
-    return find_program(talk.text), talk.turns
 
 
 NO_PROGRAM = "There is no program in your reply. Give the whole program in one block that begins with ```python."
@@ -174,6 +172,7 @@ _START = (
     f"import runpy\nrunpy.run_path({PROGRAM!r}, {{'INPUT_PATH': {INPUT!r}, 'OUTPUT_PATH': {OUTPUT!r}}}, '__main__')\n"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_SEVERAL = (ast.Tuple, ast.List)
 _LANGUAGES = frozenset({"", "python", "py", "python3"})
 _LONGEST = 3000
 """Characters of what a program wrote that are told."""
@@ -217,12 +216,9 @@ def without_paths(code: str) -> str:
 
 def _sets_paths(node: ast.stmt) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    names = {part.id if isinstance(part, ast.Name) else "" for target in targets for part in _parts(target)}
+    parts = [part for target in targets for part in (target.elts if isinstance(target, _SEVERAL) else [target])]
+    names = {part.id if isinstance(part, ast.Name) else "" for part in parts}
     return bool(names) and names <= {"INPUT_PATH", "OUTPUT_PATH"}
-
-
-def _parts(target: ast.expr) -> list[ast.expr]:
-    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:

@@ -85,12 +85,10 @@ def _sheet(sheet: Mapping[str, Any]) -> str:
 def _contents(answer: Mapping[str, Any]) -> Contents:
     if "error" in answer:
         return Contents(error=answer["error"])
-    parts = (
-        AreaContent(
-            sheet=sheet, cells=None if cells is None else {name: (kind, text) for name, (kind, text) in cells.items()}
-        )
-        for sheet, cells in answer["areas"]
-    )
+    parts = []
+    for sheet, cells in answer["areas"]:
+        pairs = None if cells is None else {name: (kind, text) for name, (kind, text) in cells.items()}
+        parts.append(AreaContent(sheet=sheet, cells=pairs))
     return Contents(parts=tuple(parts))
 
 

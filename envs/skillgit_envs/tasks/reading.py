@@ -54,17 +54,13 @@ class Reader:
 
     def read(self, files: Sequence[Path]) -> list[Item]:
         """Return the items of data files."""
-        return read_each(files, self._items)
-
-    def _items(self, row: Row, path: Path) -> list[Item]:
-        return [self.item(where, fields, path) for where, fields in _tasks(row, path)]
+        return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])
 
     def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
         """Return the item that a row of the file ``path`` stands for."""
         if row.get("status") == DRAFT and not self.drafts:
-            raise DataError(
-                f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"
-            )
+            hint = f"skillgit tasks review {path.name} shows it"
+            raise DataError(f"{where} is a draft that nobody has reviewed", hint=hint)
         _refuse_typos(where, row, {*_FIELDS, *filter(None, [self.prompt_field])})
         content = self._content(where, row, path)
         identity = text_field(where, row, "id") or f"t-{short_digest(content)}"
@@ -130,10 +126,8 @@ class Reader:
             return [self.scorer]
         if source.expected:
             return ["judge"]
-        raise DataError(
-            f"{where} does not say what a right result is",
-            hint="give it an 'answer', a 'check', or a 'rubric' for a judge",
-        )
+        hint = "give it an 'answer', a 'check', or a 'rubric' for a judge"
+        raise DataError(f"{where} does not say what a right result is", hint=hint)
 
     def _reading(self, where: str, row: Mapping[str, Any], checks: Sequence[Fields]) -> str:
         reading = text_field(where, row, "extract") or self.extract or reading_of(checks)

@@ -39,17 +39,13 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
             inside = [_inside(context, workspace, path) for path in paths]
             files = store_checkout.write_paths(workspace.repo, resolution.commit, inside)
             return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
-        branch = _branch(workspace, revision)
+        # What names a version or a run is no branch, even if there is one of that name.
+        is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
+        branch = revision if not is_ours and store_checkout.is_branch(workspace.repo, revision) else ""
         back = store_checkout.last_branch(workspace.repo)
         files = store_checkout.checkout(workspace.repo, resolution.commit, branch)
         branch_left = "" if back == branch else back
         return CheckedOut(row=resolution.row, commit=resolution.commit, files=files, branch=branch, back=branch_left)
-
-
-def _branch(workspace: Workspace, revision: str) -> str:
-    """Return the branch that ``revision`` names; empty where it is a version or a run, or something else of git's."""
-    is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
-    return revision if not is_ours and store_checkout.is_branch(workspace.repo, revision) else ""
 
 
 def _inside(context: Context, workspace: Workspace, path: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.app.deliver.install_record import Layer, open_record
 from skillgit.app.setup.config.error_sentences import nearest
@@ -49,38 +49,31 @@ class Scope(StrEnum):
 
 _USER = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".copilot/skills"}
 _PROJECT = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".github/skills"}
-_CLAUDE_HOME = "CLAUDE_CONFIG_DIR"
 
 
 def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope | None) -> Path:
     """Return the folder of skills that ``to``, an agent's name or a folder, means."""
     if to not in set(Agent):
         if scope is not None:
-            raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=_NAMES)
-        return _folder(context, to)
+            hint = f"agents are {', '.join(Agent)}"
+            raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=hint)
+        folder = typed_path(context.directory, to)
+        near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
+        if near:
+            raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
+        return folder
     agent = Agent(to)
     if scope is Scope.PROJECT:
         if workspace.repo.workdir is None:
             raise UsageError("a bare repository is no project that an agent works in", hint="--scope user, or --to DIR")
         return workspace.repo.workdir.resolve() / _PROJECT[agent]
-    home_setting = context.environ.get(_CLAUDE_HOME, "") if agent is Agent.CLAUDE else ""
+    home_setting = context.environ.get("CLAUDE_CONFIG_DIR", "") if agent is Agent.CLAUDE else ""
     if home_setting:
         return Path(normpath(context.directory / home_setting)) / "skills"
     home = context.environ.get("HOME", "")
     if not home:
         raise UsageError("HOME is not set, so that there is no folder of the user's skills", hint="--to DIR")
     return Path(home) / _USER[agent]
-
-
-def _folder(context: Context, to: str) -> Path:
-    folder = typed_path(context.directory, to)
-    near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
-    if near:
-        raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
-    return folder
-
-
-_NAMES = f"agents are {', '.join(Agent)}"
 
 
 Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
@@ -148,19 +141,12 @@ class _Installation:
         state = self._found(by_hand=not ours)
         if ours and self._now == self._wanted:
             if not dry_run:
-                run, version = _event_of(self._named)
-                self._record.amend(
-                    self._place, name=name_of(self._named), run=run, version=version, commit=self._named.commit
-                )
+                self._record.amend(self._place, **self._identity())
             return replace(state, held=True)
         if dry_run:
             return state
-        if (
-            state.before is not None
-            and state.before.by_hand
-            and state.changes
-            and not agrees(self._place, state.changes)
-        ):
+        by_hand = state.before is not None and state.before.by_hand
+        if by_hand and state.changes and not agrees(self._place, state.changes):
             raise DiffersError(
                 f"{self._place} holds something that skillgit did not put there, and it was left as it is",
                 hint="--yes replaces it; skillgit uninstall brings it back",
@@ -172,7 +158,7 @@ class _Installation:
     def _found(self, *, by_hand: bool) -> InstallResult:
         before = InstallState(name=self._top.name if self._top is not None else "", by_hand=by_hand)
         return InstallResult(
-            name=name_of(self._named),
+            name=self._identity()["name"],
             commit=self._named.commit,
             skill=self._named.skill.name,
             place=str(self._place),
@@ -211,34 +197,19 @@ class _Installation:
     def _new_name(self) -> str:
         return f"{self._context.clock():%Y%m%dT%H%M%SZ}-{self._context.entropy(4).hex()}"
 
+    def _identity(self) -> dict[str, Any]:
+        """Return what a layer says of the version: the address of its event, or the id of a commit that is no event."""
+        row, commit = self._named.row, self._named.commit
+        if row is None:
+            return {"name": commit, "run": "", "version": None, "commit": commit}
+        return {"name": str(row.address), "run": row.run, "version": row.version, "commit": commit}
+
     def _layer(self, name: str) -> Layer:
-        run, version = _event_of(self._named)
         return Layer(
-            name=name_of(self._named),
-            run=run,
-            version=version,
-            commit=self._named.commit,
+            **self._identity(),
             installed=self._wanted,
             found=self._now,
             kept=name,
-            made=tuple(map(str, _missing(self._place.parent))),
+            made=tuple(str(folder) for folder in reversed(self._place.parents) if not folder.exists()),
             time=self._context.clock(),
         )
-
-
-def name_of(skill: NamedSkill) -> str:
-    """Return the address of the event that holds a skill; of a commit that is no event, its id."""
-    return skill.commit if skill.row is None else str(skill.row.address)
-
-
-def _event_of(skill: NamedSkill) -> tuple[str, int | None]:
-    return ("", None) if skill.row is None else (skill.row.run, skill.row.version)
-
-
-def _missing(folder: Path) -> list[Path]:
-    """Return ``folder`` and those around it that are not there, the outermost first."""
-    programs = []
-    while not folder.exists():
-        programs.append(folder)
-        folder = folder.parent
-    return programs[::-1]

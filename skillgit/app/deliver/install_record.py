@@ -115,7 +115,11 @@ class InstallRecord:
         self._drop_unnamed()
 
     def _save(self) -> None:
-        document = {"schema": _SCHEMA, "places": [_plain(self.places[path]) for path in sorted(self.places)]}
+        rows = []
+        for path, location in sorted(self.places.items()):
+            layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
+            rows.append({"path": path, "skill": location.skill, "layers": layers})
+        document = {"schema": _SCHEMA, "places": rows}
         write_file(self._folder / _FILE, f"{json.dumps(document, indent=1)}\n".encode())
 
     def _drop_unnamed(self) -> None:
@@ -179,8 +183,3 @@ def _place(row: dict[str, object]) -> InstalledFolder:
         for layer in rows
     )
     return InstalledFolder(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
-
-
-def _plain(location: InstalledFolder) -> dict[str, object]:
-    layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
-    return {"path": location.path, "skill": location.skill, "layers": layers}

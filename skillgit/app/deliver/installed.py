@@ -92,11 +92,12 @@ def _uninstall(record: InstallRecord, location: InstalledFolder, agrees: Agreed,
             f"the copy of what stood at {path} is gone from {copy_path}",
             hint="skillgit install REV --to DIR puts another there",
         )
+    name, beneath = ("", "") if len(location.layers) == 1 else (location.layers[-2].name, location.layers[-2].installed)
     result = UninstallResult(
         skill=location.skill,
         place=location.path,
         name=top.name,
-        restored=_beneath(location) if before else None,
+        restored=InstallState(name=name, by_hand=not name or beneath != top.found) if before else None,
         changes=changes(there, before),
     )
     if dry_run:
@@ -113,23 +114,10 @@ def _uninstall(record: InstallRecord, location: InstalledFolder, agrees: Agreed,
     elif there:
         take_away(path)
     record.pop(path)
-    _remove_made(top)
-    return replace(result, written=True)
-
-
-def _beneath(location: InstalledFolder) -> InstallState:
-    """Return what the newest layer of ``location`` covers."""
-    below = location.layers[-2] if len(location.layers) > 1 else None
-    if below is None:
-        return InstallState(name="", by_hand=True)
-    return InstallState(name=below.name, by_hand=below.installed != location.top.found)
-
-
-def _remove_made(layer: Layer) -> None:
-    """Remove the folders that were made for the place, as far as nothing else came into them."""
-    for folder in reversed(layer.made):
+    for folder in reversed(top.made):  # those that were made for the place, as far as nothing else came into them
         with suppress(OSError):
             Path(folder).rmdir()
+    return replace(result, written=True)
 
 
 def _candidates(

@@ -11,9 +11,7 @@ from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillgit.app.history.items import Column, ItemTable
+    from skillgit.app.history.items import ItemTable
     from skillgit.app.history.matrix import MatrixCell
     from skillgit.app.recorded.score_summary import Interval
     from skillgit.app.workspace.context import Context
@@ -64,13 +62,9 @@ class DiffAllowance:
                     hunks.append(replace(hunk, lines=tuple(lines)))
             if hunks or not file.hunks:
                 diffs.append(replace(file, hunks=tuple(hunks)))
-        size = sum(_changed(diffs))
+        left_out = sum(file.added + file.removed for file in files) - sum(file.added + file.removed for file in diffs)
         self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
-        return DiffExcerpt(files=tuple(diffs), left_out=sum(_changed(files)) - size)
-
-
-def _changed(files: tuple[FileDiff, ...] | list[FileDiff]) -> Iterator[int]:
-    yield from (file.added + file.removed for file in files)
+        return DiffExcerpt(files=tuple(diffs), left_out=left_out)
 
 
 def _shortened(line: Line) -> Line:
@@ -109,7 +103,9 @@ def item_map(context: Context, run: str) -> ItemMap | None:
         table = items(context, run, ItemsRequest(order=ItemOrder.FIRST))
     except NotFoundError:
         return None
-    indexes = _kept(table.columns)
+    indexes = [index for index, column in enumerate(table.columns) if index == 0 or column.is_best]
+    newest = [index for index in reversed(range(len(table.columns))) if index not in indexes]
+    indexes = sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
     often = sorted(range(len(table.rows)), key=lambda index: (-table.rows[index].flips, index))[:ITEMS]
     rows = tuple(
         replace(table.rows[index], cells=tuple(table.rows[index].cells[column] for column in indexes))
@@ -117,13 +113,6 @@ def item_map(context: Context, run: str) -> ItemMap | None:
     )
     columns = tuple(table.columns[index] for index in indexes)
     return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))
-
-
-def _kept(columns: Sequence[Column]) -> list[int]:
-    """Return the places of the versions to show, in their order."""
-    indexes = [index for index, column in enumerate(columns) if index == 0 or column.is_best]
-    newest = [index for index in reversed(range(len(columns))) if index not in indexes]
-    return sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,15 +153,10 @@ def _progress(context: Context, run: RunRow, own: str, split: str) -> SplitProgr
     by_version = {
         row.row.version: _standing(row.row.version, cell)
         for row in scores.rows
-        for cell in _comparable(row.cells, own)
-        if row.row.version is not None
+        for cell in row.cells  # that of the run's own target on its own items, if there is one
+        if row.row.version is not None and cell.model == own and not cell.differs
     }
     return SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
-
-
-def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]:
-    """Yield the cell that the run's own target has on its own items, if there is one."""
-    yield from (cell for cell in cells if cell.model == own and not cell.differs)
 
 
 def _standing(version: int, cell: MatrixCell) -> VersionStanding:

@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, programs, judging) for kind in module.KINDS}
 _HEAVIEST = 1_000_000
 """Far above any use; sums of weights stay finite."""
-_COMMON: dict[str, tuple[type, ...]] = {
-    "type": (str,),
-    "name": (str,),
-    "weight": (int, float),
-    "pass": (int, float),
-    "message": (str,),
-}
+_COMMON: dict[str, tuple[type, ...]] = dict.fromkeys(("type", "name"), (str,))
+_COMMON |= dict.fromkeys(("weight", "pass"), (int, float)) | {"message": (str,)}
 
 
 def scorers() -> list[str]:
@@ -50,9 +45,8 @@ def _read(source: CheckSource, number: int, value: object) -> Fields:
         raise DataError(f"{where} is no object", hint='write it like {"type": "exact"}')
     kind = KINDS.get(str(fields.get("type")))
     if kind is None:
-        raise DataError(
-            f"{where} is of the type '{fields.get('type', '')}', which is none", hint=f"known are {', '.join(KINDS)}"
-        )
+        problem = f"is of the type '{fields.get('type', '')}', which is none"
+        raise DataError(f"{where} {problem}", hint=f"known are {', '.join(KINDS)}")
     try:
         _check_types(kind, fields)
         return kind.prepare({"weight": 1, "pass": 1} | fields, source)
@@ -88,12 +82,12 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
     passes = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
     whole = fsum(check["weight"] for check in checks)
     soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
-    messages = [_said(check, grade, ok=ok) for check, grade, ok in zip(checks, grades, passes, strict=True)]
-    feedback = (
-        messages[0]
-        if len(messages) == 1
-        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
-    )
+    messages = [
+        check["message"] if "message" in check and not ok else grade.said
+        for check, grade, ok in zip(checks, grades, passes, strict=True)
+    ]
+    listing = (f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
+    feedback = messages[0] if len(messages) == 1 else "\n".join(listing)
     return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
 
 
@@ -106,10 +100,6 @@ def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str
             counts[name] += 1
             parts.append((name if counts[name] == 1 else f"{name} {counts[name]}", score))
     return tuple(parts) if len(parts) > 1 else ()
-
-
-def _said(check: Fields, grade: Grade, *, ok: bool) -> str:
-    return check["message"] if "message" in check and not ok else grade.said
 
 
 _FENCE = re.compile(r"^(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^(?P=ticks)`*[ \t]*$", re.DOTALL | re.MULTILINE)

@@ -52,9 +52,17 @@ def expected(answers: Sequence[str]) -> str:
     return f"{lead}: {', '.join(map(quoted, answers))}"
 
 
+def _exact(answer: str, gold: str) -> bool:
+    return answer.strip() == gold.strip()
+
+
+def _contains(answer: str, gold: str) -> bool:
+    return folded(gold) in folded(answer)
+
+
 def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], Any]:
     async def grade(fields: Fields, sheet: Sheet) -> Grade:
-        best = max(score(sheet.answer, answer) for answer in fields["answers"])
+        best = float(max(score(sheet.answer, answer) for answer in fields["answers"]))
         if best >= 1:
             return Grade(score=1.0, said="correct")
         if not sheet.answer.strip():
@@ -63,18 +71,6 @@ def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], A
         return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {excerpt}")
 
     return grade
-
-
-def _exact(answer: str, gold: str) -> float:
-    return float(answer.strip() == gold.strip())
-
-
-def _normalized(answer: str, gold: str) -> float:
-    return float(exact_match(answer, gold))
-
-
-def _contains(answer: str, gold: str) -> float:
-    return float(folded(gold) in folded(answer))
 
 
 def _choice_answer(fields: Fields, source: CheckSource) -> Fields:
@@ -257,7 +253,7 @@ KINDS = (
         CheckKind(name=name, help=text, grade=_compared(score), takes=_ANSWERS, prepare=with_answers)
         for name, text, score in (
             ("exact", "The answer is one of 'answers', but for blanks around it.", _exact),
-            ("normalized", "The same without case, punctuation, articles and surplus blanks.", _normalized),
+            ("normalized", "The same without case, punctuation, articles and surplus blanks.", exact_match),
             ("contains", "One of 'answers' stands in the answer, in whichever case.", _contains),
             ("f1", "The best overlap of words with one of 'answers'; partial credit.", f1),
         )

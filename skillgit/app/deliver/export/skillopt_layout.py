@@ -117,8 +117,7 @@ class Layout:
 
     def add_outcomes(self, folder: str, evidence: Mapping[str, bytes], name: str) -> Sequence[Row]:
         """Add the outcomes that ``evidence`` holds in the file ``name`` to ``folder``; return those with a score."""
-        rows = document(evidence, name)
-        entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        entries = objects(document(evidence, name))
         results = [row for row in entries if "hard" in row]
         failures = [row for row in entries if "failed" in row]
         if results:
@@ -131,7 +130,10 @@ class Layout:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
             if isinstance(turns, list):
-                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", _messages(turns))
+                messages = [Turn.read(turn) for turn in objects(turns)]
+                # The reference keeps words only: of tool calls and pictures, too.
+                conversation: list[Row] = [{"role": message.role, "content": message.text} for message in messages]
+                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", conversation)
         return results
 
     def _add_conversation(self, path: str, turns: list[Row]) -> None:
@@ -141,12 +143,6 @@ class Layout:
             self.remark("conversations of items whose ids cannot be folders on every system are left out")
         else:
             self.add_json(path, turns)
-
-
-def _messages(turns: list[object]) -> list[Row]:
-    """Return a conversation as the reference keeps it: tool calls and pictures are words."""
-    messages = [Turn.read(turn) for turn in turns if isinstance(turn, dict)]
-    return [{"role": message.role, "content": message.text} for message in messages]
 
 
 def _result(row: Mapping[str, object]) -> Row:
@@ -168,6 +164,11 @@ def document(files: Mapping[str, bytes], name: str) -> object:
         return None
 
 
+def objects(value: object) -> list[Row]:
+    """Return the objects in a JSON array; none if it is something else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
 def json_text(value: object) -> str:
     """Return ``value`` as the reference writes JSON."""
     return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
@@ -182,9 +183,6 @@ def _lines(rows: Iterator[Row]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
-_DIGITS = 4
-
-
 def run_files(layout: Layout) -> None:
     """Add what is at the top of the directory, and the text that was current after each step."""
     layout.add_json("config.json", layout.config())
@@ -193,13 +191,13 @@ def run_files(layout: Layout) -> None:
     steps = max(layout.texts)
     for step in range(steps + 1):
         text = layout.texts.get(step, text)
-        layout.add(f"skills/skill_v{step:0{_DIGITS}d}.md", text)
+        layout.add(f"skills/skill_v{step:04d}.md", text)
     layout.add("best_skill.md", layout.best)
     layout.add_json(
         "runtime_state.json",
         {
             "last_completed_step": len(layout.history),
-            "current_skill_path": str(layout.folder / "skills" / f"skill_v{steps:0{_DIGITS}d}.md"),
+            "current_skill_path": str(layout.folder / "skills" / f"skill_v{steps:04d}.md"),
             "current_score": layout.score,
             "current_origin": layout.origin,
             "best_skill_path": str(layout.folder / "best_skill.md"),
@@ -213,11 +211,8 @@ def run_files(layout: Layout) -> None:
 def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, bytes]) -> None:
     """Add the end of the run: its summary and its scores on the test split."""
     tests = {evaluation.version or 0: evaluation for evaluation in event.evaluations if evaluation.split is Split.TEST}
-    for folder, version in (
-        ("test_eval_baseline", 0),
-        ("test_eval", layout.best_version),
-        ("test_eval_final", layout.last),
-    ):
+    folders = {"test_eval_baseline": 0, "test_eval": layout.best_version, "test_eval_final": layout.last}
+    for folder, version in folders.items():
         if version in tests:
             layout.add_outcomes(folder, evidence, f"test-{version_label(version)}.json")
     first = layout.started.evaluation
