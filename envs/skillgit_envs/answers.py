@@ -27,7 +27,6 @@ def extract(reply: str, tag: str = "answer") -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 

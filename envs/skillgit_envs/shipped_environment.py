@@ -51,12 +51,10 @@ def with_skill(prompt: str, skill: Skill, wording: PromptWording = PromptWording
 
 
 def sections(**texts: str) -> str:
-    """Return texts that are not empty, each below its name, as the reference shows them."""
     return "\n\n".join(f"## {name.replace('_', ' ').capitalize()}\n{text}" for name, text in texts.items() if text)
 
 
 def option(name: str, default: str | float | bool, text: str, *, path: bool = False) -> Option:  # noqa: FBT001
-    """Return an option that is of the type of its default, with ``text`` as its help."""
     return Option(name=name, type=type(default), default=default, help=text, path=path)
 
 
@@ -95,15 +93,12 @@ class PackagedEnvironment(ABC):
         self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split; the first call reads those of all splits."""
         return self._splits[split]
 
     def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
         return read_skill(self._folder / "skills" / self.info.name)
 
     def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
         return self._prompt_file("taxonomy")
 
     def call_bounds(self, item: Item) -> CallBounds:
@@ -157,7 +152,6 @@ class PackagedEnvironment(ABC):
         return self._prompt_file("system", self._wording)
 
     def _system(self, skill: Skill) -> str:
-        """Return the system prompt with ``skill`` in its place."""
         return with_skill(self.target_prompt(), skill, self._wording)
 
 

@@ -112,18 +112,15 @@ class VisualQuestions(Questions):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
         prompts = [self.target_prompt(), str(self._options["image_detail"]), AGAIN, self._turns]
         prompts += [] if self._wording is PromptWording.OWN else [self.question(_EXAMPLE)]
         return short_digest([self.info.name, *self._scorer, *prompts])
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Show the pictures in their order, and ask."""
         prompt, images = self._system(skill), self.pictures(item)
         return await until_answered(target, item.id, prompt, self.question(item), max_turns=self._turns, images=images)
 
     def pictures(self, item: Item) -> tuple[Image, ...]:
-        """Return the pictures of ``item`` in their order."""
         detail = str(self._options["image_detail"]).replace("auto", "")
         return tuple(self._pictures.image(name, detail=detail) for name in self._names(item))
 

@@ -30,7 +30,6 @@ _SENTENCE_CUT = 400
 
 
 def score(value: float | None) -> str:
-    """Return a score: ``0.7250``; a dash for none."""
     return "–" if value is None else f"{value:.4f}"  # noqa: RUF001 - a dash
 
 
@@ -40,12 +39,10 @@ def delta(value: float | None) -> str:
 
 
 def interval(value: tuple[float, float]) -> str:
-    """Return an interval: ``0.77 to 0.96``."""
     return f"{value[0]:.2f} to {value[1]:.2f}"
 
 
 def percent(share: float) -> str:
-    """Return a share: ``12.5 %``."""
     return f"{share * 100:.1f} %"
 
 
@@ -54,7 +51,6 @@ def number(value: int) -> str:
 
 
 def date(moment: datetime) -> str:
-    """Return a time in UTC, to the minute."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 

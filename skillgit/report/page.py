@@ -53,7 +53,6 @@ _BOUND = "▽"
 
 
 def page(report: RunReport) -> str:
-    """Return the page that tells ``report``, as HTML."""
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     intervals = report.run.metric == Metric.HARD.value
     return (
@@ -185,17 +184,14 @@ def glyph(row: LogRow) -> str:
 
 
 def tone(row: LogRow) -> str:
-    """Return the colour that repeats what the sign says."""
     return cells.style(Entry.of_row(row)).name.lower()
 
 
 def decision(row: LogRow) -> str:
-    """Return in words what happened to an event."""
     return cells.decision(Entry.of_row(row))
 
 
 def source(word: str) -> str:
-    """Return in words what an edit rests on."""
     return _SOURCES.get(word, word)
 
 

@@ -44,7 +44,6 @@ REPLY_CHARACTERS = 2000
 
 
 def system_prompt(skill: Skill, max_steps: int) -> str:
-    """Return the system prompt: the role, the skill, and how to play."""
     return with_skill(prompt_file(__package__, "system").replace("{max_steps}", str(max_steps)), skill)
 
 
@@ -249,7 +248,6 @@ class ALFWorld(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
         words = [self.target_prompt(), seen("observation", ["command"]), NO_COMMAND]
         words += [] if self._wording is PromptWording.OWN else [str(REFERENCE_HISTORY)]
@@ -290,7 +288,6 @@ class ALFWorld(PackagedEnvironment):
         return int(self._options["max_steps"])
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Play the game of ``item``."""
         try:
             start = opening(item, self._data_root)
         except DataError as error:

@@ -228,7 +228,6 @@ _REHEARSED = (
 
 
 def opened(opening: Mapping[str, Any]) -> GameEnv:
-    """Return the game that the program asks for: of a game file's content, or of a recipe."""
     game = opening["game"] if "game" in opening else build(Recipe.parse(opening["recipe"], "the item"))
     return GameEnv(game, opening["max_steps"])
 

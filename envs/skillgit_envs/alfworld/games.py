@@ -59,12 +59,10 @@ def in_folder(folder: Path) -> Iterator[Path]:
 
 
 def fingerprint(path: Path) -> str:
-    """Return what identifies the content of a game file."""
     return hashlib.sha256(_bytes(path)).hexdigest()[:16]
 
 
 def parsed(path: Path) -> dict[str, Any]:
-    """Return the content of a game file."""
     try:
         game = json.loads(_bytes(path))
     except ValueError as error:
@@ -111,7 +109,6 @@ class Recipe:
 
     @classmethod
     def parse(cls, row: Mapping[str, object], where: str) -> Recipe:
-        """Read a recipe."""
         names = {field.name for field in fields(cls)}
         if set(row) != names:
             raise DataError(f"{where}: a recipe cannot have the fields {', '.join(sorted(row))}", hint=_RECIPE_HINT)

@@ -51,7 +51,6 @@ class Game:
         return await self._ask({**opening, "max_steps": max_steps})
 
     async def step(self, command: str) -> State:
-        """Carry out ``command``."""
         return await self._ask({"command": command})
 
     async def _ask(self, question: Mapping[str, Any]) -> State:

@@ -109,7 +109,6 @@ class BabyVision(VisualQuestions):
 
     @property
     def asks_judge(self) -> bool:
-        """Whether a model compares."""
         return self._options["scorer"] == Scorer.OFFICIAL
 
     @property
@@ -129,14 +128,12 @@ class BabyVision(VisualQuestions):
         return Secrets(answers=() if item.content["choices"] else (answer,))
 
     def question(self, item: Item) -> str:
-        """Return the question and, below it, the choices."""
         listing = "\n".join(f"({label}) {text}" for label, text in _labelled(item).items())
         return f"<question>\n{item.content['question']}\n</question>" + (
             f"\n\n<choices>\n{listing}\n</choices>" if listing else ""
         )
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
         answer, gold = trajectory.answer.strip(), str(item.content["answer"])
         if not answer:
             is_right = False

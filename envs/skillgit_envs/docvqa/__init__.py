@@ -44,7 +44,6 @@ _TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
 
 
 def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
-    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
 
 
@@ -100,7 +99,6 @@ RULES: Mapping[str, AnlsRule] = {
 
 
 def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
-    """Return the similarity of two answers, from 0 to 1, under ``rule``."""
     ours, theirs = " ".join(answer.lower().split()), " ".join(gold.lower().split())
     length = max(len(answer), len(gold)) if rule.raw_lengths else max(len(ours), len(theirs))
     distance = Levenshtein.distance(ours, theirs)
@@ -112,7 +110,6 @@ def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
 
 
 def score(answer: str, golds: Sequence[str], rule: AnlsRule) -> Scored:
-    """Return the best similarity over the accepted answers as the soft score; the hard one is whether it is full."""
     best = max((similarity(answer, gold, rule) for gold in golds), default=0.0)
     return Scored(hard=float(best >= SOLVED), soft=best)
 
@@ -126,7 +123,6 @@ def feedback(answer: str, golds: Sequence[str], best: float) -> str:
 
 
 def question(text: str, wording: PromptWording) -> str:
-    """Return what is asked beside the page."""
     if wording is PromptWording.REFERENCE:
         return f"{sections(question=text)}\n\nGive your final answer between <answer> and </answer>."
     return f"<question>\n{text}\n</question>"
@@ -186,18 +182,15 @@ class DocVQA(VisualQuestions):
         return read_items(files, pages=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answers and the question."""
         return Secrets(answers=_answers(item), inputs=(str(item.content["question"]),))
 
     def question(self, item: Item) -> str:
-        """Return what is asked beside the page."""
         return question(str(item.content["question"]), self._wording)
 
     def _names(self, item: Item) -> Sequence[str]:
         return (str(item.content["image"]),)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer, and say what was expected."""
         del judge
         scores = score(trajectory.answer, _answers(item), self._rule)
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)

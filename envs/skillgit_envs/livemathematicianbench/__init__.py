@@ -37,7 +37,6 @@ _HINT = fields_hint("livemathematicianbench")
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
-    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, path)])
 
 
@@ -141,7 +140,6 @@ def question(item: Item, display: ShownItem, wording: PromptWording = PromptWord
 
 
 def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored, str]:
-    """Return the score of ``answer``, and what was expected; ``choices`` are label to text, as the target saw them."""
     guess = label_of(answer, choices)
     right = next(label for label, text in choices.items() if text == correct)
     hit = float(guess == right)
@@ -199,7 +197,6 @@ class LiveMathematicianBench(Questions):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
         again = self._review or AGAIN
         prompts = [self.target_prompt(), question(EXAMPLE, self._shown, self._wording), again, self._turns]
         return short_digest([self.info.name, LABEL_SCORER, *prompts, str(self._shown), self._options["explain"]])
@@ -208,7 +205,6 @@ class LiveMathematicianBench(Questions):
         return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the right choice, the question, the theorem and the sketch."""
         question, theorem, sketch = (str(item.content[key]) for key in ("question", "theorem", "sketch"))
         return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
 
@@ -224,7 +220,6 @@ class LiveMathematicianBench(Questions):
         return "" if self._wording is PromptWording.OWN else self._prompt_file("review", self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the label, and say which choice is right."""
         del judge
         choices = arranged(item, self._shown)
         scores, feedback = score(trajectory.answer, choices, str(item.content["correct"]))

@@ -178,11 +178,9 @@ class MathVerse(VisualQuestions):
         return Secrets(answers=(answer,) if item.content["kind"] == "free-form" else (), inputs=(question,))
 
     def question(self, item: Item) -> str:
-        """Return the problem as its version states it."""
         return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
         is_right = bool(trajectory.answer.strip()) and await self._is_right(item, trajectory.answer, judge)
         return graded(str(item.content["answer"]).strip(), trajectory.answer, right=is_right)
 

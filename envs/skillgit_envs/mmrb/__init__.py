@@ -128,7 +128,6 @@ class MMRB(VisualQuestions):
         return f"<question>\n{item.content['question']}\n</question>"
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
         del judge
         answer, gold = trajectory.answer.strip(), str(item.content["answer"]).strip()
         listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))

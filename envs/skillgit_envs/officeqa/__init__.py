@@ -62,7 +62,6 @@ _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
 
 
 def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
-    """Return the items of data files."""
     corpus.refuse_keys(files)
     return read_each(files, lambda row, _: [_item(row, corpus)])
 
@@ -127,7 +126,6 @@ class OfficeTools:
         return (*(self.documents.tools if self.documents else ()), *((TOOL,) if self.search else ()))
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the target reads."""
         if self.documents and call.name in LOOKING:
             return await self.documents.execute(call)
         try:
@@ -198,12 +196,10 @@ _EXAMPLE = Item(id="example", content={"question": "question"})
 
 
 def sources(item: Item) -> tuple[str, ...]:
-    """Return the documents that ``item`` names."""
     return tuple(cast("Sequence[str]", item.content["source_files"]))
 
 
 def oracle_pages(item: Item, corpus: Corpus) -> str:
-    """Return the pages on which the answer of ``item`` stands."""
     where = f"item {item.id}"
     addresses = cast("Sequence[str]", item.content["source_docs"])
     return oracle(where, corpus, pages_of(where, sources(item), addresses))
@@ -259,7 +255,6 @@ class OfficeQA(Questions):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, tools, what is given away, and the scorer."""
         looking = [[TOOLS[name].description, TOOLS[name].parameters] for name in LOOKING]
         tools = looking if self._options["use_local_tools"] else []
         search = [self._search.url, self._search.provider, self._search.most, LONGEST_RESULT] if self._search else []
@@ -292,11 +287,9 @@ class OfficeQA(Questions):
         return self._sandbox if self._options["use_local_tools"] else None
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answer and the question."""
         return Secrets(answers=(str(item.content["answer"]),), inputs=(str(item.content["question"]),))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target look into the documents, and answer."""
         only = sources(item) if self._own else None
         pages = oracle_pages(item, self._corpus) if self._oracle else ""
         task = question(item, documents=only or (), pages=pages, wording=self._wording)
@@ -304,7 +297,6 @@ class OfficeQA(Questions):
         return await desk.work(target, item.id, self._system(skill), task, only)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer and say what was expected."""
         del judge
         arguments = (trajectory.answer, str(item.content["answer"]), self._scorer, self._tolerance)
         return score(*arguments), feedback(*arguments)

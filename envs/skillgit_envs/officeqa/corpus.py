@@ -69,14 +69,12 @@ class Search:
 
     @property
     def token(self) -> str:
-        """The value of the token's variable."""
         token = os.environ.get(self.token_variable, "") if self.token_variable else ""
         if self.token_variable and not token:
             raise ConfigError(f"the variable {self.token_variable} is not set", hint="it holds the search token")
         return token
 
     async def ask(self, query: str) -> str:
-        """Return what the service finds."""
         request: dict[str, object] = {"query": query, "max_num_results": self.most}
         status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
         if status != _OK:
@@ -175,7 +173,6 @@ def _page(where: str, address: str) -> int:
 
 
 def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
-    """Return the text of a page."""
     pieces = _MARK.split(corpus.text(document))
     pages = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     if str(number) not in pages:
@@ -260,7 +257,6 @@ class Corpus:
         raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
 
     def text(self, name: str) -> str:
-        """Return a document."""
         try:
             return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError as error:

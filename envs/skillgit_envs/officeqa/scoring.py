@@ -100,7 +100,6 @@ class Number:
 
     @property
     def like_a_year(self) -> bool:
-        """Whether its value could be a year."""
         return self.value.denominator == 1 and int(self.value) in YEARS
 
     def near(self, candidate: Number, tolerance: Fraction) -> bool:
@@ -120,7 +119,6 @@ def plain(text: str) -> str:
 
 
 def numbers(text: str) -> list[Number]:
-    """Return the numbers of ``text`` in their order."""
     text = plain(text)
     matches = list(_NUMBER.finditer(text))
     return [_number(match, unit) for match, unit in zip(matches, _units(text, matches), strict=True)]

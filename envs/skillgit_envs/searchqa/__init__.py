@@ -53,7 +53,6 @@ def read_items(files: Sequence[Path]) -> list[Item]:
 
 
 def read_file(path: Path) -> list[Item]:
-    """Return the items of one file."""
     return read_each((path,), lambda row, _: _items(row.where, row.value, row.name))
 
 
@@ -245,7 +244,6 @@ def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
 
 
 def score(answer: str, golds: Sequence[str]) -> Scored:
-    """Return exact match as the hard and token F1 as the soft score, each the best over the accepted answers."""
     return Scored(
         hard=float(any(exact_match(answer, gold) for gold in golds)),
         soft=max((f1(answer, gold) for gold in golds), default=0.0),
@@ -290,7 +288,6 @@ class SearchQA(Questions):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, their limits and the scorer."""
         prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
         reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
         return short_digest(["searchqa", WORDS_SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
@@ -299,16 +296,13 @@ class SearchQA(Questions):
         return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answers, the question and the search results."""
         golds = cast("Sequence[str]", item.content["answers"])
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Ask the target, and let it review its answer if there are turns for that."""
         return await ask(item, skill, target, self._turns, self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer and say what was expected."""
         del judge
         golds = cast("Sequence[str]", item.content["answers"])
         return score(trajectory.answer, golds), feedback(trajectory.answer, golds)

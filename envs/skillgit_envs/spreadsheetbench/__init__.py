@@ -123,7 +123,6 @@ class WorkbookTasks:
         """Item id to its cases."""
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files."""
         return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
 
     def _item(self, row: Row, folder: Path) -> Item:
@@ -209,7 +208,6 @@ class SpreadsheetBench(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, the mode, the limits and the scorer."""
         parts = [NO_PROGRAM, FAILED, CHECK, sorted(SHOWN.items())]
         parts += [] if self._wording is PromptWording.OWN else [TASK, str(ROWS[self._wording])]
         limits = [self._mode, self._most_replies, self._seconds]
@@ -221,7 +219,6 @@ class SpreadsheetBench(PackagedEnvironment):
         return prompt.replace("{libraries}", libraries)
 
     def _load(self) -> Splits:
-        """Return the items of all splits."""
         splits = super()._load()
         self._check_machine()
         return splits
@@ -255,7 +252,6 @@ class SpreadsheetBench(PackagedEnvironment):
         return 1 if self._mode == "single" else self._turns
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target write a program, and run it on the workbook of each case."""
         work = Work(
             item=item,
             system=self._system(skill),
@@ -268,7 +264,6 @@ class SpreadsheetBench(PackagedEnvironment):
         return await roll_out(work, target, self._mode, self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the workbooks that the program made with the right ones."""
         del judge
         task = WorkbookTask(
             position=str(item.content["answer_position"]),

@@ -48,7 +48,6 @@ class Work:
 
     @property
     def first(self) -> bytes:
-        """The workbook of the first case."""
         return next(iter(self.books.values()))
 
     async def run(self, code: str, book: bytes) -> Run:
@@ -222,7 +221,6 @@ def _sets_paths(node: ast.stmt) -> bool:
 
 
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
-    """Run a program on a workbook."""
     limits = Limits(wall_s=seconds, cpu_s=max(1, round(seconds)))
     files = {PROGRAM: code.encode(errors="replace"), INPUT: book}
     result = await sandbox.run(sandbox.python_job(_START, files=files, limits=limits, collect=(OUTPUT,)))

@@ -148,7 +148,6 @@ def score(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> Scor
 
 
 def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> str:
-    """Say which cases pass and what is wrong with the others."""
     passes = sum(not fault for fault in case_faults.values())
     lines = [f"{passes} of {len(case_faults)} cases pass"]
     lines += [f"case {number}: {fault}" for number, fault in case_faults.items() if fault]
@@ -182,7 +181,6 @@ def same(first: Value | None, second: Value | None) -> bool:
 
 
 def normalised(value: Value | None) -> Value | None:
-    """Return a value in the form in which it is compared."""
     if isinstance(value, datetime):
         since = value - _EPOCH
         return round(since.days + since.seconds / _DAY_S, 0)

@@ -55,7 +55,6 @@ def _filled(
 
 
 def written(value: object) -> list[str]:
-    """Return kind and text of a value."""
     if isinstance(value, datetime):
         return ["datetime", value.replace(tzinfo=None).isoformat()]
     if isinstance(value, date):

@@ -51,7 +51,6 @@ RUN = "Python finds them in the folder {}. Files that you write beside it are ha
 
 
 def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> tuple[Message, ...]:
-    """Return the conversation that a rollout begins with."""
     prompt = prompt_file(__package__, "system").replace("{form}", FORMS[str(item.content["extract"])])
     pictures = [attachments.picture(entry) for entry in listed(item, "images")]
     texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
@@ -60,7 +59,6 @@ def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> 
 
 
 def listed(item: Item, name: str) -> Listed:
-    """Return the files of an item that are under ``name``."""
     return cast("Listed", item.content[name])
 
 
@@ -200,14 +198,12 @@ class Tasks(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, tools and checks; what a judge grades by is part of its item."""
         texts = [self._prompt_file("system"), *sorted(FORMS.values()), LOOK, RUN]
         working = [self._tools, self._turns, self._options["tool_timeout"]] if self._tools != "none" else []
         return short_digest([self.info.name, *scorers(), *texts, *working, self._options["check_timeout"]])
 
     @property
     def asks_judge(self) -> bool:
-        """Whether a model grades any item."""
         return any(check["type"] == "judge" for split in Split for item in self.items(split) for check in _checks(item))
 
     def _load(self) -> Splits:
@@ -242,7 +238,6 @@ class Tasks(PackagedEnvironment):
         return self._new_reader(drafts=True).item(where, row, path)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return answers, the task and its files, and what the checks look for."""
         attachments, checks = self._reader.attachments, _checks(item)
         sources = [entry for check in checks if check["type"] in PROGRAMS for entry in check["files"]]
         return Secrets(
@@ -276,7 +271,6 @@ class Tasks(PackagedEnvironment):
         return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer, products=products)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Carry out the checks of the item."""
         sheet = Sheet(
             prompt=str(item.content["prompt"]),
             answer=trajectory.answer,

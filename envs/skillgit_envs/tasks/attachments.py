@@ -77,7 +77,6 @@ class Attachments:
         return digest
 
     def read(self, entry: Mapping[str, str]) -> bytes:
-        """Return the bytes of a file that was found before."""
         path = self._paths[entry["digest"]]
         try:
             data = read_plain(path, most=_LARGEST, follow=True)
@@ -88,7 +87,6 @@ class Attachments:
         return data
 
     def picture(self, entry: Mapping[str, str]) -> Image:
-        """Return a picture as it is shown to a model."""
         kind = _PICTURES[Path(entry["name"]).suffix.lower()]
         return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
 

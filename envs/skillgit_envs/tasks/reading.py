@@ -53,11 +53,9 @@ class Reader:
     splits: dict[str, Split] = field(default_factory=dict)
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files."""
         return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])
 
     def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
-        """Return the item that a row of the file ``path`` stands for."""
         if row.get("status") == DRAFT and not self.drafts:
             hint = f"skillgit tasks review {path.name} shows it"
             raise DataError(f"{where} is a draft that nobody has reviewed", hint=hint)

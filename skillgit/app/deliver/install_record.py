@@ -57,7 +57,6 @@ class InstalledFolder:
 
     @property
     def top(self) -> Layer:
-        """The newest layer."""
         return self.layers[-1]
 
 
@@ -69,28 +68,23 @@ class InstallRecord:
         self.places = _read(folder / _FILE)
 
     def kept(self, name: str) -> Path:
-        """Return where the copy called ``name`` stands."""
         return self._folder / _KEPT / name / _CONTENT
 
     def new_copy(self, name: str) -> Path:
-        """Return where a copy called ``name`` is to stand, in a folder of its own."""
         folder = self.kept(name)
         folder.parent.mkdir(parents=True)
         return folder
 
     def at(self, path: Path) -> InstalledFolder | None:
-        """Return what is known of ``path``."""
         return self.places.get(str(path))
 
     def push(self, path: Path, skill: str, layer: Layer) -> None:
-        """Remember that ``layer`` is put on ``path``."""
         location = self.at(path)
         layers = (*location.layers, layer) if location is not None else (layer,)
         self.places[str(path)] = InstalledFolder(path=str(path), skill=skill, layers=layers)
         self._save()
 
     def amend(self, path: Path, **changes: object) -> None:
-        """Remember other facts of the newest layer of ``path``."""
         location = self.places[str(path)]
         layer = replace(location.top, **changes)  # type: ignore[arg-type]
         self.places[str(path)] = replace(location, layers=(*location.layers[:-1], layer))
@@ -150,7 +144,6 @@ def open_record(repo: Repo) -> Iterator[InstallRecord]:
 
 
 def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:
-    """Return the places that are remembered, by path."""
     try:
         by_path = _read(repo.private_dir / _FOLDER / _FILE)
     except OSError:

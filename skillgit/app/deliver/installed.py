@@ -64,7 +64,6 @@ class UninstallResult:
 
 
 def list_installed(context: Context) -> tuple[Installed, ...]:
-    """Return what was installed from the repository, by place."""
     with open_workspace(context) as workspace:
         return tuple(_installed(workspace, location) for location in known_places(workspace.repo))
 

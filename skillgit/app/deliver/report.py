@@ -176,7 +176,6 @@ class RunReport:
 
 
 def report(context: Context, run: str | None) -> RunReport:
-    """Return what ``run``, or the default run, came to."""
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         row, best, start, evidence = _beginning(workspace, name)

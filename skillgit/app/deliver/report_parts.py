@@ -84,12 +84,10 @@ class ItemMap:
 
     @property
     def items_left_out(self) -> int:
-        """How many items the table does not show."""
         return self.table.items - len(self.table.rows)
 
     @property
     def versions_left_out(self) -> int:
-        """How many versions the table does not show."""
         return self.versions - len(self.table.columns)
 
 

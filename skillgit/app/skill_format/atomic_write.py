@@ -157,7 +157,6 @@ def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) ->
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Write ``file`` at once, and have it on the disk."""
     with _told(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with _holder(file) as holder:

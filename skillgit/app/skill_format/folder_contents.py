@@ -40,7 +40,6 @@ class FolderEntry:
 
     @property
     def executable(self) -> bool:
-        """Whether it is a file that its owner may run."""
         return self.kind is EntryKind.FILE and bool(self.mode & _OWNER_RUNS)
 
     def equals(self, entry: FolderEntry) -> bool:
@@ -139,7 +138,6 @@ class DiffersError(ConflictError):
 
 
 def changes(old: Mapping[str, FolderEntry], new: Mapping[str, FolderEntry]) -> tuple[FileChange, ...]:
-    """Return how ``new`` differs from ``old``, by path."""
     before, after = edited(old), edited(new)
     lines = []
     for path in sorted({*before, *after}):

@@ -137,7 +137,6 @@ class Head:
 
 
 def read_head(text: str) -> Head:
-    """Return the frontmatter of the document ``text``."""
     block = frontmatter(text)
     if not block:
         if text.partition("\n")[0].rstrip() == _FENCE:

@@ -138,6 +138,5 @@ RULES = {rule.name: rule for rule in _LIST}
 
 
 def broken(name: str, path: str, line: int, sentence: str) -> Fault:
-    """Return the fault that ``path`` breaks the rule ``name`` in ``line``."""
     rule = RULES[name]
     return Fault(rule=name, severity=rule.severity, path=path, line=line, sentence=sentence, mend=rule.mend)

@@ -120,7 +120,6 @@ def _too_large(size: object) -> DataError:
 
 
 def rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other."""
     for path in files:
         if path.suffix == PARQUET:
             yield from _parquet(path)

@@ -29,7 +29,6 @@ class ReadsTasks(Protocol):
 
 
 def reader_of_tasks(context: Context) -> ReadsTasks:
-    """Return the environment ``tasks``."""
     plugin = load_environment("tasks", context.directory)
     environment = plugin({option.name: option.default for option in plugin.info.options}, context.directory)
     if not isinstance(environment, ReadsTasks):
@@ -73,7 +72,6 @@ class TaskFile:
         ]
 
     def append(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write further rows at the end."""
         text = self._text() if self.path.exists() else ""
         gap = "\n" if text and not text.endswith("\n") else ""
         lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)

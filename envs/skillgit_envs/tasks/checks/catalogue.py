@@ -29,7 +29,6 @@ _COMMON |= dict.fromkeys(("weight", "pass"), (int, float)) | {"message": (str,)}
 
 
 def scorers() -> list[str]:
-    """Return what changes whenever a score can change."""
     return [*comparisons.SCORERS, programs.SCORER, *judging.scorer()]
 
 

@@ -44,7 +44,6 @@ def called(file: str, name: str) -> dict[str, object]:
 
 
 def main(file: str, name: str) -> None:
-    """Write the outcome, or the error of the check itself."""
     Path(MADE).mkdir(exist_ok=True)
     try:
         result = called(file, name)

@@ -33,7 +33,6 @@ _AS_EXPECTED = "The result is as described here: {}"
 
 
 def scorer() -> list[str]:
-    """Return what identifies the way a judge is asked."""
     return ["tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
 
 

@@ -66,7 +66,6 @@ class Layout:
     _conversations: dict[str, str] = field(default_factory=dict)
 
     def files(self) -> dict[str, str]:
-        """Return path and text of every file, sorted."""
         return dict(sorted(self._files.items()))
 
     def add(self, path: str, text: str) -> None:
@@ -112,7 +111,6 @@ class Layout:
         return row | nowhere
 
     def value(self, hard: float, soft: float) -> float:
-        """Return a score under the metric of the gate."""
         return Scored(hard, soft).value(self.metric, self.soft_weight)
 
     def add_outcomes(self, folder: str, evidence: Mapping[str, bytes], name: str) -> Sequence[Row]:
@@ -170,12 +168,10 @@ def objects(value: object) -> list[Row]:
 
 
 def json_text(value: object) -> str:
-    """Return ``value`` as the reference writes JSON."""
     return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
 
 
 def text_hash(text: str) -> str:
-    """Return what the reference knows a text by."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -158,7 +158,6 @@ def _fields(source: object, *names: str) -> dict[str, Any]:
 
 
 def _facts(record: Recorded) -> dict[str, Any]:
-    """Return what rows of events and of versions have in common."""
     event = record.event
     facts = _fields(event, "run", "kind", "epoch", "title")
     return {**facts, "commit": record.commit, "time": record.time, "step": event_step(event)}
@@ -219,7 +218,6 @@ class ExportedTables:
 
 
 def table_text(data: RunData, table: str) -> str:
-    """Return one of the tables as CSV."""
     names = [field.name for field in fields(TABLES[table])]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
@@ -284,7 +282,6 @@ class RunData:
 
 
 def run_data(context: Context, revision: str) -> RunData:
-    """Return the data of the run that ``revision`` belongs to."""
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row
         if row is None:

@@ -53,7 +53,6 @@ class Directory:
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        """Return the directory at ``path``."""
         if not path.is_dir():
             message = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
             raise DataError(message, hint="name the output directory of a SkillOpt run")
@@ -136,7 +135,6 @@ class Directory:
         return None
 
     def numbered(self, folder: str, prefix: str) -> list[int]:
-        """Return the numbers of the subfolders of ``folder`` that are called ``prefix`` and a number, ascending."""
         parent = self.path / folder
         if not parent.is_dir():
             return []
@@ -144,7 +142,6 @@ class Directory:
         return sorted(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}(\d+)", name)))
 
     def files(self, folder: str, suffix: str) -> Iterable[str]:
-        """Return the paths of the files right in ``folder`` that end in ``suffix``, sorted."""
         parent = self.path / folder
         if not parent.is_dir():
             return []
@@ -251,7 +248,6 @@ class Import:
         return f"skills/{self.texts.name}"
 
     def measured(self, claim: RecordedScore, outcomes: Outcomes | None) -> ImportedScore | None:
-        """Return what ``claim`` and ``outcomes`` say together of the selection split."""
         return measured(claim, outcomes, self.items, self.settings.seed)
 
     def common(self, epoch: int) -> Common:

@@ -206,7 +206,6 @@ _TESTS = (("test_eval_baseline", "baseline_test"), ("test_eval", "test"), ("test
 
 
 def tell_end(source: Import) -> None:
-    """Tell the end of the run, if it has one."""
     story, summary = source.story, source.summary
     if not summary:
         last = source.steps[-1].number if source.steps else 0

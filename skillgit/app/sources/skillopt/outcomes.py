@@ -120,14 +120,12 @@ def _turns(entries: Sequence[Row]) -> Iterator[dict[str, str]]:
 
 
 def number(value: object) -> float | None:
-    """Return ``value`` if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < float("inf") else None
 
 
 def count(value: object) -> int | None:
-    """Return ``value`` if it is a whole number and not negative."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -40,7 +40,6 @@ _BASELINE = "selection_eval_baseline"
 
 
 def read_source(directory: Directory, run: str) -> Import:
-    """Return ``directory`` with its seed told."""
     config = directory.mapping("config.json") or {}
     settings = ReferenceSettings.of(config)
     first = directory.text(_SEED)
@@ -67,7 +66,6 @@ def read_source(directory: Directory, run: str) -> Import:
 
 
 def tell(source: Import) -> ImportStory:
-    """Return the whole story of ``source``."""
     for index, step in enumerate(source.steps):
         step_events.tell_step(source, step)
         following = source.steps[index + 1 : index + 2]
@@ -153,7 +151,6 @@ class Imported:
 
     @property
     def already(self) -> bool:
-        """Whether everything was here before."""
         return self.written == 0
 
 

@@ -47,11 +47,9 @@ class Step:
 
     @property
     def accepted(self) -> bool:
-        """Whether its candidate became the current text."""
         return self.action in ACCEPTED
 
     def score(self, key: str) -> float | None:
-        """Return a score of the record."""
         value = number(self.record.get(key))
         if value is not None and not 0.0 <= value <= 1.0:
             raise DataError(
@@ -192,7 +190,6 @@ class ImportStory:
 
     @property
     def state(self) -> RunState:
-        """The state after the events so far."""
         if self._state is None:
             raise AssertionError("a story begins with the start of a run")
         return self._state
@@ -219,7 +216,6 @@ class ImportStory:
             self.remarks.append(sentence)
 
     def best_score(self, rule: GateRule) -> float:
-        """Return the score of the best version."""
         return self.state.evaluation(self.state.best).score(rule.metric, rule.soft_weight)
 
     def judge(self, rule: GateRule, score: ImportedScore, *, is_accepted: bool, where: str) -> ImportedJudgement:

@@ -30,7 +30,6 @@ _EMPTY_REGION = re.compile(
 
 
 def with_our_markers(text: str) -> str:
-    """Return ``text`` with the markers of the reference as ours."""
     return _THEIRS.sub(lambda match: _MARKERS[match.group(1)], text)
 
 
@@ -40,7 +39,6 @@ def with_their_markers(text: str) -> str:
 
 
 def without_their_markers(text: str) -> str:
-    """Return ``text`` without markers of the reference."""
     return _THEIRS.sub("", text)
 
 

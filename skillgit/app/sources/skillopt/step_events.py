@@ -56,7 +56,6 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    """Say what happened to ``step``."""
     text = _candidate(source, step) if step.action == "reject" or step.accepted else None
     score = _score(source, step)
     if text is None or score is None:
@@ -210,7 +209,6 @@ def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
 
 
 def _folders(source: Import, step: Step) -> list[str]:
-    """Return the folder of a step and those of its batches."""
     batches = source.directory.numbered(step.folder, "batch_")
     return [step.folder, *(f"{step.folder}/batch_{batch}" for batch in batches)]
 
