@@ -15,7 +15,7 @@ from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.dialogue import AGAIN, until_answered
+from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.shipped_environment import PromptWording, Questions, option
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
-    from skillgit.app.deliver.install import InstallResult, InstallState
-    from skillgit.app.deliver.installed import Installed, UninstallResult
+    from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
     from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.skillopt.outputs import Imported
     from skillgit.view.surface import Screen

@@ -11,8 +11,7 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit_envs.answers import graded, label_of, same_value
-from skillgit_envs.dialogue import ask_judge, material
+from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
 

@@ -17,8 +17,7 @@ from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answers import LABEL_SCORER, label_of
-from skillgit_envs.dialogue import AGAIN, until_answered
+from skillgit_envs.answers import AGAIN, LABEL_SCORER, label_of, until_answered
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit_envs.answers import chosen, graded, same_value
-from skillgit_envs.dialogue import ask_judge, material
+from skillgit_envs.answers import ask_judge, chosen, graded, material, same_value
 from skillgit_envs.shipped_environment import option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
 

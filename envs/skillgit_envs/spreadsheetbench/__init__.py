@@ -21,10 +21,9 @@ from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
-from skillgit_envs.spreadsheetbench.answer_positions import answer_cells
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
-from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN
+from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

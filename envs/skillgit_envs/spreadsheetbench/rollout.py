@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Result, Sandbox
-    from skillgit_envs.spreadsheetbench.answer_positions import Area
-    from skillgit_envs.spreadsheetbench.workbooks import Contents
+    from skillgit_envs.spreadsheetbench.workbooks import Area, Contents
 
 
 MODES = ("single", "multi", "react")
@@ -33,9 +32,7 @@ MODES = ("single", "multi", "react")
 class Work:
     """What the target works on.
 
-    Attributes:
-        wording: In which words the target is asked; in those of the reference, a program that ran is not looked at
-            again, and none sets its own paths.
+    As the reference asks, a program that ran is not looked at again, and none sets its own paths.
     """
 
     item: Item

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox.libreoffice import recalculate
-from skillgit_envs.spreadsheetbench.answer_positions import READINGS, Area, UnreadablePositionError
-from skillgit_envs.spreadsheetbench.workbooks import contents
+from skillgit_envs.spreadsheetbench.workbooks import READINGS, Area, UnreadablePositionError, contents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

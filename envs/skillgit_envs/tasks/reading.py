@@ -39,18 +39,14 @@ _SHORTEST_TYPO = 4
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Reads task files.
-
-    Attributes:
-        splits: Id of an item to the split that its row names; filled by reading.
-    """
+    """Reads task files."""
 
     prompt_field: str = ""  # the field with the task; empty takes the first of PROMPTS
     scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
     extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say
     attachments: Attachments = field(default_factory=Attachments)
     drafts: bool = False  # whether rows that nobody has reviewed are read, too
-    splits: dict[str, Split] = field(default_factory=dict)
+    splits: dict[str, Split] = field(default_factory=dict)  # item id to the split that its row names
 
     def read(self, files: Sequence[Path]) -> list[Item]:
         return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])

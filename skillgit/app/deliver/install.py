@@ -1,17 +1,26 @@
-"""Put a version's skill where an agent looks for it."""
+"""Put a version's skill where an agent looks for it, list what was put where, and take it back to what was before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.deliver.install_record import Layer, open_record
+from skillgit.app.deliver.install_record import Layer, known_places, open_record
 from skillgit.app.setup.config.error_sentences import nearest
-from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, typed_path, write_skill
+from skillgit.app.skill_format.atomic_write import (
+    copy,
+    put,
+    refuse_way_out,
+    take_away,
+    typed_path,
+    write_skill,
+)
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
     FileChange,
@@ -22,10 +31,14 @@ from skillgit.app.skill_format.folder_contents import (
 )
 from skillgit.app.workspace.named_revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import ConflictError, UsageError
+from skillgit.domain.address import version_label
+from skillgit.errors import ConflictError, NotFoundError, UsageError
+from skillgit.index import queries
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.install_record import InstallRecord
+    from datetime import datetime
+
+    from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.named_revision import NamedSkill
     from skillgit.app.workspace.workspace import Workspace
@@ -213,3 +226,146 @@ class _Installation:
             made=tuple(str(folder) for folder in reversed(self._place.parents) if not folder.exists()),
             time=self._context.clock(),
         )
+
+
+UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A skill that was installed, and what happened to it."""
+
+    place: str
+    skill: str
+    name: str  # the version that was put there, ``<run>/v<N>``, or a commit
+    commit: str
+    time: datetime
+    state: str  # ``unchanged``, ``changed by hand`` or ``gone``
+    newer: str  # the best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstallRequest:
+    """What the user asks for."""
+
+    to: str | None = None  # an agent's name, a folder of skills, or a skill's folder; None for the only place there is
+    scope: Scope | None = None  # whose skills, for an agent; None for the user's
+    skill: str | None = None  # the skill's name; None for the only one there is at that place
+    dry_run: bool = False  # whether only to say what would be done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstallResult:
+    """What stands where now."""
+
+    skill: str
+    place: str
+    name: str
+    restored: InstallState | None  # what is there again; absent if nothing is
+    changes: tuple[FileChange, ...]
+    written: bool = False
+
+
+def list_installed(context: Context) -> tuple[Installed, ...]:
+    with open_workspace(context) as workspace:
+        return tuple(_installed(workspace, location) for location in known_places(workspace.repo))
+
+
+def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
+    """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
+
+    ``agrees`` is asked whether something changed by hand since may be replaced; a DiffersError if not.
+    """
+    with open_workspace(context) as workspace, open_record(workspace.repo) as record:
+        if not request.dry_run:
+            for path in tuple(record.places):
+                record.settle(Path(path))
+        location = _meant(_candidates(context, workspace, record, request))
+        return _uninstall(record, location, agrees, dry_run=request.dry_run)
+
+
+def _uninstall(record: InstallRecord, location: InstalledFolder, agrees: Agreed, *, dry_run: bool) -> UninstallResult:
+    path, top = refuse_way_out(Path(location.path)), location.top
+    there = read_entries(path)
+    copy_path = record.kept(top.kept) if top.kept else None
+    before = read_entries(copy_path) if copy_path is not None else {}
+    if copy_path is not None and not before:
+        raise NotFoundError(
+            f"the copy of what stood at {path} is gone from {copy_path}",
+            hint="skillgit install REV --to DIR puts another there",
+        )
+    name, beneath = ("", "") if len(location.layers) == 1 else (location.layers[-2].name, location.layers[-2].installed)
+    result = UninstallResult(
+        skill=location.skill,
+        place=location.path,
+        name=top.name,
+        restored=InstallState(name=name, by_hand=not name or beneath != top.found) if before else None,
+        changes=changes(there, before),
+    )
+    if dry_run:
+        return result
+    by_hand = bool(there) and fingerprint(there) != top.installed
+    if by_hand and result.changes and not agrees(path, result.changes):
+        raise DiffersError(
+            f"{path} was changed by hand since {top.name} was installed, and it was left as it is",
+            hint="--yes gives these changes up",
+            changes=result.changes,
+        )
+    if copy_path is not None:
+        put(path, lambda beside: copy(copy_path, beside))
+    elif there:
+        take_away(path)
+    record.pop(path)
+    for folder in reversed(top.made):  # those that were made for the place, as far as nothing else came into them
+        with suppress(OSError):
+            Path(folder).rmdir()
+    return replace(result, written=True)
+
+
+def _candidates(
+    context: Context, workspace: Workspace, record: InstallRecord, request: UninstallRequest
+) -> list[InstalledFolder]:
+    locations = [record.places[path] for path in sorted(record.places)]
+    if request.to is not None:
+        folder = skills_folder(context, workspace, request.to, request.scope)
+        itself = str(typed_path(context.directory, request.to))
+        locations = [
+            location for location in locations if Path(location.path).parent == folder or location.path == itself
+        ]
+    if request.skill is not None:
+        locations = [location for location in locations if location.skill == request.skill]
+    return locations
+
+
+def _meant(locations: list[InstalledFolder]) -> InstalledFolder:
+    if not locations:
+        raise NotFoundError("nothing that was installed is left there", hint="skillgit install --list")
+    if len(locations) > 1:
+        paths = ", ".join(location.path for location in locations)
+        raise UsageError(
+            f"skills were installed at {len(locations)} such places: {paths}",
+            hint=f"skillgit uninstall --to {quote(locations[0].path)}",
+        )
+    return locations[0]
+
+
+def _installed(workspace: Workspace, location: InstalledFolder) -> Installed:
+    top, now = location.top, fingerprint(read_entries(Path(location.path)))
+    return Installed(
+        place=location.path,
+        skill=location.skill,
+        name=top.name,
+        commit=top.commit,
+        time=top.time,
+        state=UNCHANGED if now == top.installed else CHANGED if now else GONE,
+        newer=_newer(workspace, top),
+    )
+
+
+def _newer(workspace: Workspace, layer: Layer) -> str:
+    """Return the best version of the layer's run, if it was made after what is installed."""
+    if layer.version is None or layer.run not in queries.run_names(workspace.index):
+        return ""
+    best = queries.best_row(workspace.index, layer.run)
+    later = best is not None and best.version is not None and best.version > layer.version
+    return f"{layer.run}/{version_label(best.version)}" if later and best is not None else ""

@@ -142,26 +142,18 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFinding:
-    """Something that is wrong with the data.
-
-    Attributes:
-        items: The ids that it is about, all of them; empty if the sentence names the place in a file.
-    """
+    """Something that is wrong with the data."""
 
     severity: Severity
     kind: str  # ``unreadable``, ``repeated``, ``alike`` or ``leak``
     sentence: str
     hint: str
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # all ids that it is about; empty if the sentence names the place in a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSummary:
-    """What a split amounts to.
-
-    Attributes:
-        detectable: The smallest true gain that the paired test finds four times out of five; absent if there is none.
-    """
+    """What a split amounts to."""
 
     split: Split
     items: int
@@ -169,7 +161,7 @@ class SplitSummary:
     types: Mapping[str, int]  # task type to its number of items, the most frequent first
     digest: str  # identifies its items, as on screens of runs that take all of them
     step: float  # what one item adds to a mean score
-    detectable: float | None
+    detectable: float | None  # the smallest true gain that the paired test finds four times out of five, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

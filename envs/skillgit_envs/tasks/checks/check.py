@@ -61,16 +61,12 @@ def as_read(fields: Fields, source: CheckSource) -> Fields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A kind of check.
-
-    Attributes:
-        prepare: Completes the fields; it raises ValueError with what is wrong with them.
-    """
+    """A kind of check."""
 
     name: str  # what ``type`` says
     help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
-    prepare: Callable[[Fields, CheckSource], Fields] = as_read
+    prepare: Callable[[Fields, CheckSource], Fields] = as_read  # completes the fields, or raises a ValueError
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import DocumentError, object_in
 from skillgit.domain.untrusted.model_text import storable_json
-from skillgit_envs.dialogue import ask_judge
+from skillgit_envs.answers import ask_judge
 from skillgit_envs.shipped_environment import prompt_file
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 

@@ -51,11 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTableRow:
-    """One event. Scores are those of the selection split; ``score``, ``current`` and ``best`` what the gate compared.
-
-    Attributes:
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-    """
+    """One event. Scores are of the selection split; ``score``, ``current`` and ``best`` are what the gate compared."""
 
     run: str
     commit: str
@@ -71,7 +67,7 @@ class EventTableRow:
     policy: str | None
     metric: str | None
     score: float | None  # the candidate's score; absent where no more than a bound is known
-    bound: float | None
+    bound: float | None  # the highest that the score could have been, where it ended early
     current: float | None
     best: float | None
     fixed: int | None
@@ -264,11 +260,7 @@ Outcomes = list[dict[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables.
-
-    Attributes:
-        items: The outcome of every selection item under every version that was measured, as far as they are here.
-    """
+    """A run as tables."""
 
     run: str
     skill: str
@@ -277,7 +269,7 @@ class RunData:
     config: Mapping[str, object]  # the recorded configuration, section by section; empty if it is not here
     events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
-    items: tuple[ItemTableRow, ...]
+    items: tuple[ItemTableRow, ...]  # selection items under every version that was measured, as far as they are here
     edits: tuple[EditTableRow, ...]
 
 

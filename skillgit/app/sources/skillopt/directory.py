@@ -41,15 +41,11 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory.
-
-    Attributes:
-        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
-    """
+    """The files of a directory."""
 
     path: Path
     remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
-    secrets: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()  # values of keys of credentials; they are taken out of everything
 
     @classmethod
     def open(cls, path: Path) -> Directory:
@@ -282,13 +278,9 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says.
+    """What the recorded configuration says."""
 
-    Attributes:
-        sections: The keys that both have, under the names of skillgit; what it does not say is absent.
-    """
-
-    sections: Mapping[str, Mapping[str, object]]
+    sections: Mapping[str, Mapping[str, object]]  # the keys that both have, under the names of skillgit
     digest: str
     environment: str  # the name of the environment; empty if not recorded
     models: Models

@@ -27,14 +27,9 @@ _ROLES = {"system", "user", "assistant", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What one folder tells of items.
+    """What one folder tells of items; ``scored`` is empty if the rows contradict themselves."""
 
-    Attributes:
-        rows: A row for each result, in the form of evidence; trajectories named in them are among ``files``.
-        scored: Item to its outcome; empty if the rows contradict themselves.
-    """
-
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # a row for each result, as evidence has it; trajectories named in it are in ``files``
     scored: Mapping[str, Outcome] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # conversations, path to content, ``<name>/`` in front
 

@@ -176,15 +176,11 @@ class ImportedJudgement:
 
 @dataclass(slots=True, kw_only=True)
 class ImportStory:
-    """The events so far.
-
-    Attributes:
-        outcomes: The outcomes behind each version's score, where they are known.
-    """
+    """The events so far."""
 
     chapters: list[Chapter] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
-    outcomes: list[Evaluation | None] = field(default_factory=list)
+    outcomes: list[Evaluation | None] = field(default_factory=list)  # those behind each version's score, if known
     remarks: list[str] = field(default_factory=list)
     _state: RunState | None = None
 
