@@ -19,9 +19,8 @@ from skillgit.view.event_marks import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
-    from skillgit.app.deliver.report_parts import SplitProgress, VersionStanding
+    from skillgit.app.deliver.report_parts import SplitProgress
     from skillgit.domain.text_diff import Line
     from skillgit.index.rows import LogRow
 
@@ -36,22 +35,6 @@ def score(value: float | None) -> str:
 def delta(value: float | None) -> str:
     """Return a difference of scores with its sign; nothing for none."""
     return "" if value is None else f"{_MINUS if value < 0 else '+'}{abs(value):.4f}"
-
-
-def interval(value: tuple[float, float]) -> str:
-    return f"{value[0]:.2f} to {value[1]:.2f}"
-
-
-def percent(share: float) -> str:
-    return f"{share * 100:.1f} %"
-
-
-def number(value: int) -> str:
-    return f"{value:,}"
-
-
-def date(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def cut(text: str, most: int = _SENTENCE_CUT) -> str:
@@ -79,10 +62,10 @@ def pieces(line: Line) -> Iterator[tuple[str, bool]]:
 FILTERS = {
     "score": score,
     "delta": delta,
-    "interval": interval,
-    "percent": percent,
-    "number": number,
-    "date": date,
+    "interval": lambda value: f"{value[0]:.2f} to {value[1]:.2f}",
+    "percent": lambda share: f"{share * 100:.1f} %",
+    "number": "{:,}".format,
+    "date": "{:%Y-%m-%d %H:%M} UTC".format,
     "rfc3339": numbers.rfc3339,
     "cut": cut,
     "paragraphs": paragraphs,
@@ -152,15 +135,9 @@ class Curve:
 
 def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
     """Return the events that have a place on the curve: a slow update that was merged is told by its merge."""
-    return [
-        row
-        for row in rows
-        if row.known is not None
-        and (
-            row.kind not in {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
-            or row.decision in {"reject", "indecisive"}
-        )
-    ]
+    unmarked = {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
+    scored = [row for row in rows if row.known is not None]
+    return [row for row in scored if row.kind not in unmarked or row.decision in {"reject", "indecisive"}]
 
 
 def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
@@ -324,7 +301,6 @@ def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
 
 WIDTH = 400
 _MARGIN = 14
-_ROWS = {"seed": 18, "best": 46}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,13 +316,12 @@ class Bar:
 
 def chart(progress: SplitProgress) -> tuple[Bar, ...]:
     """Return the bars of those versions that have a score; the scale goes from 0 to 1."""
-    standings = (("seed", progress.seed), ("best", progress.best))
-    return tuple(_bar(sort, standing) for sort, standing in standings if standing is not None)
-
-
-def _bar(sort: str, standing: VersionStanding) -> Bar:
-    low, high = standing.interval
-    return Bar(sort=sort, y=_ROWS[sort], x=_place(standing.hard), low=_place(low), high=_place(high))
+    bars = []
+    for sort, y, standing in (("seed", 18, progress.seed), ("best", 46, progress.best)):
+        if standing is not None:
+            x, low, high = map(_place, (standing.hard, *standing.interval))
+            bars.append(Bar(sort=sort, y=y, x=x, low=low, high=high))
+    return tuple(bars)
 
 
 def _place(score: float) -> float:

@@ -48,31 +48,25 @@ _OUTCOMES = {
     "": "not finished",
 }
 
-_BOUND = "▽"
-"""The sign of a candidate of whose score no more than a bound is known."""
-
 
 def page(report: RunReport) -> str:
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     intervals = report.run.metric == Metric.HARD.value
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            report=report,
-            run=report.run,
-            style=Markup(style),  # noqa: S704 - it is a file of ours
-            style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-            curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in _SIZES},
-            shapes=sorted({_BOUND if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}),
-            outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
-            gate_rule=rule(report),
-            program=f"skillgit {skillgit.__version__}",
-        )
+    sizes = {"wide": WIDE, "narrow": NARROW}
+    # A candidate of whose score no more than a bound is known has a sign of its own.
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}
+    template = _environment().get_template("page.html")
+    return template.render(
+        report=report,
+        run=report.run,
+        style=Markup(style),  # noqa: S704 - it is a file of ours
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in sizes.items()},
+        shapes=sorted(shapes),
+        outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
+        gate_rule=rule(report),
+        program=f"skillgit {skillgit.__version__}",
     )
-
-
-_SIZES = (("wide", WIDE), ("narrow", NARROW))
 
 
 @cache
@@ -183,19 +177,12 @@ def glyph(row: LogRow) -> str:
     return cells.glyph(Entry.of_row(row), UNICODE)
 
 
-def tone(row: LogRow) -> str:
-    return cells.style(Entry.of_row(row)).name.lower()
-
-
-def decision(row: LogRow) -> str:
-    return cells.decision(Entry.of_row(row))
-
-
-def source(word: str) -> str:
-    return _SOURCES.get(word, word)
-
-
-FILTERS = {"glyph": glyph, "tone": tone, "decision": decision, "source": source}
+FILTERS = {
+    "glyph": glyph,
+    "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
+    "decision": lambda row: cells.decision(Entry.of_row(row)),
+    "source": lambda word: _SOURCES.get(word, word),
+}
 """What templates can do with an event."""
 
 

@@ -47,7 +47,8 @@ def build(recipe: Recipe) -> dict[str, object]:
     _check(recipe)
     key = (GENERATOR, recipe.task, recipe.room, recipe.thing, recipe.target, recipe.seed)
     random = Random("/".join(map(str, key)))  # noqa: S311 - a game, not a secret
-    receptacles = _receptacles(recipe)
+    counts = ROOMS[recipe.room].receptacles.items()
+    receptacles = [(kind, _id(kind, number)) for kind, count in counts for number in range(1, count + 1)]
     things = _placed(recipe, receptacles, random)
     templates = goal_library.gdict[recipe.task]["templates"]
     slots = {"recep": recipe.target.lower(), "toggle": recipe.target.lower()}
@@ -74,14 +75,6 @@ def _check(recipe: Recipe) -> None:
     ability = _NEEDED.get(recipe.task)
     if ability and recipe.thing not in constants.VAL_ACTION_OBJECTS[ability]:
         raise RecipeError(f"a {recipe.thing} is not {ability.lower()}")
-
-
-def _receptacles(recipe: Recipe) -> list[tuple[str, str]]:
-    return [
-        (kind, _id(kind, number))
-        for kind, count in ROOMS[recipe.room].receptacles.items()
-        for number in range(1, count + 1)
-    ]
 
 
 def _id(kind: str, number: int) -> str:

@@ -135,32 +135,6 @@ class OfficeTools:
         return await self.search.ask(query) if self.search and call.name == NAME else "error: there is no such tool"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What the target works with."""
-
-    corpus: Corpus
-    sandbox: Sandbox | None  # where they are looked into; None if the target gets no tools over them
-    search: Search | None
-    max_turns: int  # replies at most
-
-    async def work(
-        self, target: Target, item_id: str, prompt: str, question: str, only: Sequence[str] | None
-    ) -> Trajectory:
-        """Let the target work on a question; ``only`` are the documents that it may see, None for all."""
-        async with AsyncExitStack() as stack:
-            tools = OfficeTools(search=self.search)
-            if self.sandbox:
-                folder = self.corpus.folder
-                if only is not None:
-                    manager = self.corpus.shown(only)
-                    folder = await asyncio.to_thread(manager.__enter__)
-                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
-                tools = replace(tools, documents=SandboxTools(sandbox=self.sandbox, documents=folder, offered=LOOKING))
-            conversation = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
-        return Trajectory(item_id=item_id, turns=conversation.turns, answer=final_answer(conversation.text))
-
-
 OFFICE_OPTIONS = (
     *OPTIONS,
     PROMPTS,
@@ -293,8 +267,18 @@ class OfficeQA(Questions):
         only = sources(item) if self._own else None
         pages = oracle_pages(item, self._corpus) if self._oracle else ""
         task = question(item, documents=only or (), pages=pages, wording=self._wording)
-        desk = Desk(corpus=self._corpus, sandbox=self._desk_sandbox, search=self._search, max_turns=self._turns)
-        return await desk.work(target, item.id, self._system(skill), task, only)
+        messages, tools = (system(self._system(skill)), user(task)), OfficeTools(search=self._search)
+        async with AsyncExitStack() as stack:
+            if sandbox := self._desk_sandbox:
+                folder = self._corpus.folder
+                if only is not None:
+                    manager = self._corpus.shown(only)
+                    folder = await asyncio.to_thread(manager.__enter__)
+                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+                tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, offered=LOOKING))
+            conversation = await converse(target, messages, tools, self._turns)
+        answer = final_answer(conversation.text)
+        return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge

@@ -169,36 +169,8 @@ def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]
                 f"row {number} of the public data has no {lacking[0]}; it has {', '.join(row) or 'nothing'}",
                 hint="the dataset has changed its form: take the revision that skillgit envs searchqa names",
             )
-        yield {
-            "id": row["key"],
-            "question": row["question"],
-            "context": row.get("context") or "",
-            "answers": row["answers"],
-        }
-
-
-async def ask(
-    item: Item, skill: Skill, target: Target, max_turns: int = 1, wording: PromptWording = PromptWording.OWN
-) -> Trajectory:
-    """Ask the target the question of ``item``; from the second turn on, to review what it answered.
-
-    Each turn is a question of its own that shows search results and question again; the reference shows only the answer
-    so far. The first review with an answer is the last one; a review without one changes nothing.
-    """
-    prompt = system(system_prompt(skill, wording))
-    task = user_prompt(str(item.content["question"]), str(item.content["context"]), wording)
-    turns: list[Turn] = []
-    question, answer, has_answer = task, "", False
-    while True:
-        reply = await target.chat([prompt, user(question)])
-        turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]
-        has_tag = in_tag(reply.text) is not None
-        if has_tag or not has_answer:
-            answer, has_answer = extract(reply.text), has_tag
-        is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
-        if is_review or len(turns) >= 2 * max_turns:
-            return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
-        question = review_prompt(task, answer, wording)
+        context = row.get("context") or ""
+        yield {"id": row["key"], "question": row["question"], "context": context, "answers": row["answers"]}
 
 
 CONTEXT_CHARACTERS = 6000
@@ -300,7 +272,25 @@ class SearchQA(Questions):
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        return await ask(item, skill, target, self._turns, self._wording)
+        """Ask the target; from the second turn on, to review what it answered.
+
+        Each turn is a question of its own that shows search results and question again; the reference shows only the
+        answer so far. The first review with an answer is the last one; a review without one changes nothing.
+        """
+        prompt = system(self._system(skill))
+        task = user_prompt(str(item.content["question"]), str(item.content["context"]), self._wording)
+        turns: list[Turn] = []
+        question, answer, has_answer = task, "", False
+        while True:
+            reply = await target.chat([prompt, user(question)])
+            turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]
+            has_tag = in_tag(reply.text) is not None
+            if has_tag or not has_answer:
+                answer, has_answer = extract(reply.text), has_tag
+            is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
+            if is_review or len(turns) >= 2 * self._turns:
+                return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
+            question = review_prompt(task, answer, self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge

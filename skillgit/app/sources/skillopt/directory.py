@@ -321,22 +321,16 @@ class ReferenceSettings:
 
 def _flat(config: Row) -> dict[str, object]:
     """Return dotted keys under the names of skillgit; a key that is not among them keeps its own."""
-    dotted_names = {
-        name: f"{section}.{name}" for section, names in SECTIONED.items() if section != "model" for name in names
-    }
+    # A flat ``optimizer`` or ``target`` is no model.
+    sections = {**SECTIONED, "model": SECTIONED["model"][2:]}
+    dotted_names = {name: f"{section}.{name}" for section, names in sections.items() for name in names}
     flat: dict[str, object] = {}
     for key, value in config.items():
         if isinstance(value, dict):
             flat |= {RENAMED.get(f"{key}.{name}", f"{key}.{name}"): part for name, part in value.items()}
         else:
-            flat[_sectioned(key, dotted_names)] = value
+            flat[FLAT.get(key) or dotted_names.get(key, key)] = value
     return flat
-
-
-def _sectioned(key: str, names: Mapping[str, str]) -> str:
-    if key in FLAT:
-        return FLAT[key]
-    return f"model.{key}" if key in SECTIONED["model"][2:] else names.get(key, key)
 
 
 def _model(flat: Mapping[str, object], role: str) -> str:

@@ -167,20 +167,16 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     story = tell(source)
     with open_workspace(context) as workspace:
         commits = _known(workspace.repo, story)
-        name = commits or run or _new_name(source, story)
+        # The name is the same for every copy of the directory whose files keep their times.
+        digest = bytes.fromhex(text_digest(f"{source.settings.digest} {story.skills[0].digest}"))
+        day = story.chapters[0].time.date()
+        name = commits or run or new_run_name(source.settings.environment or "import", day, digest)
         chapters = _of_run(story.chapters, name)
         with RunLock(workspace.repo, name, context.clock):
             there = _there(workspace, name, chapters)
             if not dry_run and there < len(chapters):
                 _write(workspace, name, chapters, there)
     return _result(source, name, len(story.chapters) - there, dry_run=dry_run)
-
-
-def _new_name(source: Import, story: ImportStory) -> str:
-    """Return a name that is the same for every copy of the directory whose files keep their times."""
-    digest = text_digest(f"{source.settings.digest} {story.skills[0].digest}")
-    day = story.chapters[0].time.date()
-    return new_run_name(source.settings.environment or "import", day, bytes.fromhex(digest))
 
 
 def _known(repo: Repo, story: ImportStory) -> str:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Models
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _FILES = (
@@ -56,7 +55,11 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    text = _candidate(source, step) if step.action == "reject" or step.accepted else None
+    text = None
+    if step.action == "reject" or step.accepted:
+        text = source.directory.text(f"{step.folder}/candidate_skill.md")
+    if text is None and step.accepted:  # then it is the current text too
+        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
     score = _score(source, step)
     if text is None or score is None:
         _tell_skip(source, step, score)
@@ -67,7 +70,10 @@ def tell_step(source: Import, step: Step) -> None:
     story.remark(score.remark)
     patch = read_patch(source.directory, step, source.settings.mode, story.skill, skill)
     story.remark(patch.remark)
-    judgement = story.judge(_rule(source, step), score, is_accepted=step.accepted, where=f"step {step.number}")
+    # A step says itself where nothing was gated.
+    rule = source.settings.rule
+    rule = rule_of(replace(rule, enabled=rule.enabled and step.action != "force_accept"), step.own)
+    judgement = story.judge(rule, score, is_accepted=step.accepted, where=f"step {step.number}")
     story.remark(judgement.remark)
     _check_numbers(source, step, judgement)
     base = story.state.version
@@ -111,14 +117,6 @@ def check_text(source: Import, step: Step) -> None:
         )
 
 
-def _candidate(source: Import, step: Step) -> SkillText | None:
-    """Return the text of the candidate, as far as it is here; that of an accepted one is the current text too."""
-    text = source.directory.text(f"{step.folder}/candidate_skill.md")
-    if text is None and step.accepted:
-        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
-    return text
-
-
 def _outcomes(source: Import, step: Step) -> Outcomes | None:
     """Return the outcomes of the candidate; one whose text had been measured before was not measured again."""
     own = read_outcomes(source.directory, [f"{step.folder}/selection_eval"], "selection")
@@ -135,12 +133,6 @@ def _score(source: Import, step: Step) -> ImportedScore | None:
         spare=count(step.own.get("spare")) or 0,
     )
     return source.measured(claim, _outcomes(source, step))
-
-
-def _rule(source: Import, step: Step) -> GateRule:
-    """Return the gate of ``step``, which says itself where nothing was gated."""
-    rule = replace(source.settings.rule, enabled=source.settings.rule.enabled and step.action != "force_accept")
-    return rule_of(rule, step.own)
 
 
 def rule_of(rule: GateRule, own: Mapping[str, object]) -> GateRule:
