@@ -129,8 +129,7 @@ def material(texts: Mapping[str, object]) -> str:
     return "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in inert.items())
 
 
-WORDS_SCORER = "mrqa-2019/1"
-"""Changes whenever :func:`exact_match` or :func:`f1` can change."""
+WORDS_SCORER = "mrqa-2019/1"  # changes whenever :func:`exact_match` or :func:`f1` can change
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 
@@ -169,8 +168,7 @@ def overlap_f1(ours: list[str], theirs: list[str]) -> float:
     return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
 
 
-LABEL_SCORER = "accuracy/1"
-"""Changes whenever :func:`label_of` can change."""
+LABEL_SCORER = "accuracy/1"  # changes whenever :func:`label_of` can change
 _BOXED = re.compile(r"\\boxed\s*\{(.*)\}\s*[.$)\]\\]*\Z", re.DOTALL)
 _COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|operatorname)\s*\{([^{}]*)\}")
 _DRESS = re.compile(r"[*_`$]|\\[()\[\],;!]")

@@ -80,8 +80,7 @@ class PackagedEnvironment(ABC):
     """
 
     info: EnvironmentInfo
-    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}
-    """Option to the values that it may have."""
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # option to the values that it may have
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = {option.name: option.default for option in self.info.options} | dict(options)

@@ -78,14 +78,11 @@ FILTERS = {
 """What templates can do with a value."""
 
 
-POINTS = 800
-"""Events that are drawn, the newest ones."""
+POINTS = 800  # events that are drawn, the newest ones
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _TICKS_AT_MOST = 6
-_SPREAD = 0.55
-"""The part of a step's width that several events of one step are spread over."""
-_LETTER = 6.3
-"""About how wide a letter of a tip is."""
+_SPREAD = 0.55  # the part of a step's width that several events of one step are spread over
+_LETTER = 6.3  # about how wide a letter of a tip is
 _TIP_HEIGHT = 56
 _TIP_TITLE = 44
 

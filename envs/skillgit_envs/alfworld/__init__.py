@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.splits import Splits
     from skillgit_envs.alfworld.simulator import Game
 
-REPLY_CHARACTERS = 2000
-"""So much of an earlier reply is shown again."""
+REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 
 
 def system_prompt(skill: Skill, max_steps: int) -> str:
@@ -166,8 +165,7 @@ def opening(item: Item, root: Path) -> dict[str, Any]:
     return {"game": games.parsed(path)}
 
 
-RESULT = "result.json"
-"""The product that tells the scorer how the game ended."""
+RESULT = "result.json"  # the product that tells the scorer how the game ended
 NO_COMMAND = "Nothing happens: there was no command between <action> and </action>."
 
 
@@ -188,8 +186,7 @@ def command_in(reply: str) -> str:
     return ""
 
 
-SCORER = 1
-"""Raised whenever the same game may get another score."""
+SCORER = 1  # raised whenever the same game may get another score
 _NOTHING = "Nothing happens."
 
 

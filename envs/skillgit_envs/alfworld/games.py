@@ -82,8 +82,7 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-GENERATOR = 1
-"""Raised whenever the same recipe makes another game."""
+GENERATOR = 1  # raised whenever the same recipe makes another game
 TASK_TYPES = (
     "pick_and_place_simple",
     "look_at_obj_in_light",

@@ -34,8 +34,7 @@ _COUNTS = {"pick_two_obj_and_place": 2}
 _TYPES = ("KnifeType", "ButterKnifeType")
 _RECEPTACLE_TYPES = ("SinkBasinType", "MicrowaveType", "FridgeType")
 """Types that actions of the domain name, whether the room has such things or not."""
-_SPARE = 2
-"""One more than the objects of the task's kind that there may be beyond those that it needs."""
+_SPARE = 2  # one more than the objects of the task's kind that there may be beyond those that it needs
 
 
 class RecipeError(Exception):

@@ -22,8 +22,7 @@ from skillgit_envs.alfworld.fork_server import FRAME, KILL, START
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-STEP_SECONDS = 180.0
-"""Longest time that a game may take to load, or for one step: a game that takes longer hangs."""
+STEP_SECONDS = 180.0  # longest time that a game may take to load, or for one step: a game that takes longer hangs
 _END_SECONDS = 10
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")
 _HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfworld]'` mends a broken installation"

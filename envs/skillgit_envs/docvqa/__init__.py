@@ -79,8 +79,7 @@ def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
 
 
 THRESHOLD = 0.5
-SOLVED = 0.999
-"""From this similarity on an answer counts as right."""
+SOLVED = 0.999  # from this similarity on an answer counts as right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,7 @@ _WRAPPED = (
 class Matching(StrEnum):
     """How an answer is compared with the right one."""
 
-    STRICT = "strict"
-    """A choice by its letters or text, anything else by its value."""
+    STRICT = "strict"  # a choice by its letters or text, anything else by its value
     OFFICIAL = "official"
     """As the authors do: equal, or one in the other, whatever the case; "a" is right where "cat" is."""
     SKILLOPT = "skillopt"

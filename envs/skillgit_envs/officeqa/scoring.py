@@ -69,8 +69,7 @@ def f1(answer: str, gold: str) -> float:
 
 
 YEARS = range(1900, 2101)
-NEARBY = 20
-"""Characters on either side of a number in which its unit is looked for."""
+NEARBY = 20  # characters on either side of a number in which its unit is looked for
 
 _MONEY = "$€£¥"
 _NUMBER = re.compile(

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(\d+)_.*_(input|answer|init|golden)\s*\.xlsx", re.IGNORECASE)
 _ALONE = {"initial": "input", "input": "input", "golden": "answer", "answer": "answer"}
 _PARTS = {"input": "input", "init": "input", "answer": "answer", "golden": "answer"}
-OFFICIAL_CASES = 3
-"""The cases that each task of the first release should have."""
+OFFICIAL_CASES = 3  # the cases that each task of the first release should have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

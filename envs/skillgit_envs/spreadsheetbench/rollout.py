@@ -170,8 +170,7 @@ _START = (
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
 _SEVERAL = (ast.Tuple, ast.List)
 _LANGUAGES = frozenset({"", "python", "py", "python3"})
-_LONGEST = 3000
-"""Characters of what a program wrote that are told."""
+_LONGEST = 3000  # characters of what a program wrote that are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,8 +155,7 @@ def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> s
     return "\n".join(lines)
 
 
-Value: TypeAlias = str | float | datetime | time | timedelta
-"""What a cell holds; a cell that holds nothing is not told."""
+Value: TypeAlias = str | float | datetime | time | timedelta  # what a cell holds; a cell that holds nothing is not told
 _EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - cells have no time zone
 _DAY_S = 86_400
 _PLACES = 2

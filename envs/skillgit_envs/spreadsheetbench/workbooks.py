@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from skillgit.sandbox import Sandbox
 
-LAST_COLUMN, LAST_ROW = 16_384, 1_048_576
-"""The size of a sheet in the xlsx format."""
+LAST_COLUMN, LAST_ROW = 16_384, 1_048_576  # the size of a sheet in the xlsx format
 _ALPHABET = 26
 _BLANKS = " \t\r\n\xa0"
 _QUOTES = "'\"\u2018\u2019\u201c\u201d"
@@ -212,8 +211,7 @@ REQUEST, ANSWER = "request.json", "answer.json"
 """As the program has them, which is not imported: only jobs load what opens workbooks."""
 LIMITS = Limits(wall_s=600.0, cpu_s=60)
 """Reading takes a processor and nothing else: where it takes long without one, the machine is at fault."""
-ROWS = {PromptWording.OWN: 6, PromptWording.REFERENCE: 5}
-"""How many rows of each sheet a model sees."""
+ROWS = {PromptWording.OWN: 6, PromptWording.REFERENCE: 5}  # how many rows of each sheet a model sees
 SHOWN = {"sheets": 8, "rows": ROWS[PromptWording.OWN], "columns": 20, "characters": 40}
 """How much of a workbook a model sees: sheets, rows and columns of each, and characters of a cell."""
 

@@ -17,8 +17,7 @@ from skillgit.plugin.backend import Image
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Listed = list[dict[str, str]]
-"""Files as an item's content holds them: ``name`` and ``digest``."""
+Listed = list[dict[str, str]]  # files as an item's content holds them: ``name`` and ``digest``
 
 _LARGEST = 64 << 20
 _PICTURES = {

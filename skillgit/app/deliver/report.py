@@ -47,14 +47,10 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow, RunRow
 
 T = TypeVar("T")
-DETAILED = 150
-"""Versions, and as many rejected candidates, that are reported in full, the newest ones."""
-LISTED = 600
-"""Versions, and as many rejected candidates, that have a line in a table, the newest ones."""
-RULES = 150
-"""Rules whose story is told, the first ones of the skill."""
-_CONTEXT = 3
-"""Unchanged lines around a change; what the reader's git is set to must not change a page."""
+DETAILED = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
+LISTED = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
+RULES = 150  # rules whose story is told, the first ones of the skill
+_CONTEXT = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

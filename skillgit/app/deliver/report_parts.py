@@ -19,16 +19,12 @@ if TYPE_CHECKING:
     from skillgit.index.rows import RunRow
 
 
-ITEMS = 320
-"""Items of the map, those that changed most often."""
-COLUMNS = 110
-"""Versions of the map: the first one, the best one and the newest ones."""
-DIFFERENCES = 1_500_000
-"""Characters of all differences of a report."""
+ITEMS = 320  # items of the map, those that changed most often
+COLUMNS = 110  # versions of the map: the first one, the best one and the newest ones
+DIFFERENCES = 1_500_000  # characters of all differences of a report
 _DIFFERENCE = 150_000
 _LINE = 2_000
-_AROUND = 60
-"""Characters that a line of a page takes besides its text."""
+_AROUND = 60  # characters that a line of a page takes besides its text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
 
 
-_HERE = -100
-"""``AT_FDCWD``: paths are those of the process."""
-_EXCHANGE = 2
-"""``RENAME_EXCHANGE`` of Linux (``linux/fs.h``), and ``RENAME_SWAP`` of macOS (``sys/stdio.h``)."""
+_HERE = -100  # ``AT_FDCWD``: paths are those of the process
+_EXCHANGE = 2  # ``RENAME_EXCHANGE`` of Linux (``linux/fs.h``), and ``RENAME_SWAP`` of macOS (``sys/stdio.h``)
 _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 

@@ -47,8 +47,7 @@ class FolderEntry:
         return (self.kind, self.content, self.executable) == (entry.kind, entry.content, entry.executable)
 
 
-Entries = dict[str, FolderEntry]
-"""Path inside the place, empty for the place itself, to what is there; sorted by path."""
+Entries = dict[str, FolderEntry]  # path inside the place, empty for the place itself, to what is there; sorted by path
 
 
 def read_entries(path: Path) -> Entries:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from skillgit.app.skill_format.lint_rules import Fault
 
 
-VERSION = "version"
-"""The key under ``metadata`` that holds the version of a release."""
+VERSION = "version"  # the key under ``metadata`` that holds the version of a release
 
 
 def read(text: str) -> Fields | None:

@@ -110,8 +110,7 @@ _OF_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "thi
 _FONTS = frozenset({".ttf", ".otf", ".woff", ".woff2"})
 _MINIFIED = (".min.js", ".min.css")
 _CLAIM = re.compile(rb"(?i)copyright\s+(?:\(c\)|\xc2\xa9|[12]\d{3})|SPDX-License-Identifier:|@license\b")
-_LOOKED_AT = 2000
-"""Bytes at the beginning of a file in which it says whose it is."""
+_LOOKED_AT = 2000  # bytes at the beginning of a file in which it says whose it is
 
 
 def licence_files(licence: str) -> tuple[str, ...]:

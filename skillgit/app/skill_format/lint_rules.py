@@ -12,17 +12,14 @@ from enum import StrEnum
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 NAME_LENGTH, DESCRIPTION_LENGTH, COMPATIBILITY_LENGTH = 64, 1024, 500
 DOCUMENT_LINES, BODY_TOKENS = 500, 5000
-CHARACTERS_PER_TOKEN = 4
-"""About how many characters of English prose make a token; models differ."""
+CHARACTERS_PER_TOKEN = 4  # about how many characters of English prose make a token; models differ
 
 
 class RuleSeverity(StrEnum):
     """How much a broken rule matters."""
 
-    ERROR = "error"
-    """Agents or validators refuse the skill, or a part of it does not work."""
-    WARNING = "warning"
-    """It works, but not everywhere or not well."""
+    ERROR = "error"  # agents or validators refuse the skill, or a part of it does not work
+    WARNING = "warning"  # it works, but not everywhere or not well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +130,7 @@ _LIST = (
     _warning("region-open", "A skillgit region that is opened is closed.", "add its end marker"),
 )
 
-RULES = {rule.name: rule for rule in _LIST}
-"""Name to rule, in the order in which they are documented."""
+RULES = {rule.name: rule for rule in _LIST}  # name to rule, in the order in which they are documented
 
 
 def broken(name: str, path: str, line: int, sentence: str) -> Fault:

@@ -96,8 +96,7 @@ def _measured(row: ItemFacts) -> Secrets:
     return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
 
 
-ALIKE = 90.0
-"""Questions are alike from this normalised indel similarity on, in percent of the folded texts."""
+ALIKE = 90.0  # questions are alike from this normalised indel similarity on, in percent of the folded texts
 
 Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
 
@@ -134,10 +133,8 @@ def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
 class Severity(StrEnum):
     """How much a finding matters."""
 
-    FAULT = "fault"
-    """The data cannot be used, or a score on them says nothing."""
-    WARNING = "warning"
-    """Someone should look at it."""
+    FAULT = "fault"  # the data cannot be used, or a score on them says nothing
+    WARNING = "warning"  # someone should look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,7 @@ PARQUET = ".parquet"
 _PATIENCE_S = 30.0
 _MOST_BYTES = 16 << 30
 """Bytes that a hub may declare in all, and that one file may unpack to or be written with; texts take far less."""
-_LEAST_BYTES = 1 << 20
-"""A file that the library keeps beside those of the source may be larger than they are."""
+_LEAST_BYTES = 1 << 20  # a file that the library keeps beside those of the source may be larger than they are
 
 
 def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:

@@ -36,11 +36,9 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Message
 
-MOST = 100
-"""Drafts that can be asked for at once."""
+MOST = 100  # drafts that can be asked for at once
 _ROLE = "optimizer"
-_TASK_TOKENS = 120
-"""Tokens that a drafted task is taken to have."""
+_TASK_TOKENS = 120  # tokens that a drafted task is taken to have
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 _RUNS_CODE = ("python", "command")
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
 KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, programs, judging) for kind in module.KINDS}
-_HEAVIEST = 1_000_000
-"""Far above any use; sums of weights stay finite."""
+_HEAVIEST = 1_000_000  # far above any use; sums of weights stay finite
 _COMMON: dict[str, tuple[type, ...]] = dict.fromkeys(("type", "name"), (str,))
 _COMMON |= dict.fromkeys(("weight", "pass"), (int, float)) | {"message": (str,)}
 

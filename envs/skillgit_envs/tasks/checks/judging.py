@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
-_LONGEST_NAME = 60
-"""Characters by which a criterion is told from others."""
+_LONGEST_NAME = 60  # characters by which a criterion is told from others
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
 QUESTIONS = {False: 1, True: 2}
 """How often the judge is asked, by whether it compares: then with the places swapped too."""

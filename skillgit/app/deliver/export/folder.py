@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-ENDINGS = (".zip", ".skill")
-"""How the names of archives end."""
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip archive can hold, which is no time of anybody's."""
+ENDINGS = (".zip", ".skill")  # how the names of archives end
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold, which is no time of anybody's
 _UNIX = 3
 _FILE, _PROGRAM = 0o100644, 0o100755
 

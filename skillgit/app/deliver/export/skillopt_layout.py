@@ -35,8 +35,7 @@ _FLAT_NAMES = {
     "model.optimizer": "optimizer_model",
     "model.target": "target_model",
 }
-INITIAL = "initial"
-"""Where the reference says that a text comes from that no step changed."""
+INITIAL = "initial"  # where the reference says that a text comes from that no step changed
 
 
 @dataclass(slots=True, kw_only=True)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 _SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
 _SHORTEST_SECRET = 4
-_LARGEST = 64 * 1024 * 1024
-"""No file of a directory is larger in earnest, in bytes."""
+_LARGEST = 64 * 1024 * 1024  # no file of a directory is larger in earnest, in bytes
 _LEFT_OUT = ", and is left out"
 
 Row = dict[str, object]

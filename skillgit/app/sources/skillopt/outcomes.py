@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from skillgit.app.sources.skillopt.directory import Directory, Row
     from skillgit.domain.evaluation import Outcome, Split
 
-ORIGIN = "skillopt"
-"""What the configuration and the environment of an imported run are marked with."""
-ROUNDING = 1e-9
-"""Means that differ by less differ by the order in which they were added up."""
+ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with
+ROUNDING = 1e-9  # means that differ by less differ by the order in which they were added up
 _ANSWERS = ("predicted_answer", "prediction", "answer", "response")
 _FEEDBACK = ("fail_reason", "feedback")
 _ROLES = {"system", "user", "assistant", "tool"}
