@@ -88,10 +88,7 @@ _EXAMPLE = Item(id="example", content={"question": "question"})
 
 
 class VisualQuestions(Questions):
-    """An environment whose items name their pictures in ``images``, and may be without one.
-
-    A subclass reads its items with ``self._pictures``, says what is asked (:meth:`question`) and scores.
-    """
+    """Items that name their pictures in ``images``, or have none; a subclass reads, asks and scores them."""
 
     _choices = DETAILS
 

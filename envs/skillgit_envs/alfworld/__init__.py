@@ -88,10 +88,7 @@ _TASK = "Your task is to:"
 def reference_messages(
     skill: Skill, observations: Sequence[str], given: Sequence[str], commands: Sequence[str], history: int
 ) -> list[Message]:
-    """Return the messages that ask for the next command as the reference does: every step is a question of its own.
-
-    ``history`` is how many of the last steps are shown; 0 shows as many as the reference.
-    """
+    """Return the messages as the reference asks: every step is a question of its own, with ``history`` steps or 2."""
     scene = {"observation": observations[-1]}
     if given:
         first = max(len(given) - (history or REFERENCE_HISTORY), 0)
@@ -175,10 +172,7 @@ _WRAPPING = " \t\r\n`'\"*.>-"
 
 
 def command_in(reply: str) -> str:
-    """Return the command of a reply, in lower case with single spaces; empty if it has none.
-
-    The first action counts; one in a closed thought does not. A tag that is not closed ends with its line.
-    """
+    """Return the first command outside of closed thoughts, in lower case, if any; an open tag ends with its line."""
     for match in _ACTION.finditer(_THOUGHT.sub("", reply)):
         command = " ".join(match.group("command").lower().split()).strip(_WRAPPING)
         if command:

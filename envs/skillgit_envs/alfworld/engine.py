@@ -46,10 +46,7 @@ _pddl2sas = fast_downward.pddl2sas
 
 
 def open_game(data: Mapping[str, Any], *, planner: bool = False) -> Any:
-    """Return TextWorld's environment of a ``game.tw-pddl``'s content, loaded, with names as players see them.
-
-    ``planner`` adds to each step how the planner would win from there; for tests.
-    """
+    """Return TextWorld's environment of a game file's content; ``planner``, for tests, adds how it would win."""
     infos = textworld.EnvInfos(admissible_commands=True, won=True, feedback=True, policy_commands=planner)
     game = AlfredDemangler(PddlEnv(infos))
     game.load(dict(data))

@@ -151,10 +151,7 @@ _KEYS = ("page", "pagenum", "page_id")
 
 
 def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> list[tuple[str, int]]:
-    """Return document and page number of each address, such as ``…?page=15``, in their order.
-
-    There is one address for each document, or any number of them for a single one.
-    """
+    """Return document and page of each address, such as ``…?page=15``: one for each document, or any number for one."""
     documents = list(sources) * len(addresses) if len(sources) == 1 else list(sources)
     if not addresses or len(documents) != len(addresses):
         raise DataError(

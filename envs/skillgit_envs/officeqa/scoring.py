@@ -162,10 +162,7 @@ _HEAD, _GROUP = re.compile(r"-?\d{1,3}"), re.compile(r"\d{3}(?:\.\d+)?")
 
 
 def fault(answer: str, gold: str, tolerance: float) -> str:
-    """Return what is wrong with ``answer``, in a few words; nothing if it is right.
-
-    Only the last ``FINAL_ANSWER`` block counts, if there is one. A number may be off by the share ``tolerance``.
-    """
+    """Return what is wrong, in a few words, with the last ``FINAL_ANSWER`` block of ``answer``, or with all of it."""
     block = in_tag(answer, "final_answer")
     answer = (answer if block is None else block).strip()
     if not answer:

@@ -101,11 +101,7 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
 
 
 def _answers(where: str, row: Row) -> list[str]:
-    """Return the accepted answers, in whichever of the known ways they are written.
-
-    They are ``answers``, else ``answer``, else what MRQA detected in the context: a text, a list of texts, or
-    ``{"text": [...]}``.
-    """
+    """Return ``answers``, else ``answer``, else what MRQA detected: a text, a list of texts, or ``{"text": [...]}``."""
     value = row.get("answers", row.get("answer"))
     if not value and row.get("detected_answers"):
         value = list(dict.fromkeys(answer.get("text") for answer in _list(where, row, "detected_answers"))) or value
@@ -198,10 +194,7 @@ def review_prompt(task: str, answer: str, wording: PromptWording = PromptWording
 
 
 def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
-    """Return the leading documents of ``context`` that fit into ``limit`` characters, each with its marker.
-
-    If not even the first one fits, it is cut at the last white space before the limit.
-    """
+    """Return the leading documents that fit into ``limit`` characters; else the first, cut at its last blank before."""
     if len(context) <= limit:
         return context
     # A document may end exactly at the limit, so that the next one's marker starts right behind it.

@@ -53,10 +53,7 @@ class Work:
 
 
 async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Trajectory:
-    """Let the target write a program, and run it once on each case's workbook.
-
-    The products of the trajectory are the workbooks that were made, by the numbers of their cases.
-    """
+    """Let the target write a program, and run it on each case's workbook; the products are the workbooks by case."""
     request = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
     turns: Sequence[Turn]
     if mode == "react":
@@ -86,10 +83,7 @@ def _ends(runs: Mapping[int, Run]) -> str:
 
 
 async def _in_turns(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
-    """Return the last program that was written in ``most`` replies; it is tried on the first workbook in between.
-
-    A reply without a program ends it, but for the first one: that may have been a plan.
-    """
+    """Return the last of ``most`` programs; a reply without one ends it, but for the first: that may be a plan."""
     messages, turns, code = [system(work.system), user(request)], [Turn(role="user", content=request)], ""
     for number in range(1, most + 1):
         reply = await target.chat(messages)

@@ -131,10 +131,7 @@ class Reader:
 
 
 def _refuse_typos(where: str, row: Mapping[str, Any], names: Collection[str]) -> None:
-    """Refuse a field whose name is one letter from one that means something: it would be passed over in silence.
-
-    Other fields are a row's own business, such as where it comes from.
-    """
+    """Refuse a field one letter from one that means something; others, such as a source, are the row's own business."""
     for name in row.keys() - names:
         likely = next((field for field in sorted(names) if Levenshtein.distance(name.lower(), field) <= 1), None)
         if likely is not None and len(name) >= _SHORTEST_TYPO:

@@ -29,10 +29,7 @@ class CheckedOut:
 
 
 def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:
-    """Put the revision into the work tree; with ``paths``, only those files, and nothing else changes.
-
-    Without ``paths``, HEAD goes to the revision: onto a branch that is named, else detached.
-    """
+    """Put ``paths`` of the revision into the work tree; or all, with HEAD on the branch that it names or detached."""
     with open_workspace(context) as workspace:
         resolution = resolve_in(workspace, revision)
         if paths:

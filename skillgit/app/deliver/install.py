@@ -126,10 +126,7 @@ class InstallResult:
 
 
 def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
-    """Put the skill of a revision where an agent looks for it, at once or not at all.
-
-    ``agrees`` is asked whether something changed by hand may be replaced; a DiffersError if not.
-    """
+    """Put a skill where an agent looks for it; a DiffersError if nobody ``agrees`` to replace changes by hand."""
     with open_workspace(context) as workspace:
         skill = skill_named(workspace, request.revision)
         target = refuse_way_out(skills_folder(context, workspace, request.to, request.scope) / skill.skill.name)
@@ -272,10 +269,7 @@ def list_installed(context: Context) -> tuple[Installed, ...]:
 
 
 def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
-    """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
-
-    ``agrees`` is asked whether something changed by hand since may be replaced; a DiffersError if not.
-    """
+    """Bring back what a skill replaced; a DiffersError if nobody ``agrees`` to give up changes by hand."""
     with open_workspace(context) as workspace, open_record(workspace.repo) as record:
         if not request.dry_run:
             for path in tuple(record.places):

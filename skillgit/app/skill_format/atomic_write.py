@@ -31,10 +31,7 @@ _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Swap what the names ``first`` and ``second``, which both exist, stand for.
-
-    False if the system or the file system cannot do it, and then nothing happened.
-    """
+    """Swap what two names that exist stand for; False, and nothing happened, if the file system cannot do it."""
     call = _call()
     if call is None:
         return False
@@ -130,10 +127,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path], None] | None = None) -> None:
-    """Let what ``write`` makes beside ``path`` take its place.
-
-    ``on_displaced`` gets the path of what stood there, if anything did, before it is removed.
-    """
+    """Let what ``write`` makes take ``path``; ``on_displaced`` gets what was there before it is removed."""
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _holder(path) as holder:

@@ -124,10 +124,7 @@ def is_licence(path: str) -> bool:
 
 
 def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield path and reason of every file that seems to be someone else's and has no licence file above it.
-
-    Of a file's content, its beginning is enough.
-    """
+    """Yield path and reason of each file that begins like someone else's and has no licence file above it."""
     folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():
         place = PurePosixPath(path)

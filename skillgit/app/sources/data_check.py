@@ -64,10 +64,7 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
 
 
 def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
-    """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
-
-    ``known_text``, the environment's taxonomy, may be repeated.
-    """
+    """Return what ``skill`` quotes of selection and test items, beyond ``known_text``, the environment's taxonomy."""
     shared = vocabulary([row.secrets for row in rows])
     index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), shared)
     text = "\n\n".join(content for _, content in skill.text_files())

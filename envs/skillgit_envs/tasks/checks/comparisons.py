@@ -128,11 +128,7 @@ _NUMBER = re.compile(
 
 
 def number_in(text: str) -> float | None:
-    """Return the last number in ``text``; None if there is none.
-
-    Commas part thousands. A currency sign before and a unit or a per cent sign behind are passed over, and change
-    nothing: 12% is 12.
-    """
+    """Return the last number in ``text``, if any; commas part thousands, signs and units change nothing: 12% is 12."""
     matches = list(_NUMBER.finditer(text))
     if not matches:
         return None

@@ -105,10 +105,7 @@ class ExportedSkill:
 
 
 def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
-    """Write the skill of a revision to a folder or an archive, at once or not at all.
-
-    A DiffersError if a folder with other content is there.
-    """
+    """Write the skill of a revision to a folder or an archive; a DiffersError if a folder with others is there."""
     with open_workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
     skill = without_markers(source.skill) if request.strip_markers else source.skill

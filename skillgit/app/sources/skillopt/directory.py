@@ -77,10 +77,7 @@ class Directory:
         return self._clean(value)  # type: ignore[return-value]
 
     def lines(self, name: str) -> list[Row] | None:
-        """Return the JSON objects in the file ``name``, one a line; None if it is missing.
-
-        A line that is torn, as a process leaves it that was killed, is left out.
-        """
+        """Return the JSON objects in the file ``name``, one a line, torn lines left out; None if it is missing."""
         content = self._bytes(name)
         if content is None:
             return None

@@ -46,10 +46,7 @@ class ImportedScore:
 
 
 def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Outcomes | None:
-    """Return the outcomes in ``folders``, which hold one batch each; None if none of them holds results.
-
-    Conversations are filed under ``name``, such as ``rollout``.
-    """
+    """Return the outcomes in ``folders``, a batch each, if any; conversations are filed under ``name``."""
     rows, files = list[dict[str, object]](), dict[str, bytes]()
     outcomes: dict[str, Outcome] | None = {}
     for folder in folders:

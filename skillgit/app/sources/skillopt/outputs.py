@@ -180,10 +180,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
 
 
 def _known(repo: Repo, story: ImportStory) -> str:
-    """Return the run that this directory became; empty if it is new here.
-
-    Runs of the same beginning are told apart by what they have further on.
-    """
+    """Return the run that this directory became, told from others by all that it has; empty if it is new here."""
     first = story.chapters[0].event
     commits: list[tuple[int, str]] = []
     for name in history_reader.runs(repo):

@@ -43,10 +43,7 @@ def without_their_markers(text: str) -> str:
 
 
 class Texts:
-    """Turns the texts of one directory into versions of one skill, called ``name`` where the first text has no name.
-
-    All get the frontmatter of the first.
-    """
+    """Turns the texts of a directory into versions of one skill, with the frontmatter of the first if it has any."""
 
     def __init__(self, name: str, first: str) -> None:
         text = with_our_markers(first)
