@@ -32,10 +32,8 @@ from skillgit.plugin.request_json import read_reply, reply_json
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.tools import read_arguments
 from skillgit.store import commit_message
-from skillgit_envs import docvqa
-from skillgit_envs.livemathematicianbench import scoring as livemathematicianbench
+from skillgit_envs import docvqa, livemathematicianbench, searchqa
 from skillgit_envs.officeqa import scoring as officeqa
-from skillgit_envs.searchqa import scoring as searchqa
 from skillgit_envs.tasks import Tasks
 
 CUT = "\ud83d"

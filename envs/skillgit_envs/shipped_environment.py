@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from enum import StrEnum
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.errors import ConfigError
+from skillgit.domain.protected_regions import frontmatter
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.environment import CallBounds, Option
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import load_splits
-from skillgit_envs.prompt_files import PromptWording, prompt_file, with_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.evaluation import Split
     from skillgit.domain.skill import Skill
@@ -24,55 +26,102 @@ if TYPE_CHECKING:
     from skillgit.sandbox import Sandbox
 
 
+class PromptWording(StrEnum):
+    """In which words the target is asked."""
+
+    OWN = "own"
+    REFERENCE = "reference"
+    """For the same things in the same order as the reference implementation asks; the words are ours."""
+
+
+@cache
+def prompt_file(package: str, name: str, wording: PromptWording = PromptWording.OWN) -> str:
+    """Return the text of ``prompts/<name>.md`` in the folder of ``package``, or of ``prompts/reference/<name>.md``."""
+    folder = files(package) / "prompts"
+    folder = folder if wording is PromptWording.OWN else folder / wording
+    return (folder / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def with_skill(prompt: str, skill: Skill, wording: PromptWording = PromptWording.OWN) -> str:
+    """Return ``prompt`` with the skill, without its frontmatter, for ``{skill}``; a blank one is left out."""
+    text = skill.document[len(frontmatter(skill.document)) :].strip()
+    own = wording is PromptWording.OWN
+    section = f'<skill name="{skill.name}">\n{text}\n</skill>\n\n' if own else f"## Skill\n{text}\n\n"
+    return prompt.replace("{skill}", section if text else "").rstrip("\n")
+
+
+def sections(**texts: str) -> str:
+    return "\n\n".join(f"## {name.replace('_', ' ').capitalize()}\n{text}" for name, text in texts.items() if text)
+
+
 def option(name: str, default: str | float | bool, text: str, *, path: bool = False) -> Option:  # noqa: FBT001
-    """Return an option that is of the type of its default, with ``text`` as its help."""
     return Option(name=name, type=type(default), default=default, help=text, path=path)
 
 
 PROMPTS = option("prompts", "own", "Words of the target's prompts: own, or reference, which asks as SkillOpt does.")
 
 
+def require(where: str, environment: str, values: Mapping[str, object]) -> None:
+    """Refuse a row that has nothing in one of its fields."""
+    for name, value in values.items():
+        if not value:
+            raise DataError(f"{where} has no {name}", hint=fields_hint(environment))
+
+
+def fields_hint(environment: str) -> str:
+    return f"skillgit envs {environment} lists the fields of an item"
+
+
 class PackagedEnvironment(ABC):
     """An environment whose data, prompts and seed skill are in the folder of its name in this package.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
-    and says in ``_load`` where its items come from.
+    and says in ``_read`` how items are read.
     """
 
     info: EnvironmentInfo
+    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # option to the values that it may have
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = {option.name: option.default for option in self.info.options} | dict(options)
         self._root = root
-        if PROMPTS.name in self._options:
-            self._refuse_unknown(prompts=tuple(PromptWording))
+        for name, values in {PROMPTS.name: PromptWording, **self._choices}.items():
+            choices = tuple(values)
+            if name in self._options and self._options[name] not in choices:
+                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(choices)}")
         self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split; the first call reads those of all splits."""
         return self._splits[split]
 
     def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
         return read_skill(self._folder / "skills" / self.info.name)
 
     def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
         return self._prompt_file("taxonomy")
 
     def call_bounds(self, item: Item) -> CallBounds:
-        """Return how many calls a rollout takes: one for each reply of the target, and no judge."""
+        """Return how many calls a rollout takes: one for each reply of the target, and those of the judge."""
+        verdicts = self._verdicts(item)
+        return CallBounds(target=(1, self._most_replies), judge=(0, verdicts), repairs=verdicts)
+
+    def _verdicts(self, item: Item) -> int:
+        """Return how often a judge is asked about one answer at most."""
         del item
-        return CallBounds(target=(1, self._most_replies))
+        return 0
 
     @property
+    @abstractmethod
     def _most_replies(self) -> int:
         """How often the target replies at most."""
-        return self._replies()
 
     @abstractmethod
+    def _read(self, files: Sequence[Path]) -> Sequence[Item]:
+        """Return the items of data files."""
+
     def _load(self) -> Splits:
-        """Return the items of all splits."""
+        """Return the items that the options name, or those that come with the environment."""
+        return load_splits(self._options, self._root, self._folder / "data", self._read)
 
     @cached_property
     def _splits(self) -> Splits:
@@ -94,10 +143,6 @@ class PackagedEnvironment(ABC):
         """Whether the options name data, in place of those that come with the environment."""
         return bool(self._options["data_path"] or self._options["split_dir"])
 
-    def _load_with(self, read: Callable[[Sequence[Path]], Sequence[Item]]) -> Splits:
-        """Return the items that the options name, or those that come with the environment, as ``read`` reads them."""
-        return load_splits(self._options, self._root, self._folder / "data", read)
-
     def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
         return prompt_file(f"{__package__}.{self.info.name}", name, wording)
 
@@ -106,17 +151,18 @@ class PackagedEnvironment(ABC):
         return self._prompt_file("system", self._wording)
 
     def _system(self, skill: Skill) -> str:
-        """Return the system prompt with ``skill`` in its place."""
         return with_skill(self.target_prompt(), skill, self._wording)
 
-    def _refuse_unknown(self, **choices: Collection[str]) -> None:
-        """Refuse options whose value is none of those that are known."""
-        for name, values in choices.items():
-            if self._options[name] not in values:
-                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(values)}")
 
-    def _replies(self) -> int:
-        turns = int(self._options["max_turns"])
-        if turns < 1:
-            raise ConfigError(f"env.max_turns is {turns}; it must be at least 1", hint="1 asks once")
-        return turns
+class Questions(PackagedEnvironment):
+    """Questions that the target answers in ``env.max_turns`` replies at most."""
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        super().__init__(options, root)
+        self._turns = int(self._options["max_turns"])
+        if self._turns < 1:
+            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
+
+    @property
+    def _most_replies(self) -> int:
+        return self._turns

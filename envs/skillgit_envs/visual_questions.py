@@ -1,24 +1,79 @@
-"""Questions about pictures: what the environments share that show an item's pictures and ask for one answer."""
+"""Questions about pictures, which are found once, known by digest, and shown in their order for one answer."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from abc import abstractmethod
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.trajectory import Item
+from skillgit.domain.untrusted.file_names import path_fault
+from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.files import read_plain
+from skillgit.plugin.backend import Image
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.dialogue import AGAIN, until_answered
-from skillgit_envs.pictures import Pictures
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.answers import AGAIN, until_answered
+from skillgit_envs.shipped_environment import PromptWording, Questions, option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item, Trajectory
-    from skillgit.plugin.backend import Image
+    from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.environment import Target
+
+_MEGABYTE = 1_000_000
+_MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+
+
+class Pictures:
+    """Finds pictures by the names that data give them: in ``folder``, or beside the data files if it is None."""
+
+    def __init__(self, *, folder: Path | None, limit_mb: float) -> None:
+        self._folder = folder
+        self._limit = limit_mb
+        self._paths: dict[str, Path] = {}
+
+    def find(self, where: str, name: str, beside: Path, *, more_names: Sequence[str] = ()) -> str:
+        """Find the picture ``name``, which may have ``more_names``, and return the digest of its bytes."""
+        folder = self._folder or beside
+        # Data can be a stranger's: a path that leads out of the folder is looked for by its last part alone.
+        names = [alias for alias in (name, PurePosixPath(name).name, *more_names) if not path_fault(alias)]
+        path = next((folder / alias for alias in names if (folder / alias).is_file()), None)
+        if path is None:
+            raise DataError(
+                f"{where}: there is no picture {name} in {folder}",
+                hint="set env.image_dir to the folder of the pictures",
+            )
+        data = read_plain(path, most=None, follow=True)
+        if len(data) > self._limit * _MEGABYTE:
+            raise DataError(
+                f"{where}: {path} has {len(data) / _MEGABYTE:.1f} MB, more than {self._limit:g}",
+                hint="make the pictures smaller, or raise env.max_image_mb if the model takes such pictures",
+            )
+        if not media_type(data):
+            raise DataError(f"{where}: {path} is no PNG, JPEG, GIF or WebP", hint="convert it")
+        self._paths[name] = path
+        return hashlib.sha256(data).hexdigest()[:16]
+
+    def image(self, name: str, *, detail: str) -> Image:
+        """Return a picture that was found before, as it is shown to a model."""
+        try:
+            data = read_plain(self._paths[name], most=None, follow=True)
+        except OSError as error:
+            raise EnvironmentFaultError(
+                f"picture {name} cannot be read: {error.strerror}", hint="check the folder"
+            ) from error
+        return Image(media_type=media_type(data), data=base64.b64encode(data).decode(), detail=detail)
+
+
+def media_type(data: bytes) -> str:
+    """Return the type of a picture by its first bytes; empty for what is none that models take."""
+    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
+
 
 VISUAL_OPTIONS = (
     *OPTIONS,
@@ -27,21 +82,20 @@ VISUAL_OPTIONS = (
     option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
     option("max_turns", 1, "Replies until one holds an answer."),
 )
-_DETAILS = ("auto", "low", "high")
+DETAILS: dict[str, Iterable[str]] = {"image_detail": ("auto", "low", "high")}
+_EXAMPLE = Item(id="example", content={"question": "question"})
+"""An item whose question identifies how questions are written."""
 
 
-class VisualQuestions(PackagedEnvironment):
-    """An environment whose items name their pictures in ``images``, and may be without one.
+class VisualQuestions(Questions):
+    """Items that name their pictures in ``images``, or have none; a subclass reads, asks and scores them."""
 
-    A subclass reads its items with ``self._pictures``, says what is asked (:meth:`question`) and scores.
-    """
+    _choices = DETAILS
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._refuse_unknown(image_detail=_DETAILS)
-        self._turns = self._replies()
         own = None if self._brings_data else self._folder / "data"
-        folder = self._root / str(self._options["image_dir"]) if self._options["image_dir"] else own
+        folder = root / str(self._options["image_dir"]) if self._options["image_dir"] else own
         self._pictures = Pictures(folder=folder, limit_mb=float(self._options["max_image_mb"]))
 
     @abstractmethod
@@ -55,17 +109,17 @@ class VisualQuestions(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
         prompts = [self.target_prompt(), str(self._options["image_detail"]), AGAIN, self._turns]
+        prompts += [] if self._wording is PromptWording.OWN else [self.question(_EXAMPLE)]
         return short_digest([self.info.name, *self._scorer, *prompts])
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Show the pictures in their order, and ask."""
         prompt, images = self._system(skill), self.pictures(item)
         return await until_answered(target, item.id, prompt, self.question(item), max_turns=self._turns, images=images)
 
     def pictures(self, item: Item) -> tuple[Image, ...]:
-        """Return the pictures of ``item`` in their order."""
         detail = str(self._options["image_detail"]).replace("auto", "")
-        names = cast("Sequence[str]", item.content["images"])
-        return tuple(self._pictures.image(name, detail=detail) for name in names)
+        return tuple(self._pictures.image(name, detail=detail) for name in self._names(item))
+
+    def _names(self, item: Item) -> Sequence[str]:
+        return cast("Sequence[str]", item.content["images"])

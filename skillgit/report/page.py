@@ -19,8 +19,7 @@ from skillgit.domain.gate_decision import Decision, NoRegression
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
-from skillgit.report.charts import NARROW, WIDE, chart, curve, drawn_rows
-from skillgit.report.figures import delta, score
+from skillgit.report.figures import NARROW, WIDE, chart, curve, delta, drawn_rows, score
 from skillgit.view import event_marks as cells
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import chance, not_measured, plural
@@ -30,8 +29,7 @@ from skillgit.view.text import inert
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.app.deliver.report_events import EventStory
-    from skillgit.app.deliver.report_whole import RunReport
+    from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow
 
@@ -50,32 +48,25 @@ _OUTCOMES = {
     "": "not finished",
 }
 
-_BOUND = "▽"
-"""The sign of a candidate of whose score no more than a bound is known."""
-
 
 def page(report: RunReport) -> str:
-    """Return the page that tells ``report``, as HTML."""
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     intervals = report.run.metric == Metric.HARD.value
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            report=report,
-            run=report.run,
-            style=Markup(style),  # noqa: S704 - it is a file of ours
-            style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-            curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in _SIZES},
-            shapes=sorted({_BOUND if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}),
-            outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
-            gate_rule=rule(report),
-            program=f"skillgit {skillgit.__version__}",
-        )
+    sizes = {"wide": WIDE, "narrow": NARROW}
+    # A candidate of whose score no more than a bound is known has a sign of its own.
+    shapes = {"▽" if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}
+    template = _environment().get_template("page.html")
+    return template.render(
+        report=report,
+        run=report.run,
+        style=Markup(style),  # noqa: S704 - it is a file of ours
+        style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in sizes.items()},
+        shapes=sorted(shapes),
+        outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
+        gate_rule=rule(report),
+        program=f"skillgit {skillgit.__version__}",
     )
-
-
-_SIZES = (("wide", WIDE), ("narrow", NARROW))
 
 
 @cache
@@ -102,12 +93,7 @@ def _environment() -> Environment:
     return environment
 
 
-_REGIONS = {
-    Region.BODY: "",
-    Region.SLOW: "slow guidance",
-    Region.APPENDIX: "appendix",
-    Region.KEEP: "kept by people",
-}
+_REGIONS = {Region.BODY: "", Region.SLOW: "slow guidance", Region.APPENDIX: "appendix", Region.KEEP: "kept by people"}
 
 
 def _shown(value: object) -> object:
@@ -115,11 +101,7 @@ def _shown(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-_METRICS = {
-    Metric.HARD: "hard score",
-    Metric.SOFT: "soft score",
-    Metric.MIXED: "mixed hard and soft score",
-}
+_METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: "mixed hard and soft score"}
 
 
 def verdict_of(entry: EventStory) -> Verdict | None:
@@ -195,26 +177,11 @@ def glyph(row: LogRow) -> str:
     return cells.glyph(Entry.of_row(row), UNICODE)
 
 
-def tone(row: LogRow) -> str:
-    """Return the colour that repeats what the sign says."""
-    return cells.style(Entry.of_row(row)).name.lower()
-
-
-def decision(row: LogRow) -> str:
-    """Return in words what happened to an event."""
-    return cells.decision(Entry.of_row(row))
-
-
-def source(word: str) -> str:
-    """Return in words what an edit rests on."""
-    return _SOURCES.get(word, word)
-
-
 FILTERS = {
     "glyph": glyph,
-    "tone": tone,
-    "decision": decision,
-    "source": source,
+    "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
+    "decision": lambda row: cells.decision(Entry.of_row(row)),
+    "source": lambda word: _SOURCES.get(word, word),
 }
 """What templates can do with an event."""
 

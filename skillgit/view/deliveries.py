@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
-    from skillgit.app.deliver.install import InstallResult, InstallState
-    from skillgit.app.deliver.installed import Installed, UninstallResult
+    from skillgit.app.deliver.install import Installed, InstallResult, InstallState, UninstallResult
     from skillgit.app.exchange.pull import Cloned, FetchResult, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown

@@ -10,12 +10,13 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import measure
 
-from skillgit_envs.alfworld import SHIPPED
-from skillgit_envs.alfworld.simulator.client import Simulator
+from skillgit_envs import alfworld
+from skillgit_envs.alfworld.simulator import Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ async def together(simulator: Simulator, openings: Sequence[dict[str, Any]]) -> 
 
 async def measured() -> tuple[float, Round, list[Round]]:
     """Return the seconds until the first game has started, the round that parses, and the others."""
-    rows = json.loads((SHIPPED / "train" / "items.json").read_text(encoding="utf-8"))
+    rows = json.loads((Path(alfworld.__file__).parent / "data" / "train" / "items.json").read_text(encoding="utf-8"))
     openings = [{"recipe": row["recipe"]} for row in rows[: max(SIDE_BY_SIDE)]]
     simulator = Simulator()
     try:

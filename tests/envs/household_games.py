@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from skillgit.plugin.backend import Reply, Usage
-from skillgit_envs.alfworld import SHIPPED
-from skillgit_envs.alfworld.simulator.client import State
+from skillgit_envs import alfworld
+from skillgit_envs.alfworld.simulator import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,9 @@ WINS = (
 
 def shipped() -> list[dict[str, Any]]:
     return [
-        row for split in ("train", "val", "test") for row in json.loads((SHIPPED / split / "items.json").read_text())
+        row
+        for split in ("train", "val", "test")
+        for row in json.loads((Path(alfworld.__file__).parent / "data" / split / "items.json").read_text())
     ]
 
 

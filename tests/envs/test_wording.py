@@ -28,8 +28,8 @@ from skillgit_envs.livemathematicianbench import LiveMathematicianBench, ShownIt
 from skillgit_envs.livemathematicianbench import question as choice_question
 from skillgit_envs.officeqa import OfficeQA
 from skillgit_envs.officeqa import question as office_question
-from skillgit_envs.prompt_files import PromptWording, with_skill
 from skillgit_envs.searchqa import SearchQA, review_prompt, user_prompt
+from skillgit_envs.shipped_environment import PromptWording, with_skill
 from skillgit_envs.spreadsheetbench import SpreadsheetBench
 from skillgit_envs.spreadsheetbench.rollout import task, without_paths
 

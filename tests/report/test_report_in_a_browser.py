@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from trained_runs import small_run, user
 
-from skillgit.app.deliver.report_whole import report
+from skillgit.app.deliver.report import report
 from skillgit.report.page import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -17,11 +17,9 @@ from sample_run import RUN, write_run
 from trained_runs import small_run, user
 
 import skillgit.report
-from skillgit.app.deliver import report as item_map
-from skillgit.app.deliver import report as limits
-from skillgit.app.deliver import report_events
-from skillgit.app.deliver import report_events as tellings
-from skillgit.app.deliver.report_whole import report
+from skillgit.app.deliver import report as whole_report
+from skillgit.app.deliver import report_parts
+from skillgit.app.deliver.report import report
 from skillgit.app.history.cost import cost
 from skillgit.app.history.items import ItemsRequest, items
 from skillgit.app.history.log import log
@@ -234,8 +232,8 @@ def test_a_clone_without_evidence_says_what_is_missing(repo, tmp_path) -> None:
 def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     write_long_run(repo, versions=8, items=12)
     for module, name, value in (
-        (tellings, "DETAILED", 3), (tellings, "LISTED", 6), (report_events, "RULES", 4), (item_map, "ITEMS", 5),
-        (item_map, "COLUMNS", 4), (limits, "_DIFFERENCE", 150),
+        (whole_report, "DETAILED", 3), (whole_report, "LISTED", 6), (whole_report, "RULES", 4),
+        (report_parts, "ITEMS", 5), (report_parts, "COLUMNS", 4), (report_parts, "_DIFFERENCE", 150),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     _, whole = made(repo)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.metadata import distributions
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Scored, Split
@@ -16,29 +14,35 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.splits import OPTIONS, check, divide, load_splits
+from skillgit.plugin.splits import OPTIONS, check, divide
 from skillgit_envs.alfworld import games
-from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES, Recipe
-from skillgit_envs.alfworld.simulator.client import Simulator
-from skillgit_envs.prompt_files import PromptWording, prompt_file, sections, with_skill
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
+from skillgit_envs.alfworld.simulator import Simulator
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PackagedEnvironment,
+    PromptWording,
+    option,
+    prompt_file,
+    sections,
+    with_skill,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Message
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
-    from skillgit_envs.alfworld.simulator.client import Game
+    from skillgit_envs.alfworld.simulator import Game
 
-REPLY_CHARACTERS = 2000
-"""So much of an earlier reply is shown again."""
+REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 
 
 def system_prompt(skill: Skill, max_steps: int) -> str:
-    """Return the system prompt: the role, the skill, and how to play."""
     return with_skill(prompt_file(__package__, "system").replace("{max_steps}", str(max_steps)), skill)
 
 
@@ -61,10 +65,8 @@ def conversation(
 ) -> list[Message]:
     """Return the messages that ask for the next command.
 
-    Args:
-        observations: What was seen, the task first; one more than there are replies.
-        commands: What is possible now; only the last message lists it.
-        history: How many of the last replies are shown; 0 shows all.
+    ``observations`` begin with the task and are one more than ``replies``; only the last message lists ``commands``.
+    ``history`` is how many of the last replies are shown; 0 shows all.
     """
     first = max(len(replies) - history, 0) if history else 0
     opening = seen(observations[0], commands if not replies else ())
@@ -86,12 +88,7 @@ _TASK = "Your task is to:"
 def reference_messages(
     skill: Skill, observations: Sequence[str], given: Sequence[str], commands: Sequence[str], history: int
 ) -> list[Message]:
-    """Return the messages that ask for the next command as the reference does: every step is a question of its own.
-
-    Args:
-        given: The commands so far.
-        history: How many of the last steps are shown; 0 shows as many as the reference.
-    """
+    """Return the messages as the reference asks: every step is a question of its own, with ``history`` steps or 2."""
     scene = {"observation": observations[-1]}
     if given:
         first = max(len(given) - (history or REFERENCE_HISTORY), 0)
@@ -109,24 +106,7 @@ def reference_messages(
     return [system(role), user("\n\n".join(filter(None, parts)))]
 
 
-SHIPPED = Path(__file__).parent / "data"
 _HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfworld` lists the fields"
-
-
-def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
-    """Return the items that ``options`` name; the games that come with the environment if they name none."""
-    games.check_installed()
-    data_root = games.data_root(str(options["data_root"]), root)
-    split_dir, whole = root / str(options["split_dir"]), root / str(options["data_path"])
-    limit = int(options["limit"]) or None
-    if options["split_mode"] == "split_dir" and options["split_dir"] and _holds_games(split_dir):
-        splits = check({split: _of_folder(folder, split_dir) for split, folder in _split_folders(split_dir)})
-    elif options["split_mode"] == "ratio" and options["data_path"] and _holds_games(whole):
-        ratio, seed = str(options["split_ratio"]), int(options["split_seed"])
-        splits = check(divide(_of_folder(whole, whole), ratio, seed))
-    else:
-        return load_splits(options, root, SHIPPED, partial(read_each, things_of=lambda row, _: [_item(row, data_root)]))
-    return {split: items[:limit] for split, items in splits.items()}
 
 
 def _holds_games(folder: Path) -> bool:
@@ -182,52 +162,8 @@ def opening(item: Item, root: Path) -> dict[str, Any]:
     return {"game": games.parsed(path)}
 
 
-RESULT = "result.json"
-"""The product that tells the scorer how the game ended."""
+RESULT = "result.json"  # the product that tells the scorer how the game ended
 NO_COMMAND = "Nothing happens: there was no command between <action> and </action>."
-
-
-async def play(
-    item: Item,
-    skill: Skill,
-    target: Target,
-    game: Game,
-    opening: Mapping[str, Any],
-    *,
-    max_steps: int,
-    history: int,
-    show_commands: bool,
-    wording: PromptWording = PromptWording.OWN,
-) -> Trajectory:
-    """Play one game.
-
-    A reply without a command uses up a step, changes nothing, and is told so.
-    """
-    instructions = system_prompt(skill, max_steps)
-    state = await game.start(opening, max_steps)
-    observations, replies, commands = [state.observation], list[str](), list[str]()
-    while not state.over:
-        possible = state.commands if show_commands else ()
-        messages = (
-            conversation(instructions, observations, replies, possible, history)
-            if wording is PromptWording.OWN
-            else reference_messages(skill, observations, commands, possible, history)
-        )
-        reply = await target.chat(messages)
-        replies.append(shortened(reply.text))
-        commands.append(command_in(reply.text))
-        state = await game.step(commands[-1])
-        observations.append(state.observation if commands[-1] else NO_COMMAND)
-    turns = [Turn(role="user", content=seen(observations[0]))]
-    for text, observation in zip(replies, observations[1:], strict=True):
-        turns += [Turn(role="assistant", content=text), Turn(role="user", content=seen(observation))]
-    result = {"won": state.won, "max_steps": max_steps, "commands": commands, "observations": observations}
-    return Trajectory(
-        item_id=item.id,
-        turns=tuple(turns),
-        answer=f"{'won' if state.won else 'not won'} in {len(commands)} steps",
-        products={RESULT: json.dumps(result).encode()},
-    )
 
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
@@ -236,10 +172,7 @@ _WRAPPING = " \t\r\n`'\"*.>-"
 
 
 def command_in(reply: str) -> str:
-    """Return the command of a reply, in lower case with single spaces; empty if it has none.
-
-    The first action counts; one in a closed thought does not. A tag that is not closed ends with its line.
-    """
+    """Return the first command outside of closed thoughts, in lower case, if any; an open tag ends with its line."""
     for match in _ACTION.finditer(_THOUGHT.sub("", reply)):
         command = " ".join(match.group("command").lower().split()).strip(_WRAPPING)
         if command:
@@ -247,18 +180,8 @@ def command_in(reply: str) -> str:
     return ""
 
 
-SCORER = 1
-"""Raised whenever the same game may get another score."""
+SCORER = 1  # raised whenever the same game may get another score
 _NOTHING = "Nothing happens."
-
-
-def score(trajectory: Trajectory) -> tuple[Scored, str]:
-    """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it."""
-    if RESULT not in trajectory.products:
-        raise EnvironmentFaultError("the game told no result", hint="roll it out again")
-    result: dict[str, Any] = json.loads(trajectory.products[RESULT])
-    won = float(result["won"])
-    return Scored(hard=won, soft=won), _feedback(result)
 
 
 def _feedback(result: dict[str, Any]) -> str:
@@ -316,11 +239,10 @@ class ALFWorld(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
         words = [self.target_prompt(), seen("observation", ["command"]), NO_COMMAND]
         words += [] if self._wording is PromptWording.OWN else [str(REFERENCE_HISTORY)]
-        engine = [_version(name) for name in ("textworld", "alfworld")]
+        engine = [next((part.version for part in distributions(name=name)), "") for name in ("textworld", "alfworld")]
         numbers = [SCORER, GENERATOR, REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
@@ -331,41 +253,69 @@ class ALFWorld(PackagedEnvironment):
         role, request = (self._prompt_file(name, self._wording) for name in ("role", "request"))
         return f"{role}\n\n{{skill}}{request}"
 
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_each(files, lambda row, _: [_item(row, self._data_root)])
+
     def _load(self) -> Splits:
-        return load(self._options, self._root)
+        """Return the items that the options name; a folder of game files needs no manifest."""
+        games.check_installed()
+        mode, limit = self._options["split_mode"], int(self._options["limit"]) or None
+        split_dir, whole = str(self._options["split_dir"]), str(self._options["data_path"])
+        if mode == "split_dir" and split_dir and _holds_games(folder := self._root / split_dir):
+            splits = check({split: _of_folder(part, folder) for split, part in _split_folders(folder)})
+        elif mode == "ratio" and whole and _holds_games(folder := self._root / whole):
+            ratio, seed = str(self._options["split_ratio"]), int(self._options["split_seed"])
+            splits = check(divide(_of_folder(folder, folder), ratio, seed))
+        else:
+            return super()._load()
+        return {split: items[:limit] for split, items in splits.items()}
+
+    @property
+    def _data_root(self) -> Path:
+        return games.data_root(str(self._options["data_root"]), self._root)
 
     @property
     def _most_replies(self) -> int:
-        """How often the target replies at most: once for each step."""
         return int(self._options["max_steps"])
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Play the game of ``item``."""
         try:
-            start = opening(item, games.data_root(str(self._options["data_root"]), self._root))
+            start = opening(item, self._data_root)
         except DataError as error:
             raise EnvironmentFaultError(error.message, hint=error.hint) from error
         async with self._simulator.game() as game:
-            return await play(
-                item,
-                skill,
-                target,
-                game,
-                start,
-                max_steps=int(self._options["max_steps"]),
-                history=int(self._options["history_length"]),
-                show_commands=bool(self._options["admissible_commands"]),
-                wording=self._wording,
-            )
+            return await self._play(item, skill, target, game, start)
+
+    async def _play(self, item: Item, skill: Skill, target: Target, game: Game, start: Mapping[str, Any]) -> Trajectory:
+        """Play one game; a reply without a command uses up a step, changes nothing, and the target is told so."""
+        max_steps, history = self._most_replies, int(self._options["history_length"])
+        instructions = system_prompt(skill, max_steps)
+        state = await game.start(start, max_steps)
+        observations, replies, commands = [state.observation], list[str](), list[str]()
+        while not state.over:
+            possible = state.commands if self._options["admissible_commands"] else ()
+            if self._wording is PromptWording.OWN:
+                messages = conversation(instructions, observations, replies, possible, history)
+            else:
+                messages = reference_messages(skill, observations, commands, possible, history)
+            reply = await target.chat(messages)
+            replies.append(shortened(reply.text))
+            commands.append(command_in(reply.text))
+            state = await game.step(commands[-1])
+            observations.append(state.observation if commands[-1] else NO_COMMAND)
+        turns = [Turn(role="user", content=seen(observations[0]))]
+        for text, observation in zip(replies, observations[1:], strict=True):
+            turns += [Turn(role="assistant", content=text), Turn(role="user", content=seen(observation))]
+        result = {"won": state.won, "max_steps": max_steps, "commands": commands, "observations": observations}
+        answer = f"{'won' if state.won else 'not won'} in {len(commands)} steps"
+        products = {RESULT: json.dumps(result).encode()}
+        return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer, products=products)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the game and say how it ended."""
+        """Return 1 for a game that was won and 0 for any other, as hard and soft score, and how it ended."""
         del item, judge
-        return score(trajectory)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+        if RESULT not in trajectory.products:
+            raise EnvironmentFaultError("the game told no result", hint="roll it out again")
+        result: dict[str, Any] = json.loads(trajectory.products[RESULT])
+        won = float(result["won"])
+        return Scored(hard=won, soft=won), _feedback(result)

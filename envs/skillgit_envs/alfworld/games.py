@@ -1,20 +1,20 @@
-"""Game files: where they are, which ones there are in a folder, and what is checked before one is played."""
+"""Games: files, where they are and what is checked before one is played, and recipes that games are made of."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
-from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 GAME = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")
@@ -59,12 +59,10 @@ def in_folder(folder: Path) -> Iterator[Path]:
 
 
 def fingerprint(path: Path) -> str:
-    """Return what identifies the content of a game file."""
     return hashlib.sha256(_bytes(path)).hexdigest()[:16]
 
 
 def parsed(path: Path) -> dict[str, Any]:
-    """Return the content of a game file."""
     try:
         game = json.loads(_bytes(path))
     except ValueError as error:
@@ -82,3 +80,42 @@ def _bytes(path: Path) -> bytes:
             f"there is no game at {path}",
             hint="paths in a manifest are relative to env.data_root, else $ALFWORLD_DATA, else ~/.cache/alfworld",
         ) from error
+
+
+GENERATOR = 1  # raised whenever the same recipe makes another game
+TASK_TYPES = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
+"""The task types of ALFWorld that TextWorld plays."""
+ROOMS = ("kitchen", "bathroom", "bedroom", "livingroom")
+_RECIPE_HINT = "a recipe has task, room, thing, target (a lamp where the task is to look at something) and seed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A game to make."""
+
+    task: str  # one of TASK_TYPES
+    room: str  # one of ROOMS
+    thing: str  # what the task is about, as ALFRED spells it: ``Mug``
+    target: str  # the receptacle where it shall go, or the lamp to look at it with
+    seed: int  # what lies where depends on this number and nothing else
+
+    @classmethod
+    def parse(cls, row: Mapping[str, object], where: str) -> Recipe:
+        names = {field.name for field in fields(cls)}
+        if set(row) != names:
+            raise DataError(f"{where}: a recipe cannot have the fields {', '.join(sorted(row))}", hint=_RECIPE_HINT)
+        seed = row["seed"]
+        texts = {name: str(row[name]) for name in names - {"seed"}}
+        if not isinstance(seed, int) or texts["task"] not in TASK_TYPES or texts["room"] not in ROOMS:
+            raise DataError(f"{where}: the recipe's seed, task or room is not one that there is", hint=_RECIPE_HINT)
+        return cls(seed=seed, **texts)
+
+    def content(self) -> dict[str, object]:
+        return asdict(self)

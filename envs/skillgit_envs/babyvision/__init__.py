@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, PublicSource, SourceKind
-from skillgit_envs.answer_tag import quoted
-from skillgit_envs.dialogue import ask_judge, material
-from skillgit_envs.livemathematicianbench.scoring import label_of
-from skillgit_envs.mathverse.scoring import same_value
-from skillgit_envs.shipped_environment import option
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, VisualQuestions
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
+from skillgit_envs.shipped_environment import fields_hint, option, require
+from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge
-    from skillgit.plugin.splits import Splits
-    from skillgit_envs.pictures import Pictures
+    from skillgit_envs.visual_questions import Pictures
 
-_HINT = "skillgit envs babyvision lists the fields of an item"
 _VERDICTS = {"true": True, "false": False}
 
 
@@ -50,9 +44,7 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     identity, image = text_field(where, fields, "taskId", "id"), text_field(where, fields, "image")
     question = text_field(where, fields, "question")
-    for name, value in (("taskId", identity), ("image", image), ("question", question)):
-        if not value:
-            raise DataError(f"{where} has no {name}", hint=_HINT)
+    require(where, "babyvision", {"taskId": identity, "image": image, "question": question})
     listed = fields.get("options") or []
     choices = [str(choice) for choice in listed] if isinstance(listed, list) else []
     content = {
@@ -71,7 +63,7 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
         answer = text_field(where, fields, "blankAns")
         if answer and answer != "null":
             return answer
-        raise DataError(f"{where} has no blankAns", hint=_HINT)
+        raise DataError(f"{where} has no blankAns", hint=fields_hint("babyvision"))
     number = str(fields.get("choiceAns"))
     if not number.isdecimal() or int(number) >= min(len(choices), len(ascii_uppercase)):
         raise DataError(
@@ -112,27 +104,22 @@ class BabyVision(VisualQuestions):
         ),
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._refuse_unknown(scorer=tuple(Scorer))
+    _choices = DETAILS | {"scorer": tuple(Scorer)}
 
     @property
     def asks_judge(self) -> bool:
-        """Whether a model compares."""
         return self._options["scorer"] == Scorer.OFFICIAL
 
     @property
     def _scorer(self) -> Sequence[str]:
         return ["babyvision-judge/1", self._prompt_file("judge")] if self.asks_judge else ["babyvision-rules/1"]
 
-    def call_bounds(self, item: Item) -> CallBounds:
-        """Return how many calls a rollout takes; nobody is asked about an answer that is not there."""
+    def _verdicts(self, item: Item) -> int:
         del item
-        judged = int(self.asks_judge)
-        return CallBounds(target=(1, self._turns), judge=(0, judged), repairs=judged)
+        return int(self.asks_judge)
 
-    def _load(self) -> Splits:
-        return self._load_with(partial(read_items, pictures=self._pictures))
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files, pictures=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the words that are right; a letter is no secret, nor is a question that many pictures share."""
@@ -140,14 +127,12 @@ class BabyVision(VisualQuestions):
         return Secrets(answers=() if item.content["choices"] else (answer,))
 
     def question(self, item: Item) -> str:
-        """Return the question and, below it, the choices."""
         listing = "\n".join(f"({label}) {text}" for label, text in _labelled(item).items())
         return f"<question>\n{item.content['question']}\n</question>" + (
             f"\n\n<choices>\n{listing}\n</choices>" if listing else ""
         )
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
         answer, gold = trajectory.answer.strip(), str(item.content["answer"])
         if not answer:
             is_right = False
@@ -159,11 +144,7 @@ class BabyVision(VisualQuestions):
             is_right = label_of(answer, choices) == gold
         else:
             is_right = same_value(_entries(answer), _entries(gold))
-        hit = float(is_right)
-        feedback = (
-            f"correct: {quoted(gold)}" if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
-        )
-        return Scored(hard=hit, soft=hit), feedback
+        return graded(gold, answer, right=is_right)
 
 
 def _labelled(item: Item) -> dict[str, str]:

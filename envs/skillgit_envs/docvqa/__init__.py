@@ -5,35 +5,29 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rapidfuzz.distance import Levenshtein
 
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answer_tag import quoted
-from skillgit_envs.dialogue import AGAIN, until_answered
-from skillgit_envs.pictures import Pictures
-from skillgit_envs.prompt_files import PromptWording, sections
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.answers import quoted
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
+from skillgit_envs.visual_questions import VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
-    from skillgit.plugin.backend import Image
     from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
+    from skillgit.plugin.environment import Judge
+    from skillgit_envs.visual_questions import Pictures
 
 
 def _other_names(row: Mapping[str, object]) -> list[str]:
@@ -46,12 +40,10 @@ def _other_names(row: Mapping[str, object]) -> list[str]:
     return [f"{document}_{number}.png", f"{document}_{number}.jpg", f"{earlier}.jpg", f"{earlier}.png"]
 
 
-_HINT = "skillgit envs docvqa lists the fields of an item"
 _TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
 
 
 def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
-    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
 
 
@@ -61,57 +53,42 @@ def _item(row: Row, pages: Pictures, folder: Path) -> Item:
     question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
     image = text_field(row.where, fields, "image", "image_path")
     answers = _accepted_answers(row.where, fields)
-    for name, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
-        if not value:
-            raise DataError(f"{row.where} has no {name}", hint=_HINT)
+    require(row.where, "docvqa", {"id": identity, "question": question, "image": image, "answers": answers})
     page = pages.find(row.where, image, folder, more_names=_other_names(fields))
     content = {"question": question, "answers": answers, "image": image, "page": page}
-    return Item(id=identity, content=content, task_type=_type(row))
+    types = fields.get("question_types")
+    first = str(types[0]) if isinstance(types, list) and types else None
+    topic = text_field(row.where, fields, "topic", "category") or "default" if first is None else first
+    return Item(id=identity, content=content, task_type=topic)
 
 
 def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
     value = next((fields[name] for name in ("answers", "answer", "ground_truth") if fields.get(name)), None)
-    if isinstance(value, str):
-        value = _list_literal(where, value) if value.lstrip().startswith("[") else [value]
-    if not isinstance(value, list):
-        return []
-    return [str(answer) for answer in value if str(answer).strip()]
-
-
-def _list_literal(where: str, text: str) -> list[object]:
-    """Read a list as Python writes it; any other cell is an answer as it stands, ``1,234`` and ``0.50`` too."""
-    try:
-        value = ast.literal_eval(text.strip())
-    except (SyntaxError, ValueError) as error:
-        raise DataError(f"{where} has answers that are no list: {text[:60]}", hint="write ['one', 'two']") from error
-    return value if isinstance(value, list) else [text]
-
-
-def _type(row: Row) -> str:
-    fields = row.fields
-    types = fields.get("question_types")
-    if isinstance(types, list) and types:
-        return str(types[0])
-    return text_field(row.where, fields, "topic", "category") or "default"
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        # A list as Python writes it; any other cell is an answer as it stands, 1,234 and 0.50 too.
+        try:
+            literal = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError) as error:
+            raise DataError(
+                f"{where} has answers that are no list: {value[:60]}", hint="write ['one', 'two']"
+            ) from error
+        value = literal if isinstance(literal, list) else [value]
+    elif isinstance(value, str):
+        value = [value]
+    return [str(answer) for answer in value if str(answer).strip()] if isinstance(value, list) else []
 
 
 THRESHOLD = 0.5
-SOLVED = 0.999
-"""From this similarity on an answer counts as right."""
+SOLVED = 0.999  # from this similarity on an answer counts as right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnlsRule:
-    """One way to compute ANLS.
+    """One way to compute ANLS."""
 
-    Attributes:
-        name: Changes whenever a score can change.
-        keeps_half: Whether a similarity of exactly 0.5 counts.
-    """
-
-    name: str
+    name: str  # changes whenever a score can change
     raw_lengths: bool
-    keeps_half: bool
+    keeps_half: bool  # whether a similarity of exactly 0.5 counts
 
 
 RULES: Mapping[str, AnlsRule] = {
@@ -121,8 +98,7 @@ RULES: Mapping[str, AnlsRule] = {
 
 
 def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
-    """Return the similarity of two answers, from 0 to 1, under ``rule``."""
-    ours, theirs = _normalised(answer), _normalised(gold)
+    ours, theirs = " ".join(answer.lower().split()), " ".join(gold.lower().split())
     length = max(len(answer), len(gold)) if rule.raw_lengths else max(len(ours), len(theirs))
     distance = Levenshtein.distance(ours, theirs)
     # Whole numbers are compared, for 1 - d / n is not exact.
@@ -132,12 +108,7 @@ def similarity(answer: str, gold: str, rule: AnlsRule) -> float:
     return 1.0 - distance / length if within else 0.0
 
 
-def _normalised(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
 def score(answer: str, golds: Sequence[str], rule: AnlsRule) -> Scored:
-    """Return the best similarity over the accepted answers as the soft score; the hard one is whether it is full."""
     best = max((similarity(answer, gold, rule) for gold in golds), default=0.0)
     return Scored(hard=float(best >= SOLVED), soft=best)
 
@@ -151,16 +122,12 @@ def feedback(answer: str, golds: Sequence[str], best: float) -> str:
 
 
 def question(text: str, wording: PromptWording) -> str:
-    """Return what is asked beside the page."""
     if wording is PromptWording.REFERENCE:
         return f"{sections(question=text)}\n\nGive your final answer between <answer> and </answer>."
     return f"<question>\n{text}\n</question>"
 
 
-_DETAILS = ("auto", "low", "high")
-
-
-class DocVQA(PackagedEnvironment):
+class DocVQA(VisualQuestions):
     """Questions about scanned pages, scored by ANLS."""
 
     info = EnvironmentInfo(
@@ -201,43 +168,30 @@ class DocVQA(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._rule, self._detail = str(self._options["scorer"]), str(self._options["image_detail"])
-        if self._rule not in RULES:
-            raise ConfigError(f"env.scorer is '{self._rule}'", hint=f"docvqa knows {' and '.join(RULES)}")
-        self._refuse_unknown(image_detail=_DETAILS)
-        self._turns = self._replies()
-        folder = self._root / str(self._options["image_dir"]) if self._options["image_dir"] else None
-        own = None if self._brings_data else self._folder / "data"
-        self._pages = Pictures(folder=folder or own, limit_mb=float(self._options["max_image_mb"]))
+        scorer = str(self._options["scorer"])
+        if scorer not in RULES:
+            raise ConfigError(f"env.scorer is '{scorer}'", hint=f"docvqa knows {' and '.join(RULES)}")
+        self._rule = RULES[scorer]
 
     @property
-    def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
-        parts = [self.target_prompt(), self._detail, AGAIN, self._turns]
-        parts += [] if self._wording is PromptWording.OWN else [question("question", self._wording)]
-        return short_digest([self.info.name, RULES[self._rule].name, *parts])
+    def _scorer(self) -> Sequence[str]:
+        return [self._rule.name]
 
-    def _load(self) -> Splits:
-        return self._load_with(partial(read_items, pages=self._pages))
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files, pages=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answers and the question."""
         return Secrets(answers=_answers(item), inputs=(str(item.content["question"]),))
 
-    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Show the page to the target and ask."""
-        text, images = question(str(item.content["question"]), self._wording), self.pictures(item)
-        return await until_answered(target, item.id, self._system(skill), text, max_turns=self._turns, images=images)
+    def question(self, item: Item) -> str:
+        return question(str(item.content["question"]), self._wording)
 
-    def pictures(self, item: Item) -> tuple[Image, ...]:
-        """Return the page."""
-        detail = "" if self._detail == "auto" else self._detail
-        return (self._pages.image(str(item.content["image"]), detail=detail),)
+    def _names(self, item: Item) -> Sequence[str]:
+        return (str(item.content["image"]),)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer, and say what was expected."""
         del judge
-        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
+        scores = score(trajectory.answer, _answers(item), self._rule)
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 

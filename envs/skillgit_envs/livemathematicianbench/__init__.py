@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
@@ -16,30 +17,25 @@ from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.dialogue import AGAIN, until_answered
-from skillgit_envs.livemathematicianbench import scoring
-from skillgit_envs.prompt_files import PromptWording, sections
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.answers import AGAIN, LABEL_SCORER, label_of, until_answered
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
 
 
 MOST_CHOICES = 26
 _MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
-_HINT = "skillgit envs livemathematicianbench lists the fields of an item"
+_HINT = fields_hint("livemathematicianbench")
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
-    """Return the items of data files."""
     return read_each(files, lambda row, path: [_item(row, path)])
 
 
@@ -62,9 +58,7 @@ def _item(row: Row, path: Path) -> Item:
         "sketch": _text(fields, "sketch"),
         "types": [str(kind) for kind in names] if isinstance(names, list) else [],
     }
-    return Item(
-        id=_identity(row, path), content=content, task_type=content["types"][0] if content["types"] else "default"
-    )
+    return Item(id=_identity(row, path), content=content, task_type=(*content["types"], "default")[0])
 
 
 def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
@@ -76,7 +70,11 @@ def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
         (_text(choice, "label"), _text(choice, "text")) if isinstance(choice, Mapping) else ("", choice.strip())
         for choice in entries
     ]
-    correct = _correct(mcq.get("correct_choice"), dict(pairs))
+    right, by_label = mcq.get("correct_choice"), dict(pairs)
+    if isinstance(right, Mapping):
+        correct = _text(right, "text") or by_label.get(_text(right, "label"), "")
+    else:
+        correct = by_label.get(right.strip(), right.strip()) if isinstance(right, str) else ""
     texts = [text for _, text in pairs]
     if correct not in texts:
         texts.insert(0, correct)
@@ -85,12 +83,6 @@ def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
     if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is no choice
         raise DataError(f"{where} has choices that are equal, fewer than 2 or more than {MOST_CHOICES}", hint=_HINT)
     return texts, correct
-
-
-def _correct(value: object, by_label: Mapping[str, str]) -> str:
-    if isinstance(value, Mapping):
-        return _text(value, "text") or by_label.get(_text(value, "label"), "")
-    return by_label.get(value.strip(), value.strip()) if isinstance(value, str) else ""
 
 
 def _text(fields: Mapping[str, object], key: str) -> str:
@@ -119,13 +111,9 @@ EXAMPLE = Item(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """What the target sees of an item.
+    """What the target sees of an item."""
 
-    Attributes:
-        shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
-    """
-
-    shuffle: bool = True
+    shuffle: bool = True  # whether the choices are shuffled; in the public files the right one always comes first
     seed: int = 42
     theorem: bool = False
     sketch: bool = False
@@ -150,7 +138,16 @@ def question(item: Item, display: ShownItem, wording: PromptWording = PromptWord
     return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"
 
 
-class LiveMathematicianBench(PackagedEnvironment):
+def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored, str]:
+    guess = label_of(answer, choices)
+    right = next(label for label, text in choices.items() if text == correct)
+    hit = float(guess == right)
+    description = f"{guess}. {choices[guess]}" if guess else "no label"
+    miss = f"expected {right}. {correct}\nthe answer gives {description}"
+    return Scored(hard=hit, soft=hit), f"correct: {right}" if hit else miss
+
+
+class LiveMathematicianBench(Questions):
     """Multiple choice about theorems of recent papers, scored by accuracy."""
 
     info = EnvironmentInfo(
@@ -190,7 +187,6 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._turns = self._replies()
         self._shown = ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
@@ -200,16 +196,14 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, what is shown, and the scorer."""
         again = self._review or AGAIN
         prompts = [self.target_prompt(), question(EXAMPLE, self._shown, self._wording), again, self._turns]
-        return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
+        return short_digest([self.info.name, LABEL_SCORER, *prompts, str(self._shown), self._options["explain"]])
 
-    def _load(self) -> Splits:
-        return self._load_with(read_items)
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the right choice, the question, the theorem and the sketch."""
         question, theorem, sketch = (str(item.content[key]) for key in ("question", "theorem", "sketch"))
         return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
 
@@ -225,9 +219,8 @@ class LiveMathematicianBench(PackagedEnvironment):
         return "" if self._wording is PromptWording.OWN else self._prompt_file("review", self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the label, and say which choice is right."""
         del judge
         choices = arranged(item, self._shown)
-        scores, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
+        scores, feedback = score(trajectory.answer, choices, str(item.content["correct"]))
         explanation = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
         return scores, "\n\n".join(filter(None, (feedback, *explanation)))

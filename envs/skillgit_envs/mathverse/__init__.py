@@ -1,18 +1,28 @@
-"""MathVerse: problems with diagrams, in five versions that move information from the text into the picture."""
+"""MathVerse: problems with diagrams, in five versions that move information from the text into the picture.
+
+Three rules say whether an answer is right. ``official``: a model compares what was extracted with the right answer,
+for free answers and choices alike, as the benchmark's authors do (ZrrSkywalker/MathVerse,
+``evaluation/score_answer_s2.py``); a reply that is neither 0 nor 1 is asked for once more and is then a fault, where
+theirs asks without end. ``skillopt``: a choice is right if it is the letter alone, a free answer if it is the same
+after LaTeX and blanks are gone, else a model compares; rows whose right answer is no letter can never be solved.
+``rules``: no model is asked; letters are read in any usual form, rows whose right answer is a text or several letters
+can be solved, and values are compared as numbers and units.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, cast
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never, cast
 
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, PublicSource, SourceKind
-from skillgit_envs.mathverse import scoring
-from skillgit_envs.shipped_environment import option
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, VisualQuestions
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit_envs.answers import ask_judge, chosen, graded, material, same_value
+from skillgit_envs.shipped_environment import option, require
+from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,20 +32,14 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge
-    from skillgit.plugin.splits import Splits
-    from skillgit_envs.pictures import Pictures
+    from skillgit_envs.visual_questions import Pictures
 
 VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")
-_HINT = "skillgit envs mathverse lists the fields of an item"
 
 
 def read_items(files: Sequence[Path], *, version: str, pictures: Pictures) -> list[Item]:
-    """Return the items of data files, of one version: two versions of a problem would stand on both sides of a split.
-
-    Raises:
-        DataError: A row is malformed, a picture is missing, or the rows are of several versions and none is chosen.
-    """
+    """Return the items of data files, of one version: two versions of a problem could end up in different splits."""
     items = read_each(files, lambda row, path: _item(row, version, pictures, path.parent))
     versions = sorted({str(item.content["version"]) for item in items})
     if len(versions) > 1:
@@ -56,9 +60,7 @@ def _item(row: Row, version: str, pictures: Pictures, folder: Path) -> list[Item
     identity = text_field(where, fields, "problem_index", "id") or row.name
     question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer")
     image, kind = text_field(where, fields, "image"), text_field(where, fields, "question_type")
-    for name, value in (("problem_index", identity), ("answer", answer), ("question or image", question or image)):
-        if not value:
-            raise DataError(f"{where} has no {name}", hint=_HINT)
+    require(where, "mathverse", {"problem_index": identity, "answer": answer, "question or image": question or image})
     if kind not in _KINDS:
         raise DataError(f"{where} has the question_type '{kind}'", hint=f"it is {' or '.join(_KINDS)}")
     metadata = fields.get("metadata")
@@ -72,15 +74,39 @@ def _item(row: Row, version: str, pictures: Pictures, folder: Path) -> list[Item
         "version": row_version,
         "for_eval": text_field(where, fields, "question_for_eval") or question,
     }
-    return [Item(id=identity, content=content, task_type=_category(topic))]
+    # The authors report subject and subfield.
+    group = "/".join(str(topic[key]) for key in ("subject", "subfield") if topic.get(key)) or "other"
+    return [Item(id=identity, content=content, task_type=group)]
 
 
-def _category(metadata: Mapping[str, object]) -> str:
-    """Return the group that the authors report: subject and subfield."""
-    return "/".join(str(metadata[key]) for key in ("subject", "subfield") if metadata.get(key)) or "other"
+class AnswerRule(StrEnum):
+    """Who compares an answer with the right one."""
+
+    RULES = "rules"
+    OFFICIAL = "official"
+    SKILLOPT = "skillopt"
 
 
+SCORERS = {
+    AnswerRule.RULES: "mathverse-rules/1",
+    AnswerRule.OFFICIAL: "mathverse-judge/1",
+    AnswerRule.SKILLOPT: "mathverse-skillopt/1",
+}
+"""What identifies each rule; it changes whenever a score can change."""
+_HEAD = re.compile(r"^\s*Choices?:\s*$", re.MULTILINE)
+_CHOICE = re.compile(r"^\s*([A-G])\s*[:.)]\s*(.*?)\s*(?=^\s*[A-G]\s*[:.)]|\Z)", re.MULTILINE | re.DOTALL)
+_VERDICT = re.compile(r"(?:judg(?:e)?ment\s*:\s*)?([01])\s*\.?", re.IGNORECASE)
 _UNSEEN = "The problem is in the picture."
+
+
+def choices(question: str) -> dict[str, str]:
+    r"""Return the choices that a problem lists, by letter; none where it lists none.
+
+    >>> choices("Find x.\nChoices:\nA:30°\nB:45°")
+    {'A': '30°', 'B': '45°'}
+    """
+    heads = list(_HEAD.finditer(question))
+    return dict(_CHOICE.findall(question[heads[-1].end() :])) if heads else {}
 
 
 class MathVerse(VisualQuestions):
@@ -123,28 +149,27 @@ class MathVerse(VisualQuestions):
         ),
     )
 
+    _choices = DETAILS | {"scorer": tuple(AnswerRule), "problem_version": ("", *VERSIONS)}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._refuse_unknown(scorer=tuple(scoring.AnswerRule), problem_version=("", *VERSIONS))
-        self._rule = scoring.AnswerRule(str(self._options["scorer"]))
+        self._rule = AnswerRule(str(self._options["scorer"]))
         self._version = str(self._options["problem_version"]) if self._brings_data else ""
 
     @property
     def _scorer(self) -> Sequence[str]:
-        return [scoring.SCORERS[self._rule], _UNSEEN, *([self._prompt_file("judge")] if self.asks_judge else [])]
+        return [SCORERS[self._rule], _UNSEEN, *([self._prompt_file("judge")] if self.asks_judge else [])]
 
     @property
     def asks_judge(self) -> bool:
         """Whether a model compares: always by the official procedure, for free answers by the reference's."""
-        return self._rule is not scoring.AnswerRule.RULES
+        return self._rule is not AnswerRule.RULES
 
-    def call_bounds(self, item: Item) -> CallBounds:
-        """Return how many calls a rollout takes."""
-        least, most = scoring.questions(self._rule, str(item.content["kind"]))
-        return CallBounds(target=(1, self._turns), judge=(least, most), repairs=most)
+    def _verdicts(self, item: Item) -> int:
+        return int(self.asks_judge and (self._rule is AnswerRule.OFFICIAL or item.content["kind"] == "free-form"))
 
-    def _load(self) -> Splits:
-        return self._load_with(partial(read_items, version=self._version, pictures=self._pictures))
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files, version=self._version, pictures=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the answer and the problem; a letter alone is no secret."""
@@ -152,10 +177,40 @@ class MathVerse(VisualQuestions):
         return Secrets(answers=(answer,) if item.content["kind"] == "free-form" else (), inputs=(question,))
 
     def question(self, item: Item) -> str:
-        """Return the problem as its version states it."""
         return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
-        instructions = self._prompt_file("judge") if self.asks_judge else ""
-        return await scoring.score(item, trajectory.answer, self._rule, judge, instructions)
+        is_right = bool(trajectory.answer.strip()) and await self._is_right(item, trajectory.answer, judge)
+        return graded(str(item.content["answer"]).strip(), trajectory.answer, right=is_right)
+
+    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
+        gold, is_choice = str(item.content["answer"]), item.content["kind"] == "multi-choice"
+        match self._rule:
+            case AnswerRule.RULES if is_choice:
+                return chosen(answer, gold, choices(str(item.content["for_eval"])))
+            case AnswerRule.RULES:
+                return same_value(answer, gold)
+            case AnswerRule.OFFICIAL:
+                return await self._judged(item, answer, judge)
+            case AnswerRule.SKILLOPT if is_choice:
+                return answer.strip().upper().rstrip(".):") == gold.strip()
+            case AnswerRule.SKILLOPT:
+                return _bare(answer) == _bare(gold) or await self._judged(item, answer, judge)
+            case _:
+                assert_never(self._rule)
+
+    async def _judged(self, item: Item, answer: str, judge: Judge) -> bool:
+        texts = {"problem": item.content["for_eval"], "right-answer": item.content["answer"], "given-answer": answer}
+        return await ask_judge(judge, self._prompt_file("judge"), material(texts), _verdict, form="0 or 1")
+
+
+def _verdict(reply: str) -> bool:
+    match = _VERDICT.fullmatch(reply.strip())
+    if match is None:
+        raise ValueError("it is neither 0 nor 1")
+    return match[1] == "1"
+
+
+def _bare(text: str) -> str:
+    """Return ``text`` as the reference compares it: without LaTeX's signs and blanks, in lower case."""
+    return re.sub(r"\\mathrm|[${}~\s]", "", text).lower()

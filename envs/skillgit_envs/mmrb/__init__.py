@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, assert_never, cast
 
-from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit_envs.answer_tag import quoted
-from skillgit_envs.mathverse.scoring import chosen, same_value
-from skillgit_envs.shipped_environment import option
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, VisualQuestions
+from skillgit_envs.answers import chosen, folded, graded, same_value
+from skillgit_envs.shipped_environment import fields_hint, option, require
+from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.data_rows import Row
     from skillgit.plugin.environment import Judge
-    from skillgit.plugin.splits import Splits
-    from skillgit_envs.pictures import Pictures
+    from skillgit_envs.visual_questions import Pictures
 
-_HINT = "skillgit envs mmrb lists the fields of an item"
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
 _WRAPPED = (
@@ -43,8 +39,7 @@ _WRAPPED = (
 class Matching(StrEnum):
     """How an answer is compared with the right one."""
 
-    STRICT = "strict"
-    """A choice by its letters or text, anything else by its value."""
+    STRICT = "strict"  # a choice by its letters or text, anything else by its value
     OFFICIAL = "official"
     """As the authors do: equal, or one in the other, whatever the case; "a" is right where "cat" is."""
     SKILLOPT = "skillopt"
@@ -64,13 +59,12 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     source, subtask, index = (text_field(where, fields, key) for key in ("source", "subtask", "index"))
     question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer")
-    for name, value in (("subtask", subtask), ("index", index), ("question", question), ("answer", answer)):
-        if not value:
-            raise DataError(f"{where} has no {name}", hint=_HINT)
+    require(where, "mmrb", {"subtask": subtask, "index": index, "question": question, "answer": answer})
     images = _texts(fields.get("image_paths"))
     missing = [number for number in map(int, _TOKEN.findall(question)) if not 1 <= number <= len(images)]
     if missing or not images:
-        raise DataError(f"{where} names picture {(missing or [1])[0]} and has {len(images)}", hint=_HINT)
+        sentence = f"{where} names picture {(missing or [1])[0]} and has {len(images)}"
+        raise DataError(sentence, hint=fields_hint("mmrb"))
     content = {
         "question": question,
         "options": _texts(fields.get("options")),
@@ -114,16 +108,14 @@ class MMRB(VisualQuestions):
         ),
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._refuse_unknown(scorer=tuple(Matching))
+    _choices = DETAILS | {"scorer": tuple(Matching)}
 
     @property
     def _scorer(self) -> Sequence[str]:
         return [SCORERS[Matching(str(self._options["scorer"]))]]
 
-    def _load(self) -> Splits:
-        return self._load_with(partial(read_items, pictures=self._pictures))
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files, pictures=self._pictures)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the right words and the question; a letter is no secret."""
@@ -135,33 +127,27 @@ class MMRB(VisualQuestions):
         return f"<question>\n{item.content['question']}\n</question>"
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the answer with the right one, and say which that is."""
         del judge
         answer, gold = trajectory.answer.strip(), str(item.content["answer"]).strip()
-        options = {match[1]: match[2] for match in map(_OPTION.fullmatch, _options(item)) if match}
+        listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))
+        options = {match[1]: match[2] for match in listing if match}
         is_right = bool(answer) and _is_right(answer, gold, options, Matching(str(self._options["scorer"])))
-        hit = float(is_right)
-        feedback = (
-            f"correct: {quoted(gold)}" if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
-        )
-        return Scored(hard=hit, soft=hit), feedback
-
-
-def _options(item: Item) -> Sequence[str]:
-    return cast("Sequence[str]", item.content["options"])
+        return graded(gold, answer, right=is_right)
 
 
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:
     match scorer:
         case Matching.STRICT:
-            return chosen(answer, _spaced(gold), options) if options else same_value(answer, gold)
+            # Letters that are written together, as AC, are several.
+            letters = "\n".join(gold) if re.fullmatch(r"[A-Z]{2,}", gold) else gold
+            return chosen(answer, letters, options) if options else same_value(answer, gold)
         case Matching.OFFICIAL:
             text, right = extracted(answer).upper(), gold.upper()
             return bool(text) and (text in right or right in text)
         case Matching.SKILLOPT if options:
-            return answer.rstrip(".").upper() == gold.upper() or _folded(answer) == _folded(options.get(gold, "\0"))
+            return answer.rstrip(".").upper() == gold.upper() or folded(answer) == folded(options.get(gold, "\0"))
         case Matching.SKILLOPT:
-            return _folded(answer) in _folded(gold) or _folded(gold) in _folded(answer)
+            return folded(answer) in folded(gold) or folded(gold) in folded(answer)
         case _:
             assert_never(scorer)
 
@@ -174,12 +160,3 @@ def extracted(answer: str) -> str:
     matches = (pattern.search(answer) for pattern in _WRAPPED[:-1])
     match = next(filter(None, matches), None) or _WRAPPED[-1].fullmatch(answer)
     return (match[1] if match else answer).strip()
-
-
-def _spaced(gold: str) -> str:
-    """Return letters that are written together, as ``AC``, one on a line."""
-    return "\n".join(gold) if re.fullmatch(r"[A-Z]{2,}", gold) else gold
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()

@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -33,8 +33,15 @@ from skillgit_envs.officeqa.corpus import (
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
-from skillgit_envs.prompt_files import PromptWording, sections
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PromptWording,
+    Questions,
+    fields_hint,
+    option,
+    require,
+    sections,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,13 +57,11 @@ if TYPE_CHECKING:
     from skillgit.sandbox.tools import Name
 
 
-_HINT = "skillgit envs officeqa lists the fields of an item"
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")
 _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
 
 
 def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
-    """Return the items of data files."""
     corpus.refuse_keys(files)
     return read_each(files, lambda row, _: [_item(row, corpus)])
 
@@ -65,9 +70,7 @@ def _item(row: Row, corpus: Corpus) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "uid", "id") or row.name
     question, answer = text_field(row.where, fields, "question"), _first(fields, "answer", "ground_truth")
-    for label, value in (("uid", identity), ("question", question), ("answer", answer)):
-        if not value:
-            raise DataError(f"{row.where} has no {label}", hint=_HINT)
+    require(row.where, "officeqa", {"uid": identity, "question": question, "answer": answer})
     names = _several(row.where, fields, "source_files", _BETWEEN_FILES)
     sources = list(dict.fromkeys(corpus.find(row.where, name) for name in names))
     content = {
@@ -95,7 +98,7 @@ def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pa
     if isinstance(value, str):
         value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise DataError(f"{where} has {name} that are no texts", hint=_HINT)
+        raise DataError(f"{where} has {name} that are no texts", hint=fields_hint("officeqa"))
     return [text.strip() for text in value if text.strip()]
 
 
@@ -123,7 +126,6 @@ class OfficeTools:
         return (*(self.documents.tools if self.documents else ()), *((TOOL,) if self.search else ()))
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the target reads."""
         if self.documents and call.name in LOOKING:
             return await self.documents.execute(call)
         try:
@@ -132,43 +134,6 @@ class OfficeTools:
             return f"error: {error}"
         return await self.search.ask(query) if self.search and call.name == NAME else "error: there is no such tool"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What the target works with.
-
-    Attributes:
-        sandbox: Where they are looked into; None if the target gets no tools over them.
-        max_turns: Replies at most.
-    """
-
-    corpus: Corpus
-    sandbox: Sandbox | None
-    search: Search | None
-    max_turns: int
-
-    async def work(
-        self, target: Target, item_id: str, prompt: str, question: str, only: Sequence[str] | None
-    ) -> Trajectory:
-        """Let the target work on a question.
-
-        Args:
-            only: The documents that it may see; None for all.
-        """
-        async with AsyncExitStack() as stack:
-            tools = OfficeTools(search=self.search)
-            if self.sandbox:
-                folder = self.corpus.folder
-                if only is not None:
-                    manager = self.corpus.shown(only)
-                    folder = await asyncio.to_thread(manager.__enter__)
-                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
-                tools = replace(tools, documents=SandboxTools(sandbox=self.sandbox, documents=folder, offered=LOOKING))
-            conversation = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
-        return Trajectory(item_id=item_id, turns=conversation.turns, answer=final_answer(conversation.text))
-
-
-SCOPES = ("all", "item")
 
 OFFICE_OPTIONS = (
     *OPTIONS,
@@ -192,12 +157,7 @@ OFFICE_OPTIONS = (
 def question(
     item: Item, *, documents: Sequence[str] = (), pages: str = "", wording: PromptWording = PromptWording.OWN
 ) -> str:
-    """Return the task of ``item``.
-
-    Args:
-        documents: The documents that the target may look into, if they are to be named.
-        pages: The pages on which the answer stands, if they are given away.
-    """
+    """Return the task of ``item``, with the names of documents and the pages that hold the answer, if shown."""
     if wording is PromptWording.REFERENCE:
         return sections(documents="\n".join(documents), pages=pages, question=str(item.content["question"]))
     listing = ("<documents>", *documents, "</documents>") if documents else ()
@@ -210,18 +170,16 @@ _EXAMPLE = Item(id="example", content={"question": "question"})
 
 
 def sources(item: Item) -> tuple[str, ...]:
-    """Return the documents that ``item`` names."""
     return tuple(cast("Sequence[str]", item.content["source_files"]))
 
 
 def oracle_pages(item: Item, corpus: Corpus) -> str:
-    """Return the pages on which the answer of ``item`` stands."""
     where = f"item {item.id}"
     addresses = cast("Sequence[str]", item.content["source_docs"])
     return oracle(where, corpus, pages_of(where, sources(item), addresses))
 
 
-class OfficeQA(PackagedEnvironment):
+class OfficeQA(Questions):
     """Questions about figures in reports, which the target looks into with tools."""
 
     info = EnvironmentInfo(
@@ -249,10 +207,10 @@ class OfficeQA(PackagedEnvironment):
         ),
     )
 
+    _choices: ClassVar = {"scope": ("all", "item"), "scorer": SCORERS, "sandbox": tuple(Mode)}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._refuse_unknown(scope=SCOPES, scorer=SCORERS, sandbox=tuple(Mode))
-        self._turns = self._replies()
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
             raise ConfigError(
@@ -263,22 +221,14 @@ class OfficeQA(PackagedEnvironment):
         if not documents and self._brings_data:
             raise ConfigError("env.docs_dir is not set", hint="it names the folder of the documents of your data")
         self._corpus = Corpus(root / documents if documents else self._folder / "data" / "bulletins")
-        self._search = self._made_search()
-
-    def _made_search(self) -> Search | None:
-        if not self._options["search_url"]:
-            return None
-        return Search(
-            url=str(self._options["search_url"]),
-            token_variable=str(self._options["search_auth_env"]),
-            provider=str(self._options["search_provider"]),
-            most=int(self._options["search_max_num_results"]),
-            seconds=float(self._options["search_timeout_seconds"]),
-        )
+        url, variable, provider = (str(self._options[f"search_{name}"]) for name in ("url", "auth_env", "provider"))
+        most, seconds = int(self._options["search_max_num_results"]), float(self._options["search_timeout_seconds"])
+        self._search: Search | None = None
+        if url:
+            self._search = Search(url=url, token_variable=variable, provider=provider, most=most, seconds=seconds)
 
     @property
     def digest(self) -> str:
-        """Identify prompts, tools, what is given away, and the scorer."""
         looking = [[TOOLS[name].description, TOOLS[name].parameters] for name in LOOKING]
         tools = looking if self._options["use_local_tools"] else []
         search = [self._search.url, self._search.provider, self._search.most, LONGEST_RESULT] if self._search else []
@@ -289,22 +239,13 @@ class OfficeQA(PackagedEnvironment):
         return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *parts])
 
     def _load(self) -> Splits:
-        """Return the items of all splits.
-
-        Raises:
-            SandboxError: This machine cannot isolate the tools as it was asked to.
-        """
-        splits = self._load_with(self._read)
-        self._check_machine()
-        return splits
-
-    def _check_machine(self) -> None:
-        """Refuse before anything is spent, where tools could not do their work."""
-        sandbox = self._desk_sandbox
+        """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
+        splits, sandbox = super()._load(), self._desk_sandbox
         if sandbox and sandbox.kind is not Mode.NONE and not self._own and os.geteuid() == 0:
             self._corpus.refuse_closed()
         if self._search:
             self._search.token  # noqa: B018 - it says so if there is none
+        return splits
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         items = read_items(files, corpus=self._corpus)
@@ -320,19 +261,26 @@ class OfficeQA(PackagedEnvironment):
         return self._sandbox if self._options["use_local_tools"] else None
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answer and the question."""
         return Secrets(answers=(str(item.content["answer"]),), inputs=(str(item.content["question"]),))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target look into the documents, and answer."""
         only = sources(item) if self._own else None
         pages = oracle_pages(item, self._corpus) if self._oracle else ""
         task = question(item, documents=only or (), pages=pages, wording=self._wording)
-        desk = Desk(corpus=self._corpus, sandbox=self._desk_sandbox, search=self._search, max_turns=self._turns)
-        return await desk.work(target, item.id, self._system(skill), task, only)
+        messages, tools = (system(self._system(skill)), user(task)), OfficeTools(search=self._search)
+        async with AsyncExitStack() as stack:
+            if sandbox := self._desk_sandbox:
+                folder = self._corpus.folder
+                if only is not None:
+                    manager = self._corpus.shown(only)
+                    folder = await asyncio.to_thread(manager.__enter__)
+                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+                tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, offered=LOOKING))
+            conversation = await converse(target, messages, tools, self._turns)
+        answer = final_answer(conversation.text)
+        return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer and say what was expected."""
         del judge
         arguments = (trajectory.answer, str(item.content["answer"]), self._scorer, self._tolerance)
         return score(*arguments), feedback(*arguments)

@@ -45,19 +45,12 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results.
+    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results."""
 
-    Attributes:
-        url: Its address, ``https``; ``http`` on this machine only.
-        token_variable: The environment variable whose value is sent as ``Authorization``; empty for none.
-        provider: Which of its sources to ask; empty leaves it to the service.
-        most: Results at most.
-    """
-
-    url: str
-    token_variable: str = ""
-    provider: str = ""
-    most: int = 4
+    url: str  # its address, ``https``; ``http`` on this machine only
+    token_variable: str = ""  # the environment variable whose value is sent as ``Authorization``; empty for none
+    provider: str = ""  # which of its sources to ask; empty leaves it to the service
+    most: int = 4  # results at most
     seconds: float = 20.0
 
     def __post_init__(self) -> None:
@@ -76,14 +69,12 @@ class Search:
 
     @property
     def token(self) -> str:
-        """The value of the token's variable."""
         token = os.environ.get(self.token_variable, "") if self.token_variable else ""
         if self.token_variable and not token:
             raise ConfigError(f"the variable {self.token_variable} is not set", hint="it holds the search token")
         return token
 
     async def ask(self, query: str) -> str:
-        """Return what the service finds."""
         request: dict[str, object] = {"query": query, "max_num_results": self.most}
         status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
         if status != _OK:
@@ -160,13 +151,7 @@ _KEYS = ("page", "pagenum", "page_id")
 
 
 def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> list[tuple[str, int]]:
-    """Return document and page number of each place that ``addresses`` lead to, in their order.
-
-    There is one address for each document, or any number of them for a single one.
-
-    Args:
-        addresses: Addresses with a page number in their query, as ``?page=15``.
-    """
+    """Return document and page of each address, such as ``…?page=15``: one for each document, or any number for one."""
     documents = list(sources) * len(addresses) if len(sources) == 1 else list(sources)
     if not addresses or len(documents) != len(addresses):
         raise DataError(
@@ -185,7 +170,6 @@ def _page(where: str, address: str) -> int:
 
 
 def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
-    """Return the text of a page."""
     pieces = _MARK.split(corpus.text(document))
     pages = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     if str(number) not in pages:
@@ -213,11 +197,7 @@ _TRANSFORMED = "transformed"
 
 
 class Corpus:
-    """A folder of text documents.
-
-    Args:
-        folder: The folder; of one with the folder ``transformed``, only that counts.
-    """
+    """A folder of text documents; of one with the folder ``transformed``, only that counts."""
 
     def __init__(self, folder: Path) -> None:
         inner = folder / _TRANSFORMED
@@ -258,8 +238,7 @@ class Corpus:
         unreadable = [path for path, bits in permissions.items() if path.stat().st_mode & bits != bits]
         if unreadable:
             raise ConfigError(
-                f"the tools, which do not run as root, cannot read {unreadable[0]}",
-                hint=f"chmod -R o+rX {self.folder}",
+                f"the tools, which do not run as root, cannot read {unreadable[0]}", hint=f"chmod -R o+rX {self.folder}"
             )
 
     def find(self, where: str, name: str) -> str:
@@ -269,15 +248,12 @@ class Corpus:
         candidates = self._stems.get(PurePosixPath(name).stem, [])
         if len(candidates) == 1:
             return candidates[0]
-        wrong = (
-            f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
-            if candidates
-            else f"there is no document {name}"
-        )
+        wrong = f"there is no document {name}"
+        if candidates:
+            wrong = f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
         raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
 
     def text(self, name: str) -> str:
-        """Return a document."""
         try:
             return (self.folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError as error:

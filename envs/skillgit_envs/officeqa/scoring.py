@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.answer_tag import extract, in_tag, quoted
+from skillgit_envs.answers import extract, in_tag, overlap_f1, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,11 +26,9 @@ def final_answer(reply: str) -> str:
 
 
 def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
-    """Score an answer.
+    """Score an answer by one of :data:`SCORERS`; the official one knows right and wrong only.
 
-    Args:
-        scorer: One of :data:`SCORERS`; the official one knows right and wrong only.
-        tolerance: The greatest relative error of a number for the official one.
+    ``tolerance`` is the greatest relative error of a number for the official one.
 
     >>> score('It was 12.5 million.', '12.5 million', 'official', 0.01).hard
     1.0
@@ -68,14 +65,11 @@ def exact(answer: str, gold: str) -> bool:
 
 def f1(answer: str, gold: str) -> float:
     """Return the harmonic mean of precision and recall of the answer's words."""
-    ours, theirs = tokens(answer), tokens(gold)
-    overlap = (Counter(ours) & Counter(theirs)).total()
-    return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
+    return overlap_f1(tokens(answer), tokens(gold))
 
 
 YEARS = range(1900, 2101)
-NEARBY = 20
-"""Characters on either side of a number in which its unit is looked for."""
+NEARBY = 20  # characters on either side of a number in which its unit is looked for
 
 _MONEY = "$€£¥"
 _NUMBER = re.compile(
@@ -97,21 +91,14 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """One number in a text.
+    """One number in a text."""
 
-    Attributes:
-        value: What it says, not multiplied by its unit; the figure before a ``%``.
-        unit: ``thousand``, ``million``, ``billion``, ``trillion`` or nothing.
-        bare: Whether it stands without currency, per cent sign and unit.
-    """
-
-    value: Fraction
-    unit: str
-    bare: bool
+    value: Fraction  # what it says, not multiplied by its unit; the figure before a ``%``
+    unit: str  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
+    bare: bool  # whether it stands without currency, per cent sign and unit
 
     @property
     def like_a_year(self) -> bool:
-        """Whether its value could be a year."""
         return self.value.denominator == 1 and int(self.value) in YEARS
 
     def near(self, candidate: Number, tolerance: Fraction) -> bool:
@@ -131,15 +118,9 @@ def plain(text: str) -> str:
 
 
 def numbers(text: str) -> list[Number]:
-    """Return the numbers of ``text`` in their order."""
     text = plain(text)
     matches = list(_NUMBER.finditer(text))
     return [_number(match, unit) for match, unit in zip(matches, _units(text, matches), strict=True)]
-
-
-def without_numbers(text: str) -> str:
-    """Return ``text`` with a blank in the place of each number."""
-    return _NUMBER.sub(" ", plain(text))
 
 
 def _number(match: re.Match[str], unit: str) -> Number:
@@ -181,12 +162,7 @@ _HEAD, _GROUP = re.compile(r"-?\d{1,3}"), re.compile(r"\d{3}(?:\.\d+)?")
 
 
 def fault(answer: str, gold: str, tolerance: float) -> str:
-    """Return what is wrong with ``answer``, in a few words; nothing if it is right.
-
-    Args:
-        answer: The answer; of a ``FINAL_ANSWER`` block in it only the last one counts.
-        tolerance: The greatest relative error of a number, 0.01 for 1 %; it is within the limit if it equals it.
-    """
+    """Return what is wrong, in a few words, with the last ``FINAL_ANSWER`` block of ``answer``, or with all of it."""
     block = in_tag(answer, "final_answer")
     answer = (answer if block is None else block).strip()
     if not answer:
@@ -196,17 +172,13 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
     if _GIVEN_UP in answer.lower():
         return "nothing was determined"
     targets = numbers(gold)
+    if not targets and numbers(answer):
+        return "a text without numbers is expected"
     if not targets:
-        return _text_fault(answer, gold)
+        return "" if _bare(answer) == _bare(gold) else "the text is another one"
     if _MARKUP.search(answer):
         return "there is markup in the answer"
     return _number_fault(answer, gold, targets, Fraction(str(tolerance)))
-
-
-def _text_fault(answer: str, gold: str) -> str:
-    if numbers(answer):
-        return "a text without numbers is expected"
-    return "" if _bare(answer) == _bare(gold) else "the text is another one"
 
 
 def _bare(text: str) -> str:
@@ -216,7 +188,10 @@ def _bare(text: str) -> str:
 
 def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: Fraction) -> str:
     words = _words(gold)
-    candidates = _counted(numbers(answer), targets, words)
+    candidates = numbers(answer)
+    if not words and not any(number.like_a_year for number in targets):
+        # Years in passing do not count where no year is asked for.
+        candidates = [number for number in candidates if not (number.like_a_year and number.bare)]
     if gold.strip().startswith("[") and gold.strip().endswith("]") and not words:
         return _list_fault(answer, candidates, targets, tolerance)
     if len(candidates) != len(targets):
@@ -229,16 +204,9 @@ def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: 
     return ""
 
 
-def _counted(candidates: list[Number], targets: Sequence[Number], words: str) -> list[Number]:
-    """Return the numbers of an answer that count: years in passing do not, where no year is asked for."""
-    if words or any(number.like_a_year for number in targets):
-        return candidates
-    return [number for number in candidates if not (number.like_a_year and number.bare)]
-
-
 def _words(text: str) -> str:
     """Return what a text says beside numbers and units; nothing, if it is less than two letters."""
-    rest = _UNIT_WORDS.sub(" ", without_numbers(text).lower())
+    rest = _UNIT_WORDS.sub(" ", _NUMBER.sub(" ", plain(text)).lower())
     phrase = " ".join(re.sub(r"[^\w\s]|_", " ", rest).split())
     return phrase if len(phrase) >= _SHORTEST_TEXT else ""
 

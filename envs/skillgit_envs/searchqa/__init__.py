@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory, Turn
@@ -15,23 +17,27 @@ from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answer_tag import extract, in_tag
-from skillgit_envs.prompt_files import PromptWording, prompt_file, sections, with_skill
-from skillgit_envs.searchqa import scoring
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
+from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
+from skillgit_envs.shipped_environment import (
+    PROMPTS,
+    PromptWording,
+    Questions,
+    fields_hint,
+    option,
+    prompt_file,
+    sections,
+    with_skill,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
-
 
 Row = Mapping[str, object]
-HINT = "skillgit envs searchqa lists the fields of an item"
+HINT = fields_hint("searchqa")
 
 
 def read_items(files: Sequence[Path]) -> list[Item]:
@@ -47,7 +53,6 @@ def read_items(files: Sequence[Path]) -> list[Item]:
 
 
 def read_file(path: Path) -> list[Item]:
-    """Return the items of one file."""
     return read_each((path,), lambda row, _: _items(row.where, row.value, row.name))
 
 
@@ -81,7 +86,10 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
     if not identity:
         raise DataError(f"{where} has no id", hint="give every row an 'id' or a 'key'")
     if "question" not in row:
-        raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=_without(row))
+        hint = "this is a list of ids; the questions themselves have to be joined to it first"
+        if not set(row) <= {"id", "key"}:
+            hint = "known are rows with question, context and answers; MRQA; and the crawl with search_results"
+        raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=hint)
     question = row["question"]
     if not isinstance(question, str) or not question.strip():
         raise DataError(f"{where} has an empty question, or one that is not text", hint=HINT)
@@ -92,40 +100,21 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
         raise DataError(f"{where}: {error.message}", hint=error.hint) from error
 
 
-def _without(row: Row) -> str:
-    if set(row) <= {"id", "key"}:
-        return "this is a list of ids; the questions themselves have to be joined to it first"
-    return "known are rows with question, context and answers; MRQA; and the crawl with search_results"
-
-
 def _answers(where: str, row: Row) -> list[str]:
-    """Return the accepted answers, in whichever of the known ways they are written.
-
-    They are ``answers``, else ``answer``, else what MRQA detected in the context: a text, a list of texts, or
-    ``{"text": [...]}``.
-    """
+    """Return ``answers``, else ``answer``, else what MRQA detected: a text, a list of texts, or ``{"text": [...]}``."""
     value = row.get("answers", row.get("answer"))
-    if not value:
-        value = _detected(where, row) or value
+    if not value and row.get("detected_answers"):
+        value = list(dict.fromkeys(answer.get("text") for answer in _list(where, row, "detected_answers"))) or value
     if isinstance(value, Mapping):
         value = value.get("text")
     answers = [value] if isinstance(value, str | int) else value
-    if not isinstance(answers, list) or not all(_is_answer(answer) for answer in answers):
+    are_answers = isinstance(answers, list) and all(isinstance(answer, str | int) for answer in answers)
+    if not isinstance(answers, list) or not are_answers or any(isinstance(answer, bool) for answer in answers):
         raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
     texts = [str(answer) for answer in answers if str(answer).strip()]
     if not texts:
         raise DataError(f"{where} has no answer that is not empty", hint=HINT)
     return texts
-
-
-def _is_answer(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _detected(where: str, row: Row) -> list[object]:
-    """Return the answers that MRQA found in the context, each once."""
-    answers = _list(where, row, "detected_answers") if row.get("detected_answers") else []
-    return list(dict.fromkeys(answer.get("text") for answer in answers))
 
 
 def _context(where: str, row: Row) -> str:
@@ -168,11 +157,7 @@ SOURCE = PublicSource(
 
 
 def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]:
-    """Return rows of a data file; a missing context is an empty one.
-
-    Args:
-        rows: Rows of the dataset, with ``key``, ``question``, ``context`` and ``answers``.
-    """
+    """Return rows of a data file from those of the dataset; a missing context is an empty one."""
     for number, row in enumerate(rows, start=1):
         lacking = [name for name in ("key", "question", "answers") if not row.get(name)]
         if lacking:
@@ -180,40 +165,8 @@ def convert(rows: Iterable[Mapping[str, object]]) -> Iterator[dict[str, object]]
                 f"row {number} of the public data has no {lacking[0]}; it has {', '.join(row) or 'nothing'}",
                 hint="the dataset has changed its form: take the revision that skillgit envs searchqa names",
             )
-        yield {
-            "id": row["key"],
-            "question": row["question"],
-            "context": row.get("context") or "",
-            "answers": row["answers"],
-        }
-
-
-async def ask(
-    item: Item, skill: Skill, target: Target, max_turns: int = 1, wording: PromptWording = PromptWording.OWN
-) -> Trajectory:
-    """Ask the target the question of ``item``; from the second turn on, to review what it answered.
-
-    Each turn is a question of its own that shows search results and question again; the reference shows only the answer
-    so far. The first review that holds an
-    answer is the last one. A review without an answer leaves the one before as it was.
-
-    Args:
-        max_turns: Replies at most.
-    """
-    prompt = system(system_prompt(skill, wording))
-    task = user_prompt(str(item.content["question"]), str(item.content["context"]), wording)
-    turns: list[Turn] = []
-    question, answer, has_answer = task, "", False
-    while True:
-        reply = await target.chat([prompt, user(question)])
-        turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]
-        has_tag = in_tag(reply.text) is not None
-        if has_tag or not has_answer:
-            answer, has_answer = extract(reply.text), has_tag
-        is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
-        if is_review or len(turns) >= 2 * max_turns:
-            return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
-        question = review_prompt(task, answer, wording)
+        context = row.get("context") or ""
+        yield {"id": row["key"], "question": row["question"], "context": context, "answers": row["answers"]}
 
 
 CONTEXT_CHARACTERS = 6000
@@ -241,10 +194,7 @@ def review_prompt(task: str, answer: str, wording: PromptWording = PromptWording
 
 
 def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
-    """Return the leading documents of ``context`` that fit into ``limit`` characters, each with its marker.
-
-    If not even the first one fits, it is cut at the last white space before the limit.
-    """
+    """Return the leading documents that fit into ``limit`` characters; else the first, cut at its last blank before."""
     if len(context) <= limit:
         return context
     # A document may end exactly at the limit, so that the next one's marker starts right behind it.
@@ -258,7 +208,27 @@ def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
     return head[:blank].rstrip() if blank > limit // 2 else head
 
 
-class SearchQA(PackagedEnvironment):
+def score(answer: str, golds: Sequence[str]) -> Scored:
+    return Scored(
+        hard=float(any(exact_match(answer, gold) for gold in golds)),
+        soft=max((f1(answer, gold) for gold in golds), default=0.0),
+    )
+
+
+def feedback(answer: str, golds: Sequence[str]) -> str:
+    """Say in one line what was expected and how near the answer came; the target never sees it."""
+    match = next((gold for gold in golds if exact_match(answer, gold)), None)
+    if match is not None:
+        return f"correct: the answer {quoted(answer)} matches {quoted(match)}"
+    message = f"expected one of: {', '.join(map(quoted, golds))}"
+    if not answer.strip():
+        return f"{message}; there is no answer"
+    words = normalise(answer).split()
+    overlap = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
+    return f"{message}; the answer {quoted(answer)} shares {overlap} of {len(words)} words"
+
+
+class SearchQA(Questions):
     """Question answering over search results, scored by exact match and token F1."""
 
     info = EnvironmentInfo(
@@ -281,31 +251,41 @@ class SearchQA(PackagedEnvironment):
         public=SOURCE,
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._turns = self._replies()
-
     @property
     def digest(self) -> str:
-        """Identify prompts, their limits and the scorer."""
         prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
         reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
-        return short_digest(["searchqa", scoring.SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
+        return short_digest(["searchqa", WORDS_SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
 
-    def _load(self) -> Splits:
-        return self._load_with(read_items)
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return the accepted answers, the question and the search results."""
         golds = cast("Sequence[str]", item.content["answers"])
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Ask the target, and let it review its answer if there are turns for that."""
-        return await ask(item, skill, target, self._turns, self._wording)
+        """Ask the target; from the second turn on, to review what it answered.
+
+        Each turn is a question of its own that shows search results and question again; the reference shows only the
+        answer so far. The first review with an answer is the last one; a review without one changes nothing.
+        """
+        prompt = system(self._system(skill))
+        task = user_prompt(str(item.content["question"]), str(item.content["context"]), self._wording)
+        turns: list[Turn] = []
+        question, answer, has_answer = task, "", False
+        while True:
+            reply = await target.chat([prompt, user(question)])
+            turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]
+            has_tag = in_tag(reply.text) is not None
+            if has_tag or not has_answer:
+                answer, has_answer = extract(reply.text), has_tag
+            is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
+            if is_review or len(turns) >= 2 * self._turns:
+                return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
+            question = review_prompt(task, answer, self._wording)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Score the answer and say what was expected."""
         del judge
         golds = cast("Sequence[str]", item.content["answers"])
-        return scoring.score(trajectory.answer, golds), scoring.feedback(trajectory.answer, golds)
+        return score(trajectory.answer, golds), feedback(trajectory.answer, golds)

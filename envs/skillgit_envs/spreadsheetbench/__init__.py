@@ -7,7 +7,7 @@ import importlib.util
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -20,12 +20,10 @@ from skillgit.plugin.environment import EnvironmentInfo
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
-from skillgit_envs.prompt_files import PromptWording
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, option
-from skillgit_envs.spreadsheetbench.answer_positions import answer_cells
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
-from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN
+from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +39,7 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(\d+)_.*_(input|answer|init|golden)\s*\.xlsx", re.IGNORECASE)
 _ALONE = {"initial": "input", "input": "input", "golden": "answer", "answer": "answer"}
 _PARTS = {"input": "input", "init": "input", "answer": "answer", "golden": "answer"}
-OFFICIAL_CASES = 3
-"""The cases that each task of the first release should have."""
+OFFICIAL_CASES = 3  # the cases that each task of the first release should have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +64,7 @@ def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
                 f"{where}: {folder} has two workbooks for the {part} of case {number}", hint="keep one of them"
             )
         workbooks[number, part] = path
-    numbers = sorted(
-        {number for number, part in workbooks if (number, "answer") in workbooks and (number, "input") in workbooks}
-    )
+    numbers = sorted(number for number, part in workbooks if part == "input" and (number, "answer") in workbooks)
     if not numbers:
         raise DataError(
             f"{where}: there is no pair of workbooks in {folder}",
@@ -101,8 +96,7 @@ def has_pandas() -> bool:
     return importlib.util.find_spec("pandas") is not None
 
 
-def digest(path: Path) -> str:
-    """Return the digest of a workbook's bytes."""
+def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
@@ -115,16 +109,11 @@ def _named(folder: Path) -> Iterator[tuple[int, str, Path]]:
             yield 1, _ALONE[path.stem.lower()], path
 
 
-_HINT = "skillgit envs spreadsheetbench lists the fields of an item"
 TASK_TYPES = ("cell-level", "sheet-level", "default")
 
 
 class WorkbookTasks:
-    """Reads items, and keeps where their workbooks are.
-
-    Args:
-        folder: The folder that the paths of the data are relative to; None for those of the data files themselves.
-    """
+    """Reads items and knows their workbooks, which are in ``folder`` or, if that is None, beside the data files."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -132,17 +121,14 @@ class WorkbookTasks:
         """Item id to its cases."""
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files."""
         return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
 
     def _item(self, row: Row, folder: Path) -> Item:
         identity = text_field(row.where, row.fields, "id") or row.name
-        for name, value in (
-            ("id", identity),
-            *((name, text_field(row.where, row.fields, name)) for name in ("instruction", "answer_position")),
-        ):
-            if not value:
-                raise DataError(f"{row.where} has no {name}", hint=_HINT)
+        names = ("instruction", "answer_position", "instruction_type", "answer_sheet")
+        instruction, position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
+        required = {"id": identity, "instruction": instruction, "answer_position": position}
+        require(row.where, "spreadsheetbench", required)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
         if fault := path_fault(path):
             raise DataError(
@@ -151,23 +137,20 @@ class WorkbookTasks:
             )
         cases = find_cases(row.where, folder / path)
         self.cases[identity] = tuple(cases)
-        kind = text_field(row.where, row.fields, "instruction_type")
         content = {
-            "instruction": text_field(row.where, row.fields, "instruction"),
+            "instruction": instruction,
             "instruction_type": kind,
             # Blanks at its ends may decide whether a script can read it.
             "answer_position": str(row.fields["answer_position"]),
-            "answer_sheet": text_field(row.where, row.fields, "answer_sheet"),
+            "answer_sheet": sheet,
             "cases": [
-                {"number": case.number, "input": digest(case.question), "answer": digest(case.answer)} for case in cases
+                {"number": case.number, "input": _digest(case.question), "answer": _digest(case.answer)}
+                for case in cases
             ],
             "expected_cases": expected_cases(cases),
         }
-        return Item(id=identity, content=content, task_type=_type(kind))
-
-
-def _type(kind: str) -> str:
-    return next((name for name in TASK_TYPES if kind.lower().startswith(name)), "default")
+        task_type = next((name for name in TASK_TYPES if kind.lower().startswith(name)), "default")
+        return Item(id=identity, content=content, task_type=task_type)
 
 
 class SpreadsheetBench(PackagedEnvironment):
@@ -207,11 +190,12 @@ class SpreadsheetBench(PackagedEnvironment):
         task_types=TASK_TYPES,
     )
 
+    _choices: ClassVar = {"mode": MODES, "scorer": RULES, "sandbox": tuple(Mode)}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
         self._seconds = float(self._options["program_timeout"])
-        self._refuse_unknown(mode=MODES, scorer=RULES, sandbox=tuple(Mode))
         if self._turns < 1 or self._seconds <= 0:
             raise ConfigError(
                 "env.max_turns and env.program_timeout must be above 0", hint="the defaults are 30 and 120"
@@ -222,11 +206,9 @@ class SpreadsheetBench(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, the mode, the limits and the scorer."""
         parts = [NO_PROGRAM, FAILED, CHECK, sorted(SHOWN.items())]
         parts += [] if self._wording is PromptWording.OWN else [TASK, str(ROWS[self._wording])]
-        turns = 1 if self._mode == "single" else self._turns
-        limits = [self._mode, turns, self._seconds]
+        limits = [self._mode, self._most_replies, self._seconds]
         return short_digest([self.info.name, self._rule.name, self.target_prompt(), *parts, *limits])
 
     def target_prompt(self) -> str:
@@ -235,14 +217,12 @@ class SpreadsheetBench(PackagedEnvironment):
         return prompt.replace("{libraries}", libraries)
 
     def _load(self) -> Splits:
-        """Return the items of all splits.
-
-        Raises:
-            SandboxError: This machine cannot isolate programs as it was asked to.
-        """
-        splits = self._load_with(self._tasks.read)
+        splits = super()._load()
         self._check_machine()
         return splits
+
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return self._tasks.read(files)
 
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where programs cannot be run or scored."""
@@ -267,11 +247,9 @@ class SpreadsheetBench(PackagedEnvironment):
 
     @property
     def _most_replies(self) -> int:
-        """How often the target replies at most."""
         return 1 if self._mode == "single" else self._turns
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target write a program, and run it on the workbook of each case."""
         work = Work(
             item=item,
             system=self._system(skill),
@@ -284,7 +262,6 @@ class SpreadsheetBench(PackagedEnvironment):
         return await roll_out(work, target, self._mode, self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Compare the workbooks that the program made with the right ones."""
         del judge
         task = WorkbookTask(
             position=str(item.content["answer_position"]),

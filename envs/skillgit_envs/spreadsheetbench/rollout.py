@@ -13,7 +13,7 @@ from skillgit.plugin.backend import assistant, system, user
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
-from skillgit_envs.prompt_files import PromptWording, sections
+from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, contents, preview
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Result, Sandbox
-    from skillgit_envs.spreadsheetbench.answer_positions import Area
-    from skillgit_envs.spreadsheetbench.workbooks import Contents
+    from skillgit_envs.spreadsheetbench.workbooks import Area, Contents
 
 
 MODES = ("single", "multi", "react")
@@ -33,24 +32,19 @@ MODES = ("single", "multi", "react")
 class Work:
     """What the target works on.
 
-    Attributes:
-        books: Number of a case to its workbook.
-        areas: The answer cells; none if the position cannot be read.
-        wording: In which words the target is asked; in those of the reference, a program that ran is not looked at
-            again, and none sets its own paths.
+    As the reference asks, a program that ran is not looked at again, and none sets its own paths.
     """
 
     item: Item
     system: str
-    books: Mapping[int, bytes]
-    areas: Sequence[Area]
+    books: Mapping[int, bytes]  # number of a case to its workbook
+    areas: Sequence[Area]  # the answer cells; none if the position cannot be read
     sandbox: Sandbox
     seconds: float
     wording: PromptWording = PromptWording.OWN
 
     @property
     def first(self) -> bytes:
-        """The workbook of the first case."""
         return next(iter(self.books.values()))
 
     async def run(self, code: str, book: bytes) -> Run:
@@ -59,13 +53,15 @@ class Work:
 
 
 async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Trajectory:
-    """Let the target write a program, and run it once on each case's workbook.
-
-    The products of the trajectory are the workbooks that were made, by the numbers of their cases.
-    """
+    """Let the target write a program, and run it on each case's workbook; the products are the workbooks by case."""
     request = task(work.item, await preview(work.first, work.sandbox, ROWS[work.wording]), work.wording)
+    turns: Sequence[Turn]
     if mode == "react":
-        code, turns = await _with_tool(work, target, request, max_turns)
+        limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
+        files = {INPUT: work.first}
+        toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files=files, limits=limits)
+        conversation = await converse(target, [system(work.system), user(request)], toolbox, max_turns)
+        code, turns = find_program(conversation.text), conversation.turns
     else:
         code, turns = await _in_turns(work, target, request, 1 if mode == "single" else max_turns)
     if not code:
@@ -87,10 +83,7 @@ def _ends(runs: Mapping[int, Run]) -> str:
 
 
 async def _in_turns(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
-    """Return the last program that was written in ``most`` replies; it is tried on the first workbook in between.
-
-    A reply without a program ends it, but for the first one: that may have been a plan.
-    """
+    """Return the last of ``most`` programs; a reply without one ends it, but for the first: that may be a plan."""
     messages, turns, code = [system(work.system), user(request)], [Turn(role="user", content=request)], ""
     for number in range(1, most + 1):
         reply = await target.chat(messages)
@@ -118,13 +111,6 @@ async def _tried(work: Work, code: str) -> str:
     return after_run(run, books["output"])
 
 
-async def _with_tool(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
-    limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
-    toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files={INPUT: work.first}, limits=limits)
-    talk = await converse(target, [system(work.system), user(request)], toolbox, most)
-    return find_program(talk.text), talk.turns
-
-
 NO_PROGRAM = "There is no program in your reply. Give the whole program in one block that begins with ```python."
 FAILED = "Mend the program, and give the whole of it again."
 CHECK = "If the task is done, reply with the word DONE alone. Otherwise give the whole program again, corrected."
@@ -149,11 +135,7 @@ def task(item: Item, preview: str, wording: PromptWording = PromptWording.OWN) -
 
 
 def after_run(run: Run, content: Contents | None) -> str:
-    """Return what is said after a program has run on the first workbook.
-
-    Args:
-        content: What is in the answer cells of its output, as it was written; None where that is not known.
-    """
+    """Return what is said after a program has run on the first workbook; ``content`` is what its answer cells hold."""
     if run.output is None:
         return f"{run.told}\n\n{FAILED}"
     return "\n\n".join(filter(None, (run.told, _cells(content) if content else "", CHECK)))
@@ -180,22 +162,17 @@ _START = (
     f"import runpy\nrunpy.run_path({PROGRAM!r}, {{'INPUT_PATH': {INPUT!r}, 'OUTPUT_PATH': {OUTPUT!r}}}, '__main__')\n"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*")
+_SEVERAL = (ast.Tuple, ast.List)
 _LANGUAGES = frozenset({"", "python", "py", "python3"})
-_LONGEST = 3000
-"""Characters of what a program wrote that are told."""
+_LONGEST = 3000  # characters of what a program wrote that are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a program fared on one workbook.
+    """How a program fared on one workbook."""
 
-    Attributes:
-        output: The workbook that it made; None if it made none or did not come to a good end.
-        told: What it wrote and how it ended, for whoever wrote it.
-    """
-
-    output: bytes | None
-    told: str
+    output: bytes | None  # the workbook that it made; None if it made none or did not come to a good end
+    told: str  # what it wrote and how it ended, for whoever wrote it
 
 
 def find_program(reply: str) -> str:
@@ -228,16 +205,12 @@ def without_paths(code: str) -> str:
 
 def _sets_paths(node: ast.stmt) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    names = {part.id if isinstance(part, ast.Name) else "" for target in targets for part in _parts(target)}
+    parts = [part for target in targets for part in (target.elts if isinstance(target, _SEVERAL) else [target])]
+    names = {part.id if isinstance(part, ast.Name) else "" for part in parts}
     return bool(names) and names <= {"INPUT_PATH", "OUTPUT_PATH"}
 
 
-def _parts(target: ast.expr) -> list[ast.expr]:
-    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-
-
 async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
-    """Run a program on a workbook."""
     limits = Limits(wall_s=seconds, cpu_s=max(1, round(seconds)))
     files = {PROGRAM: code.encode(errors="replace"), INPUT: book}
     result = await sandbox.run(sandbox.python_job(_START, files=files, limits=limits, collect=(OUTPUT,)))

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox.libreoffice import recalculate
-from skillgit_envs.spreadsheetbench.answer_positions import READINGS, Area, UnreadablePositionError
-from skillgit_envs.spreadsheetbench.workbooks import contents
+from skillgit_envs.spreadsheetbench.workbooks import READINGS, Area, UnreadablePositionError, contents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,18 +33,12 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRule:
-    """One way to score.
+    """One way to score."""
 
-    Attributes:
-        name: Changes whenever a score can change.
-        recalculates: Whether formulas are calculated before cells are compared.
-        expects_all: Whether cases that a task should have, and has not, fail.
-    """
-
-    name: str
+    name: str  # changes whenever a score can change
     reading: str
-    recalculates: bool
-    expects_all: bool
+    recalculates: bool  # whether formulas are calculated before cells are compared
+    expects_all: bool  # whether cases that a task should have, and has not, fail
 
 
 RULES: Mapping[str, ScoringRule] = {
@@ -57,27 +50,18 @@ RULES: Mapping[str, ScoringRule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookTask:
-    """What is scored.
+    """What is scored."""
 
-    Attributes:
-        position: The answer cells, as the data name them.
-        answers: Number of a case to the workbook that is right.
-    """
-
-    position: str
+    position: str  # the answer cells, as the data name them
     answer_sheet: str
-    answers: Mapping[int, bytes]
+    answers: Mapping[int, bytes]  # number of a case to the workbook that is right
     expected: int
 
 
 async def faults(
     task: WorkbookTask, workbooks: Mapping[int, bytes], rule: ScoringRule, sandbox: Sandbox
 ) -> dict[int, str]:
-    """Return for each case what is wrong, empty if it passes.
-
-    Args:
-        workbooks: Number of a case to the workbook that the program made.
-    """
+    """Return for each case what is wrong, empty if it passes; ``workbooks`` are those that the program made."""
     try:
         areas = READINGS[rule.reading](task.position, task.answer_sheet)
     except UnreadablePositionError as error:
@@ -163,7 +147,6 @@ def score(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> Scor
 
 
 def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> str:
-    """Say which cases pass and what is wrong with the others."""
     passes = sum(not fault for fault in case_faults.values())
     lines = [f"{passes} of {len(case_faults)} cases pass"]
     lines += [f"case {number}: {fault}" for number, fault in case_faults.items() if fault]
@@ -172,19 +155,14 @@ def feedback(case_faults: Mapping[int, str], count: int, rule: ScoringRule) -> s
     return "\n".join(lines)
 
 
-Value: TypeAlias = str | float | datetime | time | timedelta
-"""What a cell holds; a cell that holds nothing is not told."""
+Value: TypeAlias = str | float | datetime | time | timedelta  # what a cell holds; a cell that holds nothing is not told
 _EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - cells have no time zone
 _DAY_S = 86_400
 _PLACES = 2
 
 
 def read_value(kind: str, text: str) -> Value:
-    """Return the value of a cell from its text and kind: ``number text datetime time microseconds``.
-
-    Raises:
-        ValueError: The text is no value of that kind.
-    """
+    """Return the value of a cell from its text and kind: ``number text datetime time microseconds``."""
     if kind == "number":
         return float(text)
     if kind == "datetime":
@@ -201,7 +179,6 @@ def same(first: Value | None, second: Value | None) -> bool:
 
 
 def normalised(value: Value | None) -> Value | None:
-    """Return a value in the form in which it is compared."""
     if isinstance(value, datetime):
         since = value - _EPOCH
         return round(since.days + since.seconds / _DAY_S, 0)

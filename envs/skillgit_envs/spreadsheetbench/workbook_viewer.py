@@ -24,16 +24,11 @@ REQUEST, ANSWER = "request.json", "answer.json"
 
 
 def cells(path: Path, areas: list[list[Any]], first: str | None, *, formulas: bool) -> dict[str, Any]:
-    """Return what is in areas of a workbook.
+    """Return what is in areas, each of sheet or None, left, top, right, bottom; None stands for the sheet ``first``.
 
-    Args:
-        areas: For each area: sheet or None, left, top, right, bottom.
-        first: The sheet that None stands for; None for the workbook's first one.
-        formulas: Whether formulas are reported as they are written, instead of the values that they were saved with.
-
-    Returns:
-        ``error`` if it is no workbook; else ``first``, its first sheet, and ``areas``: for each area its sheet, and the
-        cells that hold something, or None where there is no such sheet.
+    Formulas are reported as written, or as the values that they were saved with. The answer is ``error`` for what is no
+    workbook; else ``first``, its first sheet, and ``areas``: of each its sheet, and the cells that hold something, or
+    None where there is no such sheet.
     """
     try:
         book = openpyxl.load_workbook(path, data_only=not formulas)
@@ -60,7 +55,6 @@ def _filled(
 
 
 def written(value: object) -> list[str]:
-    """Return kind and text of a value."""
     if isinstance(value, datetime):
         return ["datetime", value.replace(tzinfo=None).isoformat()]
     if isinstance(value, date):
@@ -76,11 +70,7 @@ def written(value: object) -> list[str]:
 
 
 def shown(path: Path, limits: dict[str, int]) -> dict[str, Any]:
-    """Return the first rows and columns of each sheet as texts, with formulas as they are written.
-
-    Args:
-        limits: ``sheets``, ``rows``, ``columns``, and ``characters`` of a cell.
-    """
+    """Return the first rows and columns of each sheet as texts, with formulas as they are written."""
     try:
         book = openpyxl.load_workbook(path)
     except Exception as error:  # noqa: BLE001 - a file that a model's program made can be wrong in any way

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
@@ -18,17 +17,15 @@ from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo
 from skillgit.plugin.seed_folder import write_files
-from skillgit.plugin.splits import OPTIONS, check, data_files, load_splits
+from skillgit.plugin.splits import OPTIONS, check, data_files
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
-from skillgit_envs.prompt_files import prompt_file, with_skill
-from skillgit_envs.shipped_environment import PackagedEnvironment, option
+from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks import judging
-from skillgit_envs.tasks.checks.catalogue import KINDS, graded, scorers
+from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
 from skillgit_envs.tasks.checks.check import Sheet
-from skillgit_envs.tasks.extraction import EXTRACTORS
-from skillgit_envs.tasks.reading import Reader
+from skillgit_envs.tasks.reading import PROGRAMS, Reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
-    from skillgit.sandbox import Sandbox
-    from skillgit.sandbox.conversation import Conversation
     from skillgit_envs.tasks.attachments import Attachments, Listed
     from skillgit_envs.tasks.checks.check import Fields
 
@@ -56,7 +51,6 @@ RUN = "Python finds them in the folder {}. Files that you write beside it are ha
 
 
 def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> tuple[Message, ...]:
-    """Return the conversation that a rollout begins with."""
     prompt = prompt_file(__package__, "system").replace("{form}", FORMS[str(item.content["extract"])])
     pictures = [attachments.picture(entry) for entry in listed(item, "images")]
     texts = [*_about_files(item, attachments, tools), str(item.content["prompt"])]
@@ -65,7 +59,6 @@ def messages(item: Item, skill: Skill, attachments: Attachments, tools: str) -> 
 
 
 def listed(item: Item, name: str) -> Listed:
-    """Return the files of an item that are under ``name``."""
     return cast("Listed", item.content[name])
 
 
@@ -90,32 +83,6 @@ def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
                 ) from error
 
 
-SHIPPED = Path(__file__).parent / "data"
-
-
-def load(options: Mapping[str, str | float | bool], root: Path, reader: Reader) -> Splits:
-    """Return the items that ``options`` name; the ones that come with the environment if they name none.
-
-    Rows that have a ``split`` are divided by it, and no ratio counts.
-    """
-    whole, limit = str(options["data_path"]), int(options["limit"])
-    if whole and options["split_mode"] == "ratio" and limit >= 0:
-        items = reader.read(data_files(root / whole))
-        if reader.splits:
-            return {split: part[: limit or None] for split, part in _by_column(items, reader.splits).items()}
-    return load_splits(options, root, SHIPPED, reader.read)
-
-
-def _by_column(items: Sequence[Item], assignment: Mapping[str, Split]) -> Splits:
-    without = next((item.id for item in items if item.id not in assignment), "")
-    if without:
-        raise DataError(f"item {without} has no split, though others have", hint="give every row a split, or none")
-    splits: dict[Split, tuple[Item, ...]] = dict.fromkeys(Split, ())
-    for item in items:
-        splits[assignment[item.id]] += (item,)
-    return check(splits)
-
-
 TOOLS: Mapping[str, tuple[str, ...]] = {
     "none": (),
     "read": tuple(name for name in NAMES if name != "python"),
@@ -132,34 +99,6 @@ class NoTools:
     async def execute(self, call: object) -> str:
         del call
         return "error: there are no tools"
-
-
-async def ask(item: Item, skill: Skill, target: Target, attachments: Attachments) -> Trajectory:
-    """Ask the target once."""
-    return _trajectory(item, await converse(target, messages(item, skill, attachments, "none"), NoTools(), 1))
-
-
-async def work(
-    item: Item,
-    skill: Skill,
-    target: Target,
-    attachments: Attachments,
-    *,
-    tools: str,
-    max_turns: int,
-    sandbox: Sandbox,
-    limits: Limits,
-) -> Trajectory:
-    """Let the target work with tools over the files of the item; what Python writes are the trajectory's products."""
-    async with _laid_out(item, attachments) as folder:
-        toolbox = SandboxTools(sandbox=sandbox, documents=folder, offered=TOOLS[tools], limits=limits)  # type: ignore[arg-type]
-        conversation = await converse(target, messages(item, skill, attachments, tools), toolbox, max_turns)
-    return replace(_trajectory(item, conversation), products=toolbox.files)
-
-
-def _trajectory(item: Item, conversation: Conversation) -> Trajectory:
-    answer = EXTRACTORS[str(item.content["extract"])](conversation.text)
-    return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
 
 
 @asynccontextmanager
@@ -181,18 +120,6 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
     for path in (folder.parent, folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return folder.resolve()
-
-
-def secrets_in(item: Item, attachments: Attachments) -> Secrets:
-    """Return the secrets of ``item``; files that are no text hold none."""
-    checks = cast("Sequence[Fields]", item.content["checks"])
-    files = cast("Sequence[dict[str, str]]", item.content["files"])
-    sources = [entry for check in checks if check["type"] in {"python", "command"} for entry in check["files"]]
-    return Secrets(
-        answers=tuple(answer for check in checks for answer in _answers(check)),
-        inputs=(str(item.content["prompt"]), *_texts(files, attachments)),
-        checks=(*(text for check in checks for text in _criteria(check)), *_texts(sources, attachments)),
-    )
 
 
 def _answers(check: Fields) -> Iterator[str]:
@@ -218,9 +145,6 @@ def _texts(entries: Sequence[Any], attachments: Attachments) -> Iterator[str]:
             yield attachments.read(entry).decode()
         except UnicodeDecodeError:
             continue
-
-
-_PROGRAMS = ("python", "command")
 
 
 class Tasks(PackagedEnvironment):
@@ -256,10 +180,11 @@ class Tasks(PackagedEnvironment):
         task_types=("default",),
     )
 
+    _choices: ClassVar = {"tools": TOOLS, "scorer": KINDS, "sandbox": Mode}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._tools, self._turns = str(self._options["tools"]), int(self._options["max_turns"])
-        self._refuse_unknown(tools=TOOLS, scorer=KINDS, sandbox=tuple(Mode))
         if str(self._options["extract"]) not in {"", *EXTRACTORS}:
             raise ConfigError(f"env.extract is '{self._options['extract']}'", hint=f"known are {', '.join(EXTRACTORS)}")
         for name in ("max_turns", "check_timeout", "tool_timeout"):
@@ -273,58 +198,79 @@ class Tasks(PackagedEnvironment):
 
     @property
     def digest(self) -> str:
-        """Identify prompts, tools and checks; what a judge grades by is part of its item."""
         texts = [self._prompt_file("system"), *sorted(FORMS.values()), LOOK, RUN]
         working = [self._tools, self._turns, self._options["tool_timeout"]] if self._tools != "none" else []
         return short_digest([self.info.name, *scorers(), *texts, *working, self._options["check_timeout"]])
 
     @property
     def asks_judge(self) -> bool:
-        """Whether a model grades any item."""
         return any(check["type"] == "judge" for split in Split for item in self.items(split) for check in _checks(item))
 
     def _load(self) -> Splits:
         """Return the items of all splits; without a sandbox there are none that need one."""
-        splits = load(self._options, self._root, self._reader)
+        splits = self._by_column() or super()._load()
         every = [item for items in splits.values() for item in items]
         if self._tools == "none":
             check_readable(every, self._reader.attachments)
-        if self._tools != "none" or any(check["type"] in _PROGRAMS for item in every for check in _checks(item)):
+        if self._tools != "none" or any(check["type"] in PROGRAMS for item in every for check in _checks(item)):
             _ = self._sandbox
         return splits
+
+    def _by_column(self) -> Splits:
+        """Return the items divided by their rows' ``split``, whatever the ratio; nothing if no row has one."""
+        whole, limit = str(self._options["data_path"]), int(self._options["limit"])
+        if not whole or self._options["split_mode"] != "ratio" or limit < 0:
+            return {}
+        items, assignment = self._read(data_files(self._root / whole)), self._reader.splits
+        without = next((item.id for item in items if item.id not in assignment), "")
+        if not assignment:
+            return {}
+        if without:
+            raise DataError(f"item {without} has no split, though others have", hint="give every row a split, or none")
+        parts = {split: tuple(item for item in items if assignment[item.id] is split) for split in Split}
+        return {split: part[: limit or None] for split, part in check(parts).items()}
+
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return self._reader.read(files)
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need."""
         return self._new_reader(drafts=True).item(where, row, path)
 
     def secrets(self, item: Item) -> Secrets:
-        """Return answers, the task and its files, and what the checks look for."""
-        return secrets_in(item, self._reader.attachments)
+        attachments, checks = self._reader.attachments, _checks(item)
+        sources = [entry for check in checks if check["type"] in PROGRAMS for entry in check["files"]]
+        return Secrets(
+            answers=tuple(answer for check in checks for answer in _answers(check)),
+            inputs=(str(item.content["prompt"]), *_texts(listed(item, "files"), attachments)),
+            checks=(*(text for check in checks for text in _criteria(check)), *_texts(sources, attachments)),
+        )
 
     def call_bounds(self, item: Item) -> CallBounds:
         """Return how many calls a task takes: the judge is asked by some checks only, and once more if need be."""
         questions = sum(judging.QUESTIONS["against" in check] for check in _checks(item) if check["type"] == "judge")
-        target = (1, 1 if self._tools == "none" else self._turns)
-        return CallBounds(target=target, judge=(questions, questions), repairs=questions)
+        return CallBounds(target=(1, self._most_replies), judge=(questions, questions), repairs=questions)
+
+    @property
+    def _most_replies(self) -> int:
+        return 1 if self._tools == "none" else self._turns
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        attachments = self._reader.attachments
+        """Ask once, or let the target work with tools over the item's files; what Python writes are the products."""
+        attachments, products = self._reader.attachments, dict[str, bytes]()
+        request = messages(item, skill, attachments, self._tools)
         if self._tools == "none":
-            return await ask(item, skill, target, attachments)
-        limits = self._limits("tool_timeout")
-        return await work(
-            item,
-            skill,
-            target,
-            attachments,
-            tools=self._tools,
-            max_turns=self._turns,
-            sandbox=self._sandbox,
-            limits=limits,
-        )
+            conversation = await converse(target, request, NoTools(), 1)
+        else:
+            async with _laid_out(item, attachments) as folder:
+                limits, offered = self._limits("tool_timeout"), TOOLS[self._tools]
+                toolbox = SandboxTools(sandbox=self._sandbox, documents=folder, offered=offered, limits=limits)  # type: ignore[arg-type]
+                conversation = await converse(target, request, toolbox, self._turns)
+            products = toolbox.files
+        answer = EXTRACTORS[str(item.content["extract"])](conversation.text)
+        return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer, products=products)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Carry out the checks of the item."""
         sheet = Sheet(
             prompt=str(item.content["prompt"]),
             answer=trajectory.answer,

@@ -17,8 +17,7 @@ from skillgit.plugin.backend import Image
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Listed = list[dict[str, str]]
-"""Files as an item's content holds them: ``name`` and ``digest``."""
+Listed = list[dict[str, str]]  # files as an item's content holds them: ``name`` and ``digest``
 
 _LARGEST = 64 << 20
 _PICTURES = {
@@ -37,12 +36,7 @@ class Attachments:
         self._paths: dict[str, Path] = {}
 
     def find(self, where: str, names: Sequence[str], folders: Sequence[Path]) -> Listed:
-        """Return the files that ``names`` mean; a folder means all files in it.
-
-        Args:
-            names: Paths that stay within the folder that they are looked for in.
-            folders: Where to look; the first that has a name counts.
-        """
+        """Return the files that ``names`` mean, from the first of ``folders`` that has it; a folder means its files."""
         entries = [entry for name in names for entry in self._found(where, name, folders)]
         paths = [entry["name"] for entry in entries]
         twice = next((name for name in paths if paths.count(name) > 1), "")
@@ -82,7 +76,6 @@ class Attachments:
         return digest
 
     def read(self, entry: Mapping[str, str]) -> bytes:
-        """Return the bytes of a file that was found before."""
         path = self._paths[entry["digest"]]
         try:
             data = read_plain(path, most=_LARGEST, follow=True)
@@ -93,7 +86,6 @@ class Attachments:
         return data
 
     def picture(self, entry: Mapping[str, str]) -> Image:
-        """Return a picture as it is shown to a model."""
         kind = _PICTURES[Path(entry["name"]).suffix.lower()]
         return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
 

@@ -15,9 +15,8 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
-from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
+from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, read_checks, reading_of
 from skillgit_envs.tasks.checks.check import CheckSource
-from skillgit_envs.tasks.extraction import EXTRACTORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ ANSWERS = ("answers", "answer", "expected")
 DRAFT = "draft"
 _HINT = "the README of the environment tasks lists the fields of a task"
 _LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
-_PROGRAMS = ("python", "command")
+PROGRAMS = ("python", "command")
 _OWN = ("id", "check", "checks", "status", "split")
 _TEXTS = ("task_type", "context", "expectations", "assertions", "rubric", "expected_output", "extract")
 _FIELDS = frozenset((*PROMPTS, *ANSWERS, *_LISTS, *_OWN, *_TEXTS))
@@ -40,36 +39,22 @@ _SHORTEST_TYPO = 4
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Reads task files.
+    """Reads task files."""
 
-    Attributes:
-        prompt_field: The field with the task; empty takes the first of :data:`PROMPTS`.
-        scorer: The kind of check of rows that have an answer and no check.
-        extract: How a result is taken out of a reply; empty lets the row or its checks say.
-        drafts: Whether rows that nobody has reviewed are read, too.
-        splits: Id of an item to the split that its row names; filled by reading.
-    """
-
-    prompt_field: str = ""
-    scorer: str = "normalized"
-    extract: str = ""
+    prompt_field: str = ""  # the field with the task; empty takes the first of PROMPTS
+    scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
+    extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say
     attachments: Attachments = field(default_factory=Attachments)
-    drafts: bool = False
-    splits: dict[str, Split] = field(default_factory=dict)
+    drafts: bool = False  # whether rows that nobody has reviewed are read, too
+    splits: dict[str, Split] = field(default_factory=dict)  # item id to the split that its row names
 
     def read(self, files: Sequence[Path]) -> list[Item]:
-        """Return the items of data files."""
-        return read_each(files, self._items)
-
-    def _items(self, row: Row, path: Path) -> list[Item]:
-        return [self.item(where, fields, path) for where, fields in _tasks(row, path)]
+        return read_each(files, lambda row, path: [self.item(*task, path) for task in _tasks(row, path)])
 
     def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
-        """Return the item that a row of the file ``path`` stands for."""
         if row.get("status") == DRAFT and not self.drafts:
-            raise DataError(
-                f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"
-            )
+            hint = f"skillgit tasks review {path.name} shows it"
+            raise DataError(f"{where} is a draft that nobody has reviewed", hint=hint)
         _refuse_typos(where, row, {*_FIELDS, *filter(None, [self.prompt_field])})
         content = self._content(where, row, path)
         identity = text_field(where, row, "id") or f"t-{short_digest(content)}"
@@ -104,7 +89,7 @@ class Reader:
             "checks": checks,
             "extract": self._reading(where, row, checks),
         }
-        if any(check["type"] in _PROGRAMS for check in checks):
+        if any(check["type"] in PROGRAMS for check in checks):
             content["row"] = {name: value for name, value in row.items() if name not in _OWN}
         return content
 
@@ -135,10 +120,8 @@ class Reader:
             return [self.scorer]
         if source.expected:
             return ["judge"]
-        raise DataError(
-            f"{where} does not say what a right result is",
-            hint="give it an 'answer', a 'check', or a 'rubric' for a judge",
-        )
+        hint = "give it an 'answer', a 'check', or a 'rubric' for a judge"
+        raise DataError(f"{where} does not say what a right result is", hint=hint)
 
     def _reading(self, where: str, row: Mapping[str, Any], checks: Sequence[Fields]) -> str:
         reading = text_field(where, row, "extract") or self.extract or reading_of(checks)
@@ -148,10 +131,7 @@ class Reader:
 
 
 def _refuse_typos(where: str, row: Mapping[str, Any], names: Collection[str]) -> None:
-    """Refuse a field whose name is one letter from one that means something: it would be passed over in silence.
-
-    Other fields are a row's own business, such as where it comes from.
-    """
+    """Refuse a field one letter from one that means something; others, such as a source, are the row's own business."""
     for name in row.keys() - names:
         likely = next((field for field in sorted(names) if Levenshtein.distance(name.lower(), field) <= 1), None)
         if likely is not None and len(name) >= _SHORTEST_TYPO:

@@ -1,17 +1,26 @@
-"""Put a version's skill where an agent looks for it."""
+"""Put a version's skill where an agent looks for it, list what was put where, and take it back to what was before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, Any
 
-from skillgit.app.deliver.install_record import Layer, open_record
+from skillgit.app.deliver.install_record import Layer, known_places, open_record
 from skillgit.app.setup.config.error_sentences import nearest
-from skillgit.app.skill_format.atomic_write import copy, put, refuse_way_out, typed_path, write_skill
+from skillgit.app.skill_format.atomic_write import (
+    copy,
+    put,
+    refuse_way_out,
+    take_away,
+    typed_path,
+    write_skill,
+)
 from skillgit.app.skill_format.folder_contents import (
     DiffersError,
     FileChange,
@@ -22,10 +31,14 @@ from skillgit.app.skill_format.folder_contents import (
 )
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import ConflictError, UsageError
+from skillgit.domain.address import version_label
+from skillgit.errors import ConflictError, NotFoundError, UsageError
+from skillgit.index import queries
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.install_record import InstallRecord
+    from datetime import datetime
+
+    from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.revision import NamedSkill
     from skillgit.app.workspace.workspace import Workspace
@@ -49,21 +62,25 @@ class Scope(StrEnum):
 
 _USER = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".copilot/skills"}
 _PROJECT = {Agent.CLAUDE: ".claude/skills", Agent.CODEX: ".agents/skills", Agent.COPILOT: ".github/skills"}
-_CLAUDE_HOME = "CLAUDE_CONFIG_DIR"
 
 
 def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope | None) -> Path:
     """Return the folder of skills that ``to``, an agent's name or a folder, means."""
     if to not in set(Agent):
         if scope is not None:
-            raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=_NAMES)
-        return _folder(context, to)
+            hint = f"agents are {', '.join(Agent)}"
+            raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=hint)
+        folder = typed_path(context.directory, to)
+        near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
+        if near:
+            raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
+        return folder
     agent = Agent(to)
     if scope is Scope.PROJECT:
         if workspace.repo.workdir is None:
             raise UsageError("a bare repository is no project that an agent works in", hint="--scope user, or --to DIR")
         return workspace.repo.workdir.resolve() / _PROJECT[agent]
-    home_setting = context.environ.get(_CLAUDE_HOME, "") if agent is Agent.CLAUDE else ""
+    home_setting = context.environ.get("CLAUDE_CONFIG_DIR", "") if agent is Agent.CLAUDE else ""
     if home_setting:
         return Path(normpath(context.directory / home_setting)) / "skills"
     home = context.environ.get("HOME", "")
@@ -72,81 +89,44 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
     return Path(home) / _USER[agent]
 
 
-def _folder(context: Context, to: str) -> Path:
-    folder = typed_path(context.directory, to)
-    near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
-    if near:
-        raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
-    return folder
-
-
-_NAMES = f"agents are {', '.join(Agent)}"
-
-
 Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
 """Is asked before something is replaced that someone changed by hand, and gets the place and what would change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallRequest:
-    """What the user asks for.
-
-    Attributes:
-        to: An agent's name, or a folder of skills.
-        scope: Whose skills, for an agent; None for the user's.
-        dry_run: Whether only to say what would be done.
-    """
+    """What the user asks for."""
 
     revision: str
-    to: str
-    scope: Scope | None = None
-    dry_run: bool = False
+    to: str  # an agent's name, or a folder of skills
+    scope: Scope | None = None  # whose skills, for an agent; None for the user's
+    dry_run: bool = False  # whether only to say what would be done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallState:
-    """Something at a place.
+    """Something at a place."""
 
-    Attributes:
-        name: What was installed there, ``<run>/v<N>``, or a commit; empty if it did not come from here.
-        by_hand: Whether it is anything else than what skillgit put there.
-    """
-
-    name: str
-    by_hand: bool
+    name: str  # what was installed there, ``<run>/v<N>``, or a commit; empty if it did not come from here
+    by_hand: bool  # whether it is anything else than what skillgit put there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallResult:
-    """What stands where now.
+    """What stands where now."""
 
-    Attributes:
-        name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
-        before: What stood there; absent if nothing did.
-        changes: How the skill differs from what stood there before.
-    """
-
-    name: str
+    name: str  # the version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit
     commit: str
     skill: str
     place: str
-    before: InstallState | None
-    changes: tuple[FileChange, ...]
+    before: InstallState | None  # what was there; absent for nothing
+    changes: tuple[FileChange, ...]  # how the skill differs from what was there
     held: bool = False
     written: bool = False
 
 
 def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
-    """Put the skill of a revision where an agent looks for it, at once or not at all.
-
-    Args:
-        agrees: Is asked whether something that someone changed by hand may be replaced.
-
-    Raises:
-        DiffersError: Something is there that was changed by hand, and nobody agrees to replace it.
-        RevisionNotFoundError: The revision names nothing.
-        SkillError: It has no skill, or several.
-    """
+    """Put a skill where an agent looks for it; a DiffersError if nobody ``agrees`` to replace changes by hand."""
     with open_workspace(context) as workspace:
         skill = skill_named(workspace, request.revision)
         target = refuse_way_out(skills_folder(context, workspace, request.to, request.scope) / skill.skill.name)
@@ -171,19 +151,12 @@ class _Installation:
         state = self._found(by_hand=not ours)
         if ours and self._now == self._wanted:
             if not dry_run:
-                run, version = _event_of(self._named)
-                self._record.amend(
-                    self._place, name=name_of(self._named), run=run, version=version, commit=self._named.commit
-                )
+                self._record.amend(self._place, **self._identity())
             return replace(state, held=True)
         if dry_run:
             return state
-        if (
-            state.before is not None
-            and state.before.by_hand
-            and state.changes
-            and not agrees(self._place, state.changes)
-        ):
+        by_hand = state.before is not None and state.before.by_hand
+        if by_hand and state.changes and not agrees(self._place, state.changes):
             raise DiffersError(
                 f"{self._place} holds something that skillgit did not put there, and it was left as it is",
                 hint="--yes replaces it; skillgit uninstall brings it back",
@@ -195,7 +168,7 @@ class _Installation:
     def _found(self, *, by_hand: bool) -> InstallResult:
         before = InstallState(name=self._top.name if self._top is not None else "", by_hand=by_hand)
         return InstallResult(
-            name=name_of(self._named),
+            name=self._identity()["name"],
             commit=self._named.commit,
             skill=self._named.skill.name,
             place=str(self._place),
@@ -234,34 +207,159 @@ class _Installation:
     def _new_name(self) -> str:
         return f"{self._context.clock():%Y%m%dT%H%M%SZ}-{self._context.entropy(4).hex()}"
 
+    def _identity(self) -> dict[str, Any]:
+        """Return what a layer says of the version: the address of its event, or the id of a commit that is no event."""
+        row, commit = self._named.row, self._named.commit
+        if row is None:
+            return {"name": commit, "run": "", "version": None, "commit": commit}
+        return {"name": str(row.address), "run": row.run, "version": row.version, "commit": commit}
+
     def _layer(self, name: str) -> Layer:
-        run, version = _event_of(self._named)
         return Layer(
-            name=name_of(self._named),
-            run=run,
-            version=version,
-            commit=self._named.commit,
+            **self._identity(),
             installed=self._wanted,
             found=self._now,
             kept=name,
-            made=tuple(map(str, _missing(self._place.parent))),
+            made=tuple(str(folder) for folder in reversed(self._place.parents) if not folder.exists()),
             time=self._context.clock(),
         )
 
 
-def name_of(skill: NamedSkill) -> str:
-    """Return the address of the event that holds a skill; of a commit that is no event, its id."""
-    return skill.commit if skill.row is None else str(skill.row.address)
+UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 
 
-def _event_of(skill: NamedSkill) -> tuple[str, int | None]:
-    return ("", None) if skill.row is None else (skill.row.run, skill.row.version)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A skill that was installed, and what happened to it."""
+
+    place: str
+    skill: str
+    name: str  # the version that was put there, ``<run>/v<N>``, or a commit
+    commit: str
+    time: datetime
+    state: str  # ``unchanged``, ``changed by hand`` or ``gone``
+    newer: str  # the best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date
 
 
-def _missing(folder: Path) -> list[Path]:
-    """Return ``folder`` and those around it that are not there, the outermost first."""
-    programs = []
-    while not folder.exists():
-        programs.append(folder)
-        folder = folder.parent
-    return programs[::-1]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstallRequest:
+    """What the user asks for."""
+
+    to: str | None = None  # an agent's name, a folder of skills, or a skill's folder; None for the only place there is
+    scope: Scope | None = None  # whose skills, for an agent; None for the user's
+    skill: str | None = None  # the skill's name; None for the only one there is at that place
+    dry_run: bool = False  # whether only to say what would be done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninstallResult:
+    """What stands where now."""
+
+    skill: str
+    place: str
+    name: str
+    restored: InstallState | None  # what is there again; absent if nothing is
+    changes: tuple[FileChange, ...]
+    written: bool = False
+
+
+def list_installed(context: Context) -> tuple[Installed, ...]:
+    with open_workspace(context) as workspace:
+        return tuple(_installed(workspace, location) for location in known_places(workspace.repo))
+
+
+def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
+    """Bring back what a skill replaced; a DiffersError if nobody ``agrees`` to give up changes by hand."""
+    with open_workspace(context) as workspace, open_record(workspace.repo) as record:
+        if not request.dry_run:
+            for path in tuple(record.places):
+                record.settle(Path(path))
+        location = _meant(_candidates(context, workspace, record, request))
+        return _uninstall(record, location, agrees, dry_run=request.dry_run)
+
+
+def _uninstall(record: InstallRecord, location: InstalledFolder, agrees: Agreed, *, dry_run: bool) -> UninstallResult:
+    path, top = refuse_way_out(Path(location.path)), location.top
+    there = read_entries(path)
+    copy_path = record.kept(top.kept) if top.kept else None
+    before = read_entries(copy_path) if copy_path is not None else {}
+    if copy_path is not None and not before:
+        raise NotFoundError(
+            f"the copy of what stood at {path} is gone from {copy_path}",
+            hint="skillgit install REV --to DIR puts another there",
+        )
+    name, beneath = ("", "") if len(location.layers) == 1 else (location.layers[-2].name, location.layers[-2].installed)
+    result = UninstallResult(
+        skill=location.skill,
+        place=location.path,
+        name=top.name,
+        restored=InstallState(name=name, by_hand=not name or beneath != top.found) if before else None,
+        changes=changes(there, before),
+    )
+    if dry_run:
+        return result
+    by_hand = bool(there) and fingerprint(there) != top.installed
+    if by_hand and result.changes and not agrees(path, result.changes):
+        raise DiffersError(
+            f"{path} was changed by hand since {top.name} was installed, and it was left as it is",
+            hint="--yes gives these changes up",
+            changes=result.changes,
+        )
+    if copy_path is not None:
+        put(path, lambda beside: copy(copy_path, beside))
+    elif there:
+        take_away(path)
+    record.pop(path)
+    for folder in reversed(top.made):  # those that were made for the place, as far as nothing else came into them
+        with suppress(OSError):
+            Path(folder).rmdir()
+    return replace(result, written=True)
+
+
+def _candidates(
+    context: Context, workspace: Workspace, record: InstallRecord, request: UninstallRequest
+) -> list[InstalledFolder]:
+    locations = [record.places[path] for path in sorted(record.places)]
+    if request.to is not None:
+        folder = skills_folder(context, workspace, request.to, request.scope)
+        itself = str(typed_path(context.directory, request.to))
+        locations = [
+            location for location in locations if Path(location.path).parent == folder or location.path == itself
+        ]
+    if request.skill is not None:
+        locations = [location for location in locations if location.skill == request.skill]
+    return locations
+
+
+def _meant(locations: list[InstalledFolder]) -> InstalledFolder:
+    if not locations:
+        raise NotFoundError("nothing that was installed is left there", hint="skillgit install --list")
+    if len(locations) > 1:
+        paths = ", ".join(location.path for location in locations)
+        raise UsageError(
+            f"skills were installed at {len(locations)} such places: {paths}",
+            hint=f"skillgit uninstall --to {quote(locations[0].path)}",
+        )
+    return locations[0]
+
+
+def _installed(workspace: Workspace, location: InstalledFolder) -> Installed:
+    top, now = location.top, fingerprint(read_entries(Path(location.path)))
+    return Installed(
+        place=location.path,
+        skill=location.skill,
+        name=top.name,
+        commit=top.commit,
+        time=top.time,
+        state=UNCHANGED if now == top.installed else CHANGED if now else GONE,
+        newer=_newer(workspace, top),
+    )
+
+
+def _newer(workspace: Workspace, layer: Layer) -> str:
+    """Return the best version of the layer's run, if it was made after what is installed."""
+    if layer.version is None or layer.run not in queries.run_names(workspace.index):
+        return ""
+    best = queries.best_row(workspace.index, layer.run)
+    later = best is not None and best.version is not None and best.version > layer.version
+    return f"{layer.run}/{version_label(best.version)}" if later and best is not None else ""

@@ -34,27 +34,17 @@ _CONTENT = "content"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A skill that was put at a place.
+    """A skill that was put at a place."""
 
-    Attributes:
-        name: What it was called: ``<run>/v<N>``, or a commit.
-        run: Its run; empty for a commit that is no event.
-        version: Its version; absent for what is none.
-        found: Fingerprint of what stood there before; empty if nothing did.
-        kept: Name of the copy of that; empty if nothing stood there.
-        made: Folders around the place that were made for it, the outermost first.
-        time: When, as RFC 3339.
-    """
-
-    name: str
-    run: str
-    version: int | None
+    name: str  # what it was called: ``<run>/v<N>``, or a commit
+    run: str  # empty for a commit that is no event
+    version: int | None  # absent for what is no version
     commit: str
     installed: str
-    found: str
-    kept: str
-    made: tuple[str, ...]
-    time: datetime
+    found: str  # fingerprint of what was there before; empty for nothing
+    kept: str  # name of the copy of that; empty if nothing was there
+    made: tuple[str, ...]  # folders around the place that were made for it, the outermost first
+    time: datetime  # when, as RFC 3339
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +57,6 @@ class InstalledFolder:
 
     @property
     def top(self) -> Layer:
-        """The newest layer."""
         return self.layers[-1]
 
 
@@ -79,28 +68,23 @@ class InstallRecord:
         self.places = _read(folder / _FILE)
 
     def kept(self, name: str) -> Path:
-        """Return where the copy called ``name`` stands."""
         return self._folder / _KEPT / name / _CONTENT
 
     def new_copy(self, name: str) -> Path:
-        """Return where a copy called ``name`` is to stand, in a folder of its own."""
         folder = self.kept(name)
         folder.parent.mkdir(parents=True)
         return folder
 
     def at(self, path: Path) -> InstalledFolder | None:
-        """Return what is known of ``path``."""
         return self.places.get(str(path))
 
     def push(self, path: Path, skill: str, layer: Layer) -> None:
-        """Remember that ``layer`` is put on ``path``."""
         location = self.at(path)
         layers = (*location.layers, layer) if location is not None else (layer,)
         self.places[str(path)] = InstalledFolder(path=str(path), skill=skill, layers=layers)
         self._save()
 
     def amend(self, path: Path, **changes: object) -> None:
-        """Remember other facts of the newest layer of ``path``."""
         location = self.places[str(path)]
         layer = replace(location.top, **changes)  # type: ignore[arg-type]
         self.places[str(path)] = replace(location, layers=(*location.layers[:-1], layer))
@@ -125,7 +109,11 @@ class InstallRecord:
         self._drop_unnamed()
 
     def _save(self) -> None:
-        document = {"schema": _SCHEMA, "places": [_plain(self.places[path]) for path in sorted(self.places)]}
+        rows = []
+        for path, location in sorted(self.places.items()):
+            layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
+            rows.append({"path": path, "skill": location.skill, "layers": layers})
+        document = {"schema": _SCHEMA, "places": rows}
         write_file(self._folder / _FILE, f"{json.dumps(document, indent=1)}\n".encode())
 
     def _drop_unnamed(self) -> None:
@@ -138,11 +126,7 @@ class InstallRecord:
 
 @contextmanager
 def open_record(repo: Repo) -> Iterator[InstallRecord]:
-    """Hold the record of installed skills; waits for whoever holds it now.
-
-    Raises:
-        HistoryError: The record cannot be read.
-    """
+    """Hold the record of installed skills; waits for whoever holds it now."""
     folder = repo.private_dir / _FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -160,11 +144,6 @@ def open_record(repo: Repo) -> Iterator[InstallRecord]:
 
 
 def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:
-    """Return the places that are remembered, by path.
-
-    Raises:
-        HistoryError: The record cannot be read.
-    """
     try:
         by_path = _read(repo.private_dir / _FOLDER / _FILE)
     except OSError:
@@ -197,8 +176,3 @@ def _place(row: dict[str, object]) -> InstalledFolder:
         for layer in rows
     )
     return InstalledFolder(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
-
-
-def _plain(location: InstalledFolder) -> dict[str, object]:
-    layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
-    return {"path": location.path, "skill": location.skill, "layers": layers}

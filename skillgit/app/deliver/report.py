@@ -1,208 +1,229 @@
-"""Parts of a report: its limits, its item map, its settings, and the scores of seed and best version."""
+"""``skillgit report``: everything that a run came to, as one value; equal histories give equal values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.app.history.items import ItemOrder, ItemsRequest, items
-from skillgit.app.history.matrix import matrix
-from skillgit.domain.statistics import wilson_interval
-from skillgit.errors import NotFoundError
+from skillgit.app.attribution.blame import blame, find_place
+from skillgit.app.attribution.rule_lineage import RuleHistory
+from skillgit.app.attribution.why import Stories
+from skillgit.app.deliver.report_parts import DiffAllowance, DiffExcerpt, ItemMap, SplitProgress, item_map, progress
+from skillgit.app.history.cost import cost
+from skillgit.app.history.diff import items as item_differences
+from skillgit.app.history.diff.rules import rules_diffed
+from skillgit.app.history.diff.text import diff
+from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.show import recorded_settings
+from skillgit.app.recorded.check_scores import changes_from_base
+from skillgit.app.recorded.step_evidence import StepEvidence
+from skillgit.app.workspace.revision import event_in, find_run
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.address import version_label
+from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.text_diff import detailed, read_patch
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import item_queries, queries, version_queries
+from skillgit.store import diff as store_diff
+from skillgit.store.history_reader import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.app.history.items import Column, ItemTable
-    from skillgit.app.history.matrix import MatrixCell
-    from skillgit.app.recorded.score_summary import Interval
+    from skillgit.app.attribution.blame import Blame
+    from skillgit.app.attribution.why import Story
+    from skillgit.app.history.cost import Spending
+    from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.history.diff.rules import RuleChange
+    from skillgit.app.history.show import RunSetting
+    from skillgit.app.recorded.check_scores import CheckChange
+    from skillgit.app.recorded.step_evidence import AppliedEdit, TrajectoryPattern
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.text_diff import FileDiff, Hunk, Line
-    from skillgit.index.rows import RunRow
+    from skillgit.app.workspace.workspace import Workspace
+    from skillgit.domain.edit import LeftOut
+    from skillgit.domain.event import Event
+    from skillgit.index.rows import LogRow, RunRow
 
-
-DETAILED = 150
-"""Versions, and as many rejected candidates, that are reported in full, the newest ones."""
-LISTED = 600
-"""Versions, and as many rejected candidates, that have a line in a table, the newest ones."""
-RULES = 150
-"""Rules whose story is told, the first ones of the skill."""
-ITEMS = 320
-"""Items of the map, those that changed most often."""
-COLUMNS = 110
-"""Versions of the map: the first one, the best one and the newest ones."""
-DIFFERENCES = 1_500_000
-"""Characters of all differences of a report."""
-_DIFFERENCE = 150_000
-_LINE = 2_000
-_AROUND = 60
-"""Characters that a line of a page takes besides its text."""
+T = TypeVar("T")
+DETAILED = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
+LISTED = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
+RULES = 150  # rules whose story is told, the first ones of the skill
+_CONTEXT = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiffExcerpt:
-    """A difference, as much of it as has room."""
+class Telling:
+    """One event in full."""
 
-    files: tuple[FileDiff, ...] = ()
-    left_out: int = 0
-
-
-class DiffAllowance:
-    """The room that is left for differences; whoever comes first is served first."""
-
-    def __init__(self, characters: int = DIFFERENCES) -> None:
-        self._left = characters
-
-    def take(self, files: tuple[FileDiff, ...]) -> DiffExcerpt:
-        """Return as much of ``files`` as has room, whole lines from the first one on."""
-        room = min(self._left, _DIFFERENCE)
-        diffs: list[FileDiff] = []
-        for file in files:
-            hunks: list[Hunk] = []
-            for hunk in file.hunks:
-                lines: list[Line] = []
-                for line in map(_shortened, hunk.lines):
-                    room -= len(line.text) + _AROUND
-                    if room < 0:
-                        break
-                    lines.append(line)
-                if lines:
-                    hunks.append(replace(hunk, lines=tuple(lines)))
-            if hunks or not file.hunks:
-                diffs.append(replace(file, hunks=tuple(hunks)))
-        size = sum(_changed(diffs))
-        self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
-        return DiffExcerpt(files=tuple(diffs), left_out=sum(_changed(files)) - size)
-
-
-def _changed(files: tuple[FileDiff, ...] | list[FileDiff]) -> Iterator[int]:
-    yield from (file.added + file.removed for file in files)
-
-
-def _shortened(line: Line) -> Line:
-    """Return ``line``, its end cut off if it is long enough for a page of its own."""
-    if len(line.text) <= _LINE:
-        return line
-    spans = tuple((start, min(end, _LINE)) for start, end in line.spans if start < _LINE)
-    return replace(line, text=f"{line.text[:_LINE]}…", spans=spans)
+    event: Event
+    difference: DiffExcerpt
+    edits: tuple[AppliedEdit, ...]  # the edits that took effect; none where the evidence is not here
+    left_out: tuple[LeftOut, ...]  # the edits that were chosen and not applied; likewise
+    findings: tuple[TrajectoryPattern, ...]
+    checks: tuple[CheckChange, ...]  # how single checks fare, and did before; none where items have one score only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemMap:
-    """The items of a run under its versions.
+class EventStory:
+    """One event."""
 
-    Attributes:
-        table: The items, those that were solved first on top, under the versions.
-    """
+    row: LogRow
+    telling: Telling | None  # the event in full; absent where a report has no room for it
 
-    table: ItemTable
-    versions: int
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Events of one sort, oldest first."""
+
+    told: tuple[EventStory, ...]
+    left_out: int
+    brief: int
+
+
+def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Events:
+    """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full."""
+    last_rows = rows[-LISTED:]
+    newest = last_rows[-DETAILED:][::-1]
+    with open_workspace(context) as workspace:
+        # the seed is no change, and its text is told by the skill itself
+        changes = [row.commit for row in newest if row.version != 0]
+        path = workspace.index.skill_path(rows[0].run) if rows else ""
+        patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, store_diff.PATCH), strict=True))
+        full = {row.commit: _telling(workspace, row, patches.get(row.commit, b""), room) for row in newest}
+    return Events(
+        told=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
+        left_out=len(rows) - len(last_rows),
+        brief=len(last_rows) - len(full),
+    )
+
+
+def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowance) -> Telling:
+    record = read_commit(workspace.repo, row.commit)
+    evidence = StepEvidence(workspace.repo, record.evidence)
+    # words are compared where there is room for them
+    diffs = room.take(read_patch(patch.decode(errors="replace")))
+    return Telling(
+        event=record.event,
+        difference=replace(diffs, files=detailed(diffs.files)),
+        edits=evidence.edits(),
+        left_out=evidence.left_out(),
+        findings=evidence.findings(),
+        checks=changes_from_base(workspace, row),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleStories:
+    """What happened to the rules of a run."""
+
+    stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
+    left_out: int
+    gone: tuple[RuleChange, ...]  # the rules of the seed that it has no more
+    absent: bool  # whether evidence behind some of them is not here, as in a clone
+
+
+def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
+    """Return the rules of the revision ``best``, and those that only ``seed`` has."""
+    with open_workspace(context) as workspace:
+        row = event_in(workspace, best)
+        history = RuleHistory(workspace)
+        texts = history.skill(row.commit, workspace.index.skill_path(row.run))
+        rule_lines = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
+        teller = Stories(workspace, history, find_place(workspace, best, rule_lines[0][0])) if rule_lines else None
+        stories = tuple(teller.at_line(path, line) for path, line in rule_lines[:RULES]) if teller else ()
+        removals = () if seed == best else rules_diffed(workspace, history, seed, best).rows
+    return RuleStories(
+        stories=stories,
+        left_out=max(0, len(rule_lines) - RULES),
+        gone=tuple(row for row in removals if row.change == "removed"),
+        absent=any(story.absent for story in stories),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """A run, told to someone who does not have its repository."""
+
+    run: RunRow
+    start: RunStarted
+    finish: RunFinished | None  # the event that ended it; absent while it is not finished
+    rows: tuple[LogRow, ...]
+    best: LogRow
+    progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
+    scored: Mapping[int, int]  # version to how many selection items its score is a mean of
+    items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
+    difference: DiffExcerpt  # how the best version's text differs from the seed's
+    text: Blame | None  # the lines of the best version's ``SKILL.md`` with their origins; absent where it has none
+    rules: RuleStories
+    item_map: ItemMap | None  # which item is solved by which version; absent where outcomes are not known here
+    versions: Events
+    rejected: Events
+    slow: Events
+    skipped: tuple[LogRow, ...]  # steps that ended without a candidate
+    cost: Spending
+    settings: tuple[RunSetting, ...]  # the settings that it recorded; none where they are not here
 
     @property
-    def items_left_out(self) -> int:
-        """How many items the table does not show."""
-        return self.table.items - len(self.table.rows)
-
-    @property
-    def versions_left_out(self) -> int:
-        """How many versions the table does not show."""
-        return self.versions - len(self.table.columns)
+    def absent(self) -> bool:
+        """Whether a part of the evidence is not here, as in a clone."""
+        return self.rules.absent or self.item_map is None or not self.settings
 
 
-def item_map(context: Context, run: str) -> ItemMap | None:
-    """Return the items of ``run``; None where their outcomes are not known here, as in a clone without evidence.
+def report(context: Context, run: str | None) -> RunReport:
+    with open_workspace(context) as workspace:
+        name = find_run(workspace, run)
+        row, best, start, evidence = _beginning(workspace, name)
+        finish = _finish(workspace, name)
+        versions = item_queries.versions(workspace.index, name)
+        settings = recorded_settings(workspace, evidence)
+    rows = log(context, LogRequest(words=(name,), reverse=True)).rows
+    seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
+    room = DiffAllowance()
+    difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
+    kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
+    rejected, slow, skipped = ([event for event in rows if event.kind == kind] for kind in kinds)
+    return RunReport(
+        run=row,
+        start=start,
+        finish=finish,
+        rows=rows,
+        best=best,
+        progress=progress(context, row, start.models.target),
+        scored={entry.version: entry.scored for entry in versions if entry.version is not None},
+        items=_or_none(lambda: item_differences.items(context, seed_name, best_name)),
+        difference=difference,
+        text=_or_none(lambda: blame(context, best_name)),
+        rules=rule_stories(context, seed_name, best_name),
+        item_map=item_map(context, name),
+        versions=tell(context, [event for event in rows if event.version is not None], room),
+        rejected=tell(context, rejected, room),
+        slow=tell(context, slow, room),
+        skipped=tuple(skipped),
+        cost=cost(context, name),
+        settings=settings,
+    )
 
-    Of many items those are kept that changed most often between solved and not solved; of many versions the first one,
-    the best one and the newest ones.
-    """
+
+def _beginning(workspace: Workspace, name: str) -> tuple[RunRow, LogRow, RunStarted, str]:
+    """Return the run, its best version, and its first event with the evidence of that."""
+    # who trains a run right now is no part of its history
+    run, best = queries.run_row(workspace.index, name, {}), queries.best_row(workspace.index, name)
+    first = queries.row_of_version(workspace.index, name, 0)
+    record = None if first is None else read_commit(workspace.repo, first.commit)
+    if run is None or best is None or record is None or not isinstance(record.event, RunStarted):
+        raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
+    return run, best, record.event, record.evidence
+
+
+def _or_none(read: Callable[[], T]) -> T | None:
     try:
-        table = items(context, run, ItemsRequest(order=ItemOrder.FIRST))
+        return read()
     except NotFoundError:
         return None
-    indexes = _kept(table.columns)
-    often = sorted(range(len(table.rows)), key=lambda index: (-table.rows[index].flips, index))[:ITEMS]
-    rows = tuple(
-        replace(table.rows[index], cells=tuple(table.rows[index].cells[column] for column in indexes))
-        for index in sorted(often)
-    )
-    columns = tuple(table.columns[index] for index in indexes)
-    return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))
 
 
-def _kept(columns: Sequence[Column]) -> list[int]:
-    """Return the places of the versions to show, in their order."""
-    indexes = [index for index, column in enumerate(columns) if index == 0 or column.is_best]
-    newest = [index for index in reversed(range(len(columns))) if index not in indexes]
-    return sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionStanding:
-    """One version on one split.
-
-    Attributes:
-        interval: The 95 % Wilson interval of the mean hard score.
-        noted: Whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes.
-    """
-
-    version: int
-    n: int
-    scored: int
-    score: float
-    hard: float
-    interval: Interval
-    soft: float
-    noted: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitProgress:
-    """The seed and the best version on one split.
-
-    Attributes:
-        seed: The seed; absent where it has no score.
-        best: The best version; absent where it has no score.
-    """
-
-    split: str
-    seed: VersionStanding | None
-    best: VersionStanding | None
-
-    @property
-    def gain(self) -> float | None:
-        """How much the best version scores above the seed; absent where one of them has no score."""
-        return None if self.seed is None or self.best is None else self.best.score - self.seed.score
-
-
-def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
-    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
-    return tuple(_progress(context, run, target, split) for split in ("selection", "test"))
-
-
-def _progress(context: Context, run: RunRow, own: str, split: str) -> SplitProgress:
-    scores = matrix(context, run.name, split)
-    by_version = {
-        row.row.version: _standing(row.row.version, cell)
-        for row in scores.rows
-        for cell in _comparable(row.cells, own)
-        if row.row.version is not None
-    }
-    return SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
-
-
-def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]:
-    """Yield the cell that the run's own target has on its own items, if there is one."""
-    yield from (cell for cell in cells if cell.model == own and not cell.differs)
-
-
-def _standing(version: int, cell: MatrixCell) -> VersionStanding:
-    return VersionStanding(
-        version=version,
-        n=cell.n,
-        scored=cell.scored,
-        score=cell.score,
-        hard=cell.hard,
-        interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
-        soft=cell.soft,
-        noted=cell.source == "note",
-    )
+def _finish(workspace: Workspace, name: str) -> RunFinished | None:
+    commits = version_queries.finished_commits(workspace.index, name)
+    event = read_commit(workspace.repo, commits[0]).event if commits else None
+    return event if isinstance(event, RunFinished) else None

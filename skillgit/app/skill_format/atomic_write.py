@@ -25,22 +25,13 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
 
 
-_HERE = -100
-"""``AT_FDCWD``: paths are those of the process."""
-_EXCHANGE = 2
-"""``RENAME_EXCHANGE`` of Linux (``linux/fs.h``), and ``RENAME_SWAP`` of macOS (``sys/stdio.h``)."""
+_HERE = -100  # ``AT_FDCWD``: paths are those of the process
+_EXCHANGE = 2  # ``RENAME_EXCHANGE`` of Linux (``linux/fs.h``), and ``RENAME_SWAP`` of macOS (``sys/stdio.h``)
 _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let the names ``first`` and ``second``, which both exist, swap what they stand for.
-
-    Returns:
-        Whether that was done; False if the system or the file system cannot do it, and then nothing happened.
-
-    Raises:
-        OSError: It is not allowed, or a name is missing.
-    """
+    """Swap what two names that exist stand for; False, and nothing happened, if the file system cannot do it."""
     call = _call()
     if call is None:
         return False
@@ -76,10 +67,8 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
     """Return ``path``, which is to be written, unless a link in a work tree leads from it to somewhere else.
 
     A commit can hold links, so that whoever checks a stranger's commit out has them: ``.claude`` could lead to the
-    user's home, ``report.html`` to a file of his. A place outside of every work tree is as the user has made it.
-
-    Args:
-        follow: Whether it is written through where it is a link itself; else what is written takes its place.
+    user's home, ``report.html`` to one of the user's files. A place outside of every work tree is as the user made it.
+    ``follow`` means that a link at ``path`` itself is written through; else it is replaced.
     """
     target = Path(normpath(path))
     top = _work_tree(target)
@@ -87,7 +76,8 @@ def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
         return path
     real = path.resolve() if follow else path.parent.resolve() / path.name
     is_inside = real.is_relative_to(top.resolve()) and not _is_gits(real.relative_to(top.resolve()))
-    if not is_inside and not _is_gits(target.relative_to(top)) and not _is_device(real):
+    is_device = real.exists() and not real.is_file() and not real.is_dir()
+    if not is_inside and not _is_gits(target.relative_to(top)) and not is_device:
         raise UsageError(f"{path} leads out of the repository at {top}, over a link, to {real}", hint=f"name {real}")
     return path
 
@@ -105,10 +95,6 @@ def _work_tree(path: Path) -> Path | None:
 
 def _is_gits(inside: Path) -> bool:
     return any(git_fault(part) for part in inside.parts)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 _MARK, _ENDING = ".skillgit-", ".tmp"
@@ -141,12 +127,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path], None] | None = None) -> None:
-    """Let what ``write`` makes take ``path``, which is then free of what stood there before.
-
-    Args:
-        write: Makes the new content at the path that it is given, which lies beside ``path``.
-        on_displaced: Gets the path of what stood there before it is removed; not called if nothing did.
-    """
+    """Let what ``write`` makes take ``path``; ``on_displaced`` gets what was there before it is removed."""
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _holder(path) as holder:
@@ -168,7 +149,6 @@ def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) ->
 
 
 def write_file(file: Path, content: bytes) -> None:
-    """Write ``file`` at once, and have it on the disk."""
     with _told(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         with _holder(file) as holder:

@@ -32,25 +32,22 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderEntry:
-    """A file, a symbolic link or a folder.
-
-    Attributes:
-        mode: Its permission bits; 0 for a link, which has none of its own.
-        content: The bytes of a file, the target of a link; nothing for a folder.
-    """
+    """A file, a symbolic link or a folder."""
 
     kind: EntryKind
-    mode: int = 0
-    content: bytes = b""
+    mode: int = 0  # its permission bits; 0 for a link, which has none of its own
+    content: bytes = b""  # the bytes of a file, the target of a link; nothing for a folder
 
     @property
     def executable(self) -> bool:
-        """Whether it is a file that its owner may run."""
         return self.kind is EntryKind.FILE and bool(self.mode & _OWNER_RUNS)
 
+    def equals(self, entry: FolderEntry) -> bool:
+        """Say whether nothing differs but permissions of no weight."""
+        return (self.kind, self.content, self.executable) == (entry.kind, entry.content, entry.executable)
 
-Entries = dict[str, FolderEntry]
-"""Path inside the place, empty for the place itself, to what is there; sorted by path."""
+
+Entries = dict[str, FolderEntry]  # path inside the place, empty for the place itself, to what is there; sorted by path
 
 
 def read_entries(path: Path) -> Entries:
@@ -124,17 +121,11 @@ _NO_END = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A file that differs.
+    """A file that differs."""
 
-    Attributes:
-        path: Its path in the folder; empty for the place itself, where that is no folder.
-        status: ``added``, ``removed`` or ``changed``.
-        diff: The difference of the texts as ``diff -u`` prints it, or a sentence where there is no text.
-    """
-
-    path: str
-    status: str
-    diff: str
+    path: str  # its path in the folder; empty for the place itself, where that is no folder
+    status: str  # ``added``, ``removed`` or ``changed``
+    diff: str  # the difference of the texts as ``diff -u`` prints it, or a sentence where there is no text
 
 
 class DiffersError(ConflictError):
@@ -146,21 +137,14 @@ class DiffersError(ConflictError):
 
 
 def changes(old: Mapping[str, FolderEntry], new: Mapping[str, FolderEntry]) -> tuple[FileChange, ...]:
-    """Return how ``new`` differs from ``old``, by path."""
     before, after = edited(old), edited(new)
     lines = []
     for path in sorted({*before, *after}):
         source, target = before.get(path), after.get(path)
-        if not _same(source, target):
+        if source is None or target is None or not source.equals(target):
             status = "added" if source is None else "removed" if target is None else "changed"
             lines.append(FileChange(path=path, status=status, diff="".join(_diff(path, source, target))))
     return tuple(lines)
-
-
-def _same(old: FolderEntry | None, new: FolderEntry | None) -> bool:
-    if old is None or new is None:
-        return old is new
-    return (old.kind, old.content, old.executable) == (new.kind, new.content, new.executable)
 
 
 def _diff(path: str, source: FolderEntry | None, target: FolderEntry | None) -> Iterator[str]:

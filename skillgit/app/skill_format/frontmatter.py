@@ -22,38 +22,29 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from yaml.nodes import MappingNode, ScalarNode
+    from yaml.nodes import MappingNode
 
     from skillgit.app.skill_format.lint_rules import Fault
 
 
-VERSION = "version"
-"""The key under ``metadata`` that holds the version of a release."""
+VERSION = "version"  # the key under ``metadata`` that holds the version of a release
 
 
 def read(text: str) -> Fields | None:
-    """Return the checked frontmatter of a ``SKILL.md``, or None if it has none.
-
-    Raises:
-        SkillError: It breaks a rule of Agent Skills.
-    """
+    """Return the checked frontmatter of a ``SKILL.md``, None if it has none; a SkillError if it breaks a rule."""
     head = read_head(text)
     if any(fault.rule == "frontmatter-missing" for fault in head.faults):
         return None
-    _check(head.faults)
+    fault = next((fault for fault in head.faults if fault.severity is RuleSeverity.ERROR), None)
+    if fault is not None:
+        raise SkillError(fault.sentence, hint=fault.mend)
     return head.fields
 
 
 def compose(name: str, description: str) -> str:
-    """Return a frontmatter block with its fences.
-
-    Raises:
-        SkillError: The name cannot name a skill, or the description is empty.
-    """
-    import yaml  # noqa: PLC0415 - as above
-
+    """Return a frontmatter block with its fences; a SkillError if name or description cannot be used."""
     line = " ".join(re.sub(r"-{3,}", "-", description).split())[:DESCRIPTION_LENGTH].rstrip()
     body = yaml.safe_dump(
         {"name": name, "description": line}, sort_keys=False, allow_unicode=True, width=10 * DESCRIPTION_LENGTH
@@ -64,13 +55,7 @@ def compose(name: str, description: str) -> str:
 
 
 def with_version(text: str, version: str) -> str:
-    """Return the document ``text`` with ``metadata.version`` set to ``version``, quoted; every other byte stays.
-
-    Raises:
-        SkillError: Its frontmatter is missing or breaks a rule of Agent Skills.
-    """
-    import yaml  # noqa: PLC0415 - as above
-
+    """Return the document ``text`` with ``metadata.version`` set to ``version``, quoted; every other byte stays."""
     before = read(text)
     if before is None:
         raise SkillError(f"{DOCUMENT} has no frontmatter to write a version into", hint="skillgit lint")
@@ -105,12 +90,6 @@ def skill_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:NAME_LENGTH].strip("-") or "skill"
 
 
-def _check(faults: Iterable[Fault]) -> None:
-    for fault in faults:
-        if fault.severity is RuleSeverity.ERROR:
-            raise SkillError(fault.sentence, hint=fault.mend)
-
-
 def _metadata(fields: Fields) -> dict[str, str]:
     metadata = fields.get("metadata")
     return dict(metadata) if isinstance(metadata, dict) else {}
@@ -118,8 +97,6 @@ def _metadata(fields: Fields) -> dict[str, str]:
 
 def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, str]:
     """Return where the version goes, how many characters it takes the place of, and what is written there."""
-    import yaml  # noqa: PLC0415 - as above
-
     line = f'{VERSION}: "{version}"\n'
     indent = " " * node.start_mark.column
     metadata = next(((key, value) for key, value in node.value if key.value == "metadata"), None)
@@ -128,31 +105,13 @@ def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, 
     key, value = metadata
     if not isinstance(value, yaml.MappingNode):
         # a metadata without anything under it
-        return _line_end(inside, key.end_mark.index), 0, f"{indent}  {line}"
-    scalar = next((item for name, item in _texts(value) if name == VERSION), None)
-    if scalar is not None:
-        return _replaced(inside, scalar, version)
+        return inside.index("\n", key.end_mark.index) + 1, 0, f"{indent}  {line}"
+    for name, scalar in value.value:
+        if name.value == VERSION and isinstance(scalar, yaml.ScalarNode):
+            start, end = scalar.start_mark.index, scalar.end_mark.index
+            gap = " " if start == end and inside[start - 1 : start] == ":" else ""
+            return start, end - start, f'{gap}"{version}"{chr(10) * (scalar.style in {"|", ">"})}'
     return value.start_mark.index - value.start_mark.column, 0, f"{' ' * value.start_mark.column}{line}"
-
-
-def _texts(node: MappingNode) -> Iterator[tuple[str, ScalarNode]]:
-    import yaml  # noqa: PLC0415 - as above
-
-    for key, value in node.value:
-        if isinstance(value, yaml.ScalarNode):
-            yield str(key.value), value
-
-
-def _replaced(inside: str, node: ScalarNode, version: str) -> tuple[int, int, str]:
-    """Return the stretch of the value that is there now, and the new one in its place."""
-    start, end = node.start_mark.index, node.end_mark.index
-    block = node.style in {"|", ">"}
-    gap = " " if start == end and inside[start - 1 : start] == ":" else ""
-    return start, end - start, f'{gap}"{version}"{chr(10) * block}'
-
-
-def _line_end(inside: str, position: int) -> int:
-    return inside.index("\n", position) + 1
 
 
 Fields = dict[str, str | dict[str, str]]
@@ -168,64 +127,47 @@ _WHERE = f"in the frontmatter of {DOCUMENT}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What the frontmatter of a document says.
+    """What the frontmatter of a document says."""
 
-    Attributes:
-        fields: Key to its text as it is written, metadata as keys and texts; what cannot be read is left out.
-        lines: Key to its line.
-    """
-
-    fields: Fields
+    fields: Fields  # key to its text as it is written, metadata as keys and texts; what cannot be read is left out
     faults: tuple[Fault, ...]
-    lines: dict[str, int]
+    lines: dict[str, int]  # key to its line
     present: bool = True
 
 
 def read_head(text: str) -> Head:
-    """Return the frontmatter of the document ``text``."""
     block = frontmatter(text)
     if not block:
-        return Head(fields={}, faults=(_absent(text),), lines={}, present=False)
+        if text.partition("\n")[0].rstrip() == _FENCE:
+            return _unusable("open", 1, "is never closed")
+        missing = broken("frontmatter-missing", DOCUMENT, 1, f"the first line of {DOCUMENT} is not '{_FENCE}'")
+        return Head(fields={}, faults=(missing,), lines={}, present=False)
     inside = inner(block)
     if len(inside) > _LONGEST:
-        message = broken(
-            "frontmatter-length", DOCUMENT, 1, f"the frontmatter of {DOCUMENT} has {len(inside):,} characters"
-        )
-        return Head(fields={}, faults=(message,), lines={}, present=False)
+        return _unusable("length", 1, f"has {len(inside):,} characters")
     position = inside.find(_FENCE)
     if position >= 0:
-        line = inside.count("\n", 0, position) + 2
-        fence = broken("frontmatter-fence", DOCUMENT, line, f"the frontmatter of {DOCUMENT} contains '{_FENCE}'")
-        return Head(fields={}, faults=(fence,), lines={}, present=False)
+        return _unusable("fence", inside.count("\n", 0, position) + 2, f"contains '{_FENCE}'")
     try:
         tags = tuple(_tags(inside))
         node = yaml.compose(inside, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        return Head(fields={}, faults=(_unreadable(error),), lines={}, present=False)
-    if not isinstance(node, yaml.MappingNode):
-        empty = broken("frontmatter-keys", DOCUMENT, 2, f"the frontmatter of {DOCUMENT} has no keys")
-        return Head(fields={}, faults=(empty,), lines={}, present=False)
-    return _of_node(node, tags)
+    except RecursionError:
+        return _unusable("yaml", 2, "is nested too deeply")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = str(getattr(error, "problem", None) or "a character is not allowed")
+        return _unusable("yaml", mark.line + 2 if mark is not None else 2, f"is not YAML: {problem}")
+    return _of_node(node, tags) if isinstance(node, yaml.MappingNode) else _unusable("keys", 2, "has no keys")
+
+
+def _unusable(rule: str, line: int, problem: str) -> Head:
+    fault = broken(f"frontmatter-{rule}", DOCUMENT, line, f"the frontmatter of {DOCUMENT} {problem}")
+    return Head(fields={}, faults=(fault,), lines={}, present=False)
 
 
 def inner(block: str) -> str:
     """Return what is between the fences of the frontmatter ``block``."""
     return block.partition("\n")[2].rstrip().removesuffix(_FENCE)
-
-
-def _absent(text: str) -> Fault:
-    if text.startswith(_FENCE) and text.partition("\n")[0].strip() == _FENCE:
-        return broken("frontmatter-open", DOCUMENT, 1, f"the frontmatter of {DOCUMENT} is never closed")
-    return broken("frontmatter-missing", DOCUMENT, 1, f"the first line of {DOCUMENT} is not '{_FENCE}'")
-
-
-def _unreadable(error: yaml.YAMLError | RecursionError) -> Fault:
-    if isinstance(error, RecursionError):
-        return broken("frontmatter-yaml", DOCUMENT, 2, f"the frontmatter of {DOCUMENT} is nested too deeply")
-    mark = getattr(error, "problem_mark", None)
-    problem = str(getattr(error, "problem", None) or "a character is not allowed")
-    line = mark.line + 2 if mark is not None else 2
-    return broken("frontmatter-yaml", DOCUMENT, line, f"the frontmatter of {DOCUMENT} is not YAML: {problem}")
 
 
 def _tags(inside: str) -> Iterator[Fault]:
@@ -245,9 +187,9 @@ def _of_node(node: yaml.MappingNode, tags: tuple[Fault, ...]) -> Head:
         lines.setdefault(key, _line(key_node))
         if key not in KEYS:
             faults.append(broken("key-unknown", DOCUMENT, _line(key_node), f"'{key}' is not allowed {_WHERE}"))
-        read = _scalar(key, value, faults)
-        if read is not None:
-            fields.setdefault(key, read)
+        scalar = _scalar(key, value, faults)
+        if scalar is not None:
+            fields.setdefault(key, scalar)
     return Head(fields=fields, faults=(*faults, *_value_faults(fields, lines)), lines=lines)
 
 

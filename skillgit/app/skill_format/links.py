@@ -20,34 +20,26 @@ if TYPE_CHECKING:
     from skillgit.app.skill_format.lint_rules import Fault
 
 
-_FOLDERS = ("scripts", "references", "assets")
-_MENTION = re.compile(rf"(?:\./)?(?:{'|'.join(_FOLDERS)})/[\w./-]*[\w-]\.\w+")
+_MENTION = re.compile(r"(?:\./)?(?:scripts|references|assets)/[\w./-]*[\w-]\.\w+")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a place in a document leads to.
+    """What a place in a document leads to."""
 
-    Attributes:
-        path: The path as it is written, without what follows ``#`` or ``?``.
-        line: Its line, counted from 1.
-        linked: Whether it is a link; else a path in a code span.
-    """
-
-    path: str
-    line: int
-    linked: bool
+    path: str  # the path as it is written, without what follows ``#`` or ``?``
+    line: int  # its line, counted from 1
+    linked: bool  # whether it is a link; else a path in a code span
 
 
 def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
     """Yield where the Markdown of a skill leads to nothing, out of the folder, or over more than one step.
 
-    Args:
-        texts: Path and text of every Markdown file; the document's frontmatter has to count as lines.
+    In ``texts``, path to Markdown, the document's frontmatter has to count as lines.
     """
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
-    paths = {*files, *(folder for path in files for folder in _parents(path))}
+    paths = {*files, ".", *(folder.as_posix() for path in files for folder in PurePosixPath(path).parents)}
     first = {_resolved(DOCUMENT, target.path) for target in targets.get(DOCUMENT, ())}
     for path, links in targets.items():
         for target in links:
@@ -77,13 +69,6 @@ def _resolved(path: str, target: str) -> str:
     return normpath(f"{folder}/{target}" if folder else target)
 
 
-def _parents(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
-    yield "."
-
-
 def _targets(text: str) -> Iterator[Target]:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only a check needs it
 
@@ -98,18 +83,12 @@ def _inline(block: Token, first: int) -> Iterator[Target]:
         if token.type in {"softbreak", "hardbreak"}:
             line += 1
         elif token.type in {"link_open", "image"}:
-            path = _local(str(token.attrGet("href" if token.type == "link_open" else "src") or ""))
-            if path:
+            if path := _local(str(token.attrGet("href" if token.type == "link_open" else "src") or "")):
                 yield Target(path=path, line=line, linked=True)
         elif token.type == "code_inline":
-            yield from (Target(path=mention, line=line, linked=False) for mention in _mentions(token.content))
-
-
-def _mentions(code: str) -> Iterator[str]:
-    """Yield the paths under the usual folders that a code span names, alone or in a command."""
-    for word in code.split():
-        if _MENTION.fullmatch(word):
-            yield word
+            # A code span names paths alone or in a command.
+            mentions = filter(_MENTION.fullmatch, token.content.split())
+            yield from (Target(path=mention, line=line, linked=False) for mention in mentions)
 
 
 def _local(address: str) -> str:
@@ -131,8 +110,7 @@ _OF_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "thi
 _FONTS = frozenset({".ttf", ".otf", ".woff", ".woff2"})
 _MINIFIED = (".min.js", ".min.css")
 _CLAIM = re.compile(rb"(?i)copyright\s+(?:\(c\)|\xc2\xa9|[12]\d{3})|SPDX-License-Identifier:|@license\b")
-_LOOKED_AT = 2000
-"""Bytes at the beginning of a file in which it says whose it is."""
+_LOOKED_AT = 2000  # bytes at the beginning of a file in which it says whose it is
 
 
 def licence_files(licence: str) -> tuple[str, ...]:
@@ -146,18 +124,12 @@ def is_licence(path: str) -> bool:
 
 
 def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield path and reason of every file that seems to be someone else's and has no licence file above it.
-
-    Args:
-        files: Path inside the skill folder to content, or to the beginning of it.
-    """
+    """Yield path and reason of each file that begins like someone else's and has no licence file above it."""
     folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():
-        parents = PurePosixPath(path)
-        if is_licence(path) or folders & set(parents.parents):
-            continue
-        reason = _reason(parents, content)
-        if reason:
+        place = PurePosixPath(path)
+        licensed = is_licence(path) or folders & set(place.parents)
+        if not licensed and (reason := _reason(place, content)):
             yield path, reason
 
 

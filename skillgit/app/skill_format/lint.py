@@ -26,10 +26,9 @@ from skillgit.domain.untrusted.file_names import clashes, path_fault, shown
 from skillgit.errors import NotFoundError, SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.app.skill_format.frontmatter import Head
     from skillgit.app.skill_format.lint_rules import Fault
     from skillgit.app.workspace.context import Context
 
@@ -43,11 +42,7 @@ _REGIONS = ((KEEP_START, KEEP_END), (SLOW_START, SLOW_END), (APPENDIX_START, APP
 
 
 def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
-    """Return where a skill folder breaks the rules, by file and line.
-
-    Args:
-        files: Path inside the folder (``/`` as separator) to content.
-    """
+    """Return where a skill folder, path inside it to content, breaks the rules, by file and line."""
     faults: list[Fault] = []
     document = DOCUMENT
     if DOCUMENT not in files:
@@ -58,23 +53,33 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
     rest = {path: content for path, content in files.items() if path != document}
     faults += _name_faults(files)
     faults += _byte_faults(files[document])
-    faults += _hidden_faults(files)
+    for path, content in files.items():
+        if hidden := hidden_characters(path, content):
+            faults.append(broken("hidden-character", path, hidden.line, hidden.sentence))
     faults += [fault for path, content in rest.items() for fault in _companion_faults(path, content)]
     text = _text(files[document])
     if text is not None:
-        texts = {path: markdown for path, content in rest.items() if (markdown := _markdown(path, content)) is not None}
-        faults += _document_faults(name, text, {DOCUMENT: text, **texts}, {DOCUMENT, *rest})
+        pages = {path: _text(content) for path, content in rest.items() if path.lower().endswith(".md")}
+        texts = {path: page for path, page in pages.items() if page is not None}
+        faults += _document_faults(name, text, texts, {DOCUMENT, *rest})
     return tuple(sorted(faults, key=lambda fault: (fault.path != DOCUMENT, fault.path, fault.line)))
 
 
 def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[str]) -> Iterator[Fault]:
     head = read_head(text)
     yield from head.faults
-    yield from _name_fault(name, head)
-    yield from _licence_faults(head, files)
+    skill_name, licence = head.fields.get("name"), head.fields.get("license")
+    if isinstance(skill_name, str) and skill_name and skill_name != name:
+        message = f"the skill is called {skill_name}, and its folder {name}"
+        yield broken("name-folder", DOCUMENT, head.lines["name"], message)
+    for file in licence_files(licence) if isinstance(licence, str) else ():
+        if file not in files:
+            message = f"the license names {file}, which is not in the folder"
+            yield broken("licence-file", DOCUMENT, head.lines["license"], message)
     yield from _body_faults(text)
-    documents = {**texts, DOCUMENT: _without_head(text)}
-    yield from link_faults(documents, files)
+    # Blank lines in place of the frontmatter, so that lines keep their numbers.
+    block = frontmatter(text)
+    yield from link_faults({DOCUMENT: "\n" * block.count("\n") + text.removeprefix(block), **texts}, files)
 
 
 def _name_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
@@ -92,12 +97,6 @@ def _byte_faults(content: bytes) -> Iterator[Fault]:
         yield broken("encoding", DOCUMENT, line, f"{DOCUMENT} is not UTF-8")
     if (line := _carriage_return(content)) is not None:
         yield broken("line-ends", DOCUMENT, line, f"{DOCUMENT} has a line end that is not LF")
-
-
-def _hidden_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
-    for path, content in files.items():
-        if hidden := hidden_characters(path, content):
-            yield broken("hidden-character", path, hidden.line, hidden.sentence)
 
 
 def _companion_faults(path: str, content: bytes) -> Iterator[Fault]:
@@ -132,31 +131,6 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _markdown(path: str, content: bytes) -> str | None:
-    return _text(content) if path.lower().endswith(".md") else None
-
-
-def _without_head(text: str) -> str:
-    """Return the document with blank lines in place of its frontmatter, so that lines keep their numbers."""
-    block = frontmatter(text)
-    return "\n" * block.count("\n") + text.removeprefix(block)
-
-
-def _name_fault(folder: str, head: Head) -> Iterator[Fault]:
-    name = head.fields.get("name")
-    if isinstance(name, str) and name and name != folder:
-        message = f"the skill is called {name}, and its folder {folder}"
-        yield broken("name-folder", DOCUMENT, head.lines["name"], message)
-
-
-def _licence_faults(head: Head, files: set[str]) -> Iterator[Fault]:
-    licence = head.fields.get("license")
-    for file in licence_files(licence) if isinstance(licence, str) else ():
-        if file not in files:
-            message = f"the license names {file}, which is not in the folder"
-            yield broken("licence-file", DOCUMENT, head.lines["license"], message)
-
-
 def _body_faults(text: str) -> Iterator[Fault]:
     block = frontmatter(text)
     body, above = text.removeprefix(block), block.count("\n")
@@ -180,58 +154,42 @@ _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintedSkill:
-    """A skill folder that was checked.
+    """A skill folder that was checked."""
 
-    Attributes:
-        place: The folder, as a path, or as ``<commit>:<path>`` in a commit.
-    """
-
-    place: str
+    place: str  # the folder, as a path, or as ``<commit>:<path>`` in a commit
     name: str
     faults: tuple[Fault, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What was checked and what was found.
+    """What was checked and what was found."""
 
-    Attributes:
-        skills: The folders, in the order in which they were named.
-    """
-
-    skills: tuple[LintedSkill, ...]
+    skills: tuple[LintedSkill, ...]  # the folders, in the order in which they were named
 
     @property
     def errors(self) -> int:
-        return self._count(RuleSeverity.ERROR)
+        return self._severities().count(RuleSeverity.ERROR)
 
     @property
     def warnings(self) -> int:
-        return self._count(RuleSeverity.WARNING)
+        return self._severities().count(RuleSeverity.WARNING)
 
-    def _count(self, severity: RuleSeverity) -> int:
-        return sum(fault.severity is severity for skill in self.skills for fault in skill.faults)
+    def _severities(self) -> list[RuleSeverity]:
+        return [fault.severity for skill in self.skills for fault in skill.faults]
 
 
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:
     """Check skill folders.
 
-    Args:
-        words: Folders that are skills or hold some, documents, or revisions; none for the context's folder. What
-            exists as a path is taken for one.
-
-    Raises:
-        NotFoundError: A word names neither a path nor a revision, or a place without skills.
-        SkillError: A folder or a file cannot be read.
+    ``words`` are folders that are skills or hold some, documents, or revisions; none for the context's folder. What
+    exists as a path is taken for one.
     """
-    return Linted(skills=tuple(skill for word in words or (".",) for skill in _named(context, word)))
-
-
-def _named(context: Context, word: str) -> list[LintedSkill]:
-    path = context.directory / word
-    if path.exists():
-        return list(_on_disk(context, path, word))
-    return list(_in_commit(context, word))
+    skills: list[LintedSkill] = []
+    for word in words or (".",):
+        path = context.directory / word
+        skills += _on_disk(context, path, word) if path.exists() else _in_commit(context, word)
+    return Linted(skills=tuple(skills))
 
 
 def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
@@ -240,10 +198,11 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
     try:
         folders = [path.parent] if path.is_file() else sorted(_skill_folders(path))
         if not folders:
+            if not any(entry.is_file() for entry in path.iterdir() if not entry.name.startswith(".")):
+                raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
             # only what it lacks is told: it may be any folder, with any number of files
-            target = _not_empty(path, word)
-            name = target.resolve().name
-            yield LintedSkill(place=_shown(context, target), name=name, faults=check_folder(name, {}))
+            name = path.resolve().name
+            yield LintedSkill(place=_shown(context, path), name=name, faults=check_folder(name, {}))
         for folder in folders:
             files, links = _read(folder)
             name = folder.resolve().name
@@ -254,20 +213,9 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
         raise SkillError(f"{error.filename or word} cannot be read: {reason}", hint="check its permissions") from error
 
 
-def _not_empty(path: Path, word: str) -> Path:
-    """Return a folder that is no skill but has files of its own, so that it is told what it lacks."""
-    if not any(entry.is_file() for entry in path.iterdir() if not entry.name.startswith(".")):
-        raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
-    return path
-
-
 def _shown(context: Context, folder: Path) -> str:
-    absolute = folder.resolve()
-    return (
-        absolute.relative_to(context.directory).as_posix()
-        if absolute.is_relative_to(context.directory)
-        else str(absolute)
-    )
+    absolute, here = folder.resolve(), context.directory
+    return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else str(absolute)
 
 
 def _skill_folders(folder: Path) -> Iterator[Path]:
@@ -316,12 +264,8 @@ def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
             folders = skill_folders(workspace.repo, resolution.commit, only)
     except NotFoundError as error:
         raise type(error)(f"{word} is neither a path nor a revision: {error.message}", hint=error.hint) from error
-    yield from _checked(resolution.commit, folders)
     if not folders:
         raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
-
-
-def _checked(commit: str, folders: dict[str, dict[str, bytes]]) -> Iterable[LintedSkill]:
     for path, files in folders.items():
         name = path.rpartition("/")[2]
-        yield LintedSkill(place=f"{commit[:12]}:{path}", name=name, faults=check_folder(name, files))
+        yield LintedSkill(place=f"{resolution.commit[:12]}:{path}", name=name, faults=check_folder(name, files))

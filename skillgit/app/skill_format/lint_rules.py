@@ -12,28 +12,21 @@ from enum import StrEnum
 KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 NAME_LENGTH, DESCRIPTION_LENGTH, COMPATIBILITY_LENGTH = 64, 1024, 500
 DOCUMENT_LINES, BODY_TOKENS = 500, 5000
-CHARACTERS_PER_TOKEN = 4
-"""About how many characters of English prose make a token; models differ."""
+CHARACTERS_PER_TOKEN = 4  # about how many characters of English prose make a token; models differ
 
 
 class RuleSeverity(StrEnum):
     """How much a broken rule matters."""
 
-    ERROR = "error"
-    """Agents or validators refuse the skill, or a part of it does not work."""
-    WARNING = "warning"
-    """It works, but not everywhere or not well."""
+    ERROR = "error"  # agents or validators refuse the skill, or a part of it does not work
+    WARNING = "warning"  # it works, but not everywhere or not well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatRule:
-    """A rule.
+    """A rule."""
 
-    Attributes:
-        name: Its name, which never changes.
-    """
-
-    name: str
+    name: str  # never changes
     severity: RuleSeverity
     demand: str
     mend: str
@@ -41,19 +34,13 @@ class FormatRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A place where a rule is broken.
-
-    Attributes:
-        path: The file, relative to the skill folder; empty for the folder itself.
-        line: The line, counted from 1; 0 for the whole file.
-        sentence: What is wrong, without a full stop.
-    """
+    """A place where a rule is broken."""
 
     rule: str
     severity: RuleSeverity
-    path: str
-    line: int
-    sentence: str
+    path: str  # the file, relative to the skill folder; empty for the folder itself
+    line: int  # the line, counted from 1; 0 for the whole file
+    sentence: str  # what is wrong, without a full stop
     mend: str
 
 
@@ -143,11 +130,9 @@ _LIST = (
     _warning("region-open", "A skillgit region that is opened is closed.", "add its end marker"),
 )
 
-RULES = {rule.name: rule for rule in _LIST}
-"""Name to rule, in the order in which they are documented."""
+RULES = {rule.name: rule for rule in _LIST}  # name to rule, in the order in which they are documented
 
 
 def broken(name: str, path: str, line: int, sentence: str) -> Fault:
-    """Return the fault that ``path`` breaks the rule ``name`` in ``line``."""
     rule = RULES[name]
     return Fault(rule=name, severity=rule.severity, path=path, line=line, sentence=sentence, mend=rule.mend)

@@ -28,9 +28,6 @@ def read_seed(path: Path) -> Skill:
     A folder is taken whole. A ``SKILL.md`` brings its folder along if the folder bears the skill's name; any other
     Markdown file becomes the ``SKILL.md`` of a new skill. A missing frontmatter is written from the text. The markers
     of the reference implementation become those of skillgit.
-
-    Raises:
-        SkillError: There is no skill at ``path``, or it breaks a rule of Agent Skills.
     """
     if path.is_dir():
         return _from_folder(path)
@@ -50,14 +47,13 @@ def starter(name: str) -> Skill:
 
 
 def normalise(skill: Skill) -> Skill:
-    """Return ``skill`` as a valid Agent Skill: frontmatter, our markers, one kind of line end in Markdown.
-
-    Raises:
-        SkillError: Its frontmatter breaks a rule of Agent Skills, or a text in it is too long.
-    """
+    """Return ``skill`` as a valid Agent Skill: frontmatter, our markers, one kind of line end in Markdown."""
     skill.bounded()
     files = {path: _unix(content) if path.endswith(".md") else content for path, content in skill.files.items()}
-    text = _our_markers(_text(files[DOCUMENT], DOCUMENT))
+    ours = {"SLOW_UPDATE_START": SLOW_START, "SLOW_UPDATE_END": SLOW_END}
+    text = _REFERENCE_SLOW.sub(lambda match: ours[match[1]], _text(files[DOCUMENT], DOCUMENT))
+    without = _REFERENCE_APPENDIX.sub("", text)
+    text = text if without == text else f"{without.rstrip()}\n"
     fields = frontmatter.read(text)
     if fields is None:
         name = frontmatter.skill_name(skill.name)
@@ -102,14 +98,6 @@ def _text(content: bytes, name: str) -> str:
 
 def _unix(content: bytes) -> bytes:
     return content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
-
-
-def _our_markers(text: str) -> str:
-    """Return ``text`` with the slow region of the reference as ours, and without its appendix markers."""
-    ours = {"SLOW_UPDATE_START": SLOW_START, "SLOW_UPDATE_END": SLOW_END}
-    text = _REFERENCE_SLOW.sub(lambda match: ours[match.group(1)], text)
-    without = _REFERENCE_APPENDIX.sub("", text)
-    return text if without == text else f"{without.rstrip()}\n"
 
 
 def described(text: str, name: str) -> str:

@@ -36,15 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
 class ItemFacts:
-    """An item as its environment tells of it.
-
-    Attributes:
-        secrets: Its answers, and its inputs with the question first.
-    """
+    """An item as its environment tells of it."""
 
     item: Item
     split: Split
-    secrets: Secrets
+    secrets: Secrets  # its answers, and its inputs with the question first
 
     @cached_property
     def question(self) -> str:
@@ -68,11 +64,7 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
 
 
 def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
-    """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
-
-    Args:
-        known_text: What the skill may repeat: the environment's taxonomy.
-    """
+    """Return what ``skill`` quotes of selection and test items, beyond ``known_text``, the environment's taxonomy."""
     shared = vocabulary([row.secrets for row in rows])
     index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), shared)
     text = "\n\n".join(content for _, content in skill.text_files())
@@ -101,8 +93,7 @@ def _measured(row: ItemFacts) -> Secrets:
     return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
 
 
-ALIKE = 90.0
-"""Questions are alike from this normalised indel similarity on, in percent of the folded texts."""
+ALIKE = 90.0  # questions are alike from this normalised indel similarity on, in percent of the folded texts
 
 Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
 
@@ -131,82 +122,55 @@ def _alike(rows: Sequence[ItemFacts]) -> Iterator[tuple[ItemFacts, ItemFacts]]:
         matches = process.extract(row.question, window, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
         for _, _, offset in matches:
             second = by_length[index + 1 + offset]
-            if row.item.digest != second.item.digest and _could_be_one(row, second):
+            share_answer = not row.answers or not second.answers or row.answers & second.answers
+            if row.item.digest != second.item.digest and share_answer:
                 yield row, second
-
-
-def _could_be_one(first: ItemFacts, second: ItemFacts) -> bool:
-    return not first.answers or not second.answers or bool(first.answers & second.answers)
 
 
 class Severity(StrEnum):
     """How much a finding matters."""
 
-    FAULT = "fault"
-    """The data cannot be used, or a score on them says nothing."""
-    WARNING = "warning"
-    """Someone should look at it."""
+    FAULT = "fault"  # the data cannot be used, or a score on them says nothing
+    WARNING = "warning"  # someone should look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFinding:
-    """Something that is wrong with the data.
-
-    Attributes:
-        kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
-        items: The ids that it is about, all of them; empty if the sentence names the place in a file.
-    """
+    """Something that is wrong with the data."""
 
     severity: Severity
-    kind: str
+    kind: str  # ``unreadable``, ``repeated``, ``alike`` or ``leak``
     sentence: str
     hint: str
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # all ids that it is about; empty if the sentence names the place in a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSummary:
-    """What a split amounts to.
-
-    Attributes:
-        types: Task type to its number of items, the most frequent first.
-        digest: Identifies its items, as on screens of runs that take all of them.
-        step: What one item adds to a mean score.
-        detectable: The smallest true gain that the paired test finds four times out of five; absent if there is none.
-    """
+    """What a split amounts to."""
 
     split: Split
     items: int
     used: int
-    types: Mapping[str, int]
-    digest: str
-    step: float
-    detectable: float | None
+    types: Mapping[str, int]  # task type to its number of items, the most frequent first
+    digest: str  # identifies its items, as on screens of runs that take all of them
+    step: float  # what one item adds to a mean score
+    detectable: float | None  # the smallest true gain that the paired test finds four times out of five, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCheck:
-    """What was found.
-
-    Attributes:
-        splits: Its splits; none if they could not be read.
-        notes: What the selection split can tell, and what could not be looked for.
-    """
+    """What was found."""
 
     environment: str
-    splits: tuple[SplitSummary, ...]
+    splits: tuple[SplitSummary, ...]  # its splits; none if they could not be read
     findings: tuple[DataFinding, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what the selection split can tell, and what could not be looked for
     exit_code: ExitCode
 
 
 def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -> DataCheck:
-    """Return what is wrong with the items of a configuration; no model is asked.
-
-    Raises:
-        NotFoundError: There is no such environment.
-        SkillError: The seed skill is not valid.
-    """
+    """Return what is wrong with the items of a configuration; no model is asked."""
     settings = load_config(context, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
     items, unreadable = _load(environment)
@@ -258,7 +222,14 @@ def _of_texts(
 ) -> Iterator[DataFinding]:
     leaks = seed_leaks(rows, first_skill(context, config, environment), environment.taxonomy()) if rows else []
     for kind in LeakKind:
-        yield from _seed_finding(kind, [leak for leak in leaks if leak.kind is kind])
+        if ids := tuple(leak.item for leak in leaks if leak.kind is kind):
+            yield DataFinding(
+                severity=Severity.FAULT,
+                kind="leak",
+                sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
+                hint="take the words out of the skill, or the items out of the splits",
+                items=ids,
+            )
     given_away = list(train_leaks(rows))
     if given_away:
         sentence = "train items hold answers of selection or test items beside words of their questions"
@@ -266,18 +237,6 @@ def _of_texts(
     for (first, second), pairs in near_duplicates(rows).items():
         where = f"the {first} split" if first is second else f"the {first} and the {second} split"
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
-
-
-def _seed_finding(kind: LeakKind, leaks: Sequence[Leak]) -> Iterator[DataFinding]:
-    if leaks:
-        ids = tuple(leak.item for leak in leaks)
-        yield DataFinding(
-            severity=Severity.FAULT,
-            kind="leak",
-            sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
-            hint="take the words out of the skill, or the items out of the splits",
-            items=ids,
-        )
 
 
 def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> DataFinding:

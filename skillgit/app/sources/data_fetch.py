@@ -39,26 +39,13 @@ PARQUET = ".parquet"
 _PATIENCE_S = 30.0
 _MOST_BYTES = 16 << 30
 """Bytes that a hub may declare in all, and that one file may unpack to or be written with; texts take far less."""
-_LEAST_BYTES = 1 << 20
-"""A file that the library keeps beside those of the source may be larger than they are."""
+_LEAST_BYTES = 1 << 20  # a file that the library keeps beside those of the source may be larger than they are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSnapshot:
-    """What was fetched."""
+def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> tuple[str, tuple[Path, ...]]:
+    """Fetch the files of ``source`` as they are at ``revision``, and return the commit and their paths.
 
-    revision: str
-    files: tuple[Path, ...]
-
-
-def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> DataSnapshot:
-    """Fetch the files of ``source`` as they are at ``revision``.
-
-    Args:
-        environ: ``HF_ENDPOINT`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
-
-    Raises:
-        NotFoundError: The repository, the revision or files of such names do not exist, or are not for everybody.
+    ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
     """
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
         raise UsageError(
@@ -70,7 +57,7 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
         raise NotFoundError(
             f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
         )
-    return DataSnapshot(revision=folder.name, files=files)
+    return folder.name, files
 
 
 def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
@@ -131,9 +118,8 @@ def _too_large(size: object) -> DataError:
     )
 
 
-def rows(snapshot: DataSnapshot) -> Iterator[Mapping[str, object]]:
-    """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other."""
-    for path in snapshot.files:
+def rows(files: Sequence[Path]) -> Iterator[Mapping[str, object]]:
+    for path in files:
         if path.suffix == PARQUET:
             yield from _parquet(path)
         else:
@@ -167,28 +153,11 @@ FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items.
-
-    Attributes:
-        sha256: The digest of its bytes.
-    """
+    """A file of items."""
 
     path: str
     items: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sorted:
-    """What happened to the rows.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-    """
-
-    files: tuple[Written, ...]
-    ids: Collection[str]
-    repeated: int
+    sha256: str  # the digest of its bytes
 
 
 class _File:
@@ -209,18 +178,21 @@ class _File:
         return Written(path=path, items=self._items, sha256=self._sha.hexdigest())
 
 
-def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None) -> Sorted:
-    """Write ``rows`` below ``folder``, which is made.
+def write_items(
+    folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None
+) -> tuple[tuple[Written, ...], Collection[str], int]:
+    """Write ``rows``, read once as they come, below the new ``folder``; return files, ids and how many were repeated.
 
-    Args:
-        rows: Rows with an ``id``; they are read once, as they come.
-        splits: Id to the split that it belongs to; rows with other ids are left out. None writes all rows to one file.
+    ``splits`` says which split an id belongs to; rows with other ids are left out. None writes all rows to one file.
     """
     names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
     contents: dict[str, str] = {}
     repetitions = 0
     with ExitStack() as stack:
-        files = {key: _File(stack.enter_context(_opened(folder / name))) for key, name in names.items()}
+        files = {}
+        for key, name in names.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            files[key] = _File(stack.enter_context((folder / name).open("wb")))
         for row in rows:
             identity = str(row["id"])
             split = splits.get(identity) if splits is not None else None
@@ -233,34 +205,21 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
             if contents[identity] != digest(row):
                 raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repetitions += 1
-    sorted_files = tuple(files[key].written(name) for key, name in names.items())
-    return Sorted(files=sorted_files, ids=contents, repeated=repetitions)
-
-
-def _opened(path: Path) -> IO[bytes]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("wb")
-
-
-NOTE = "SOURCE.md"
+    written = tuple(files[key].written(name) for key, name in names.items())
+    return written, contents, repetitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-        options: What names the data in a configuration, as ``section.key=value``.
-    """
+    """What was written."""
 
     environment: str
     place: Path
     source: str
     revision: str
     files: tuple[Written, ...]
-    repeated: int
-    options: tuple[str, ...]
+    repeated: int  # rows left out because they were there already
+    options: tuple[str, ...]  # what names the data in a configuration, as ``section.key=value``
 
 
 def fetch(
@@ -272,16 +231,10 @@ def fetch(
     ids: Path | None = None,
     remark: Callable[[str], None] = lambda _: None,
 ) -> FetchedData:
-    """Fetch the public data of the environment ``name`` and write it to a new folder.
+    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default.
 
-    Args:
-        name: An environment, installed or at ``path/to/file.py:Class``.
-        to: The folder, ``data/<environment>`` if it is not named.
-        revision: A commit of the repository, instead of the one that the environment names.
-        ids: A manifest; only its items are written, divided as it says.
-
-    Raises:
-        NotFoundError: The environment's data are not on a hub.
+    ``revision`` replaces the commit that the environment names; ``ids`` is a manifest: only its items are written,
+    divided as it says.
     """
     info = load_environment(name, context.directory).info
     source = _fetchable(info)
@@ -291,14 +244,14 @@ def fetch(
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
     split_ids = read_folders(context.directory / ids, read_ids) if ids is not None else None
     remark(f"fetching {source.place} at {revision or source.revision}")
-    snapshot = download(source, revision or source.revision, context.environ)
-    files, repetitions = _write(info, source, snapshot, split_ids, folder)
+    commit, files = download(source, revision or source.revision, context.environ)
+    written, repetitions = _write(info, files, commit, split_ids, folder)
     return FetchedData(
         environment=info.name,
         place=folder,
         source=source.place,
-        revision=snapshot.revision,
-        files=files,
+        revision=commit,
+        files=written,
         repeated=repetitions,
         options=(f"env.data_path={target}",)
         if ids is None
@@ -317,20 +270,21 @@ def _fetchable(info: EnvironmentInfo) -> PublicSource:
 
 def _write(
     info: EnvironmentInfo,
-    source: PublicSource,
-    snapshot: DataSnapshot,
+    files: Sequence[Path],
+    revision: str,
     split_ids: Mapping[Split, Sequence[str]] | None,
     folder: Path,
 ) -> tuple[tuple[Written, ...], int]:
     """Write everything beside ``folder`` and put it there when it is complete."""
+    source = _fetchable(info)
     convert = load_conversion(source.convert)
     splits = None if split_ids is None else {name: split for split, names in split_ids.items() for name in names}
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        counts = write_items(part, convert(rows(snapshot)), splits)
-        _refuse_missing(split_ids or {}, counts.ids, f"{source.place} at {snapshot.revision}")
-        (part / NOTE).write_text(_note(info, source, snapshot.revision, counts.files), encoding="utf-8")
+        written, ids, repetitions = write_items(part, convert(rows(files)), splits)
+        _refuse_missing(split_ids or {}, ids, f"{source.place} at {revision}")
+        (part / "SOURCE.md").write_text(_note(info, source.place, revision, written), encoding="utf-8")
         part.rename(folder)
     except OSError as error:
         raise UsageError(
@@ -338,7 +292,7 @@ def _write(
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return counts.files, counts.repeated
+    return written, repetitions
 
 
 def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
@@ -346,19 +300,9 @@ def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collectio
     raise_all([missing_ids(split, names, len(split_ids[split]), source) for split, names in missing.items() if names])
 
 
-def _note(info: EnvironmentInfo, source: PublicSource, revision: str, files: Sequence[Written]) -> str:
+def _note(info: EnvironmentInfo, origin: str, revision: str, files: Sequence[Written]) -> str:
     """Return what a folder of fetched data says of itself; it is the same for the same data."""
     rows = [f"| `{file.path}` | {file.items} | `{file.sha256}` |" for file in files]
-    return "\n".join(
-        [
-            f"# Data of {info.name}",
-            "",
-            f"From {source.place} at {revision}, written by `skillgit data fetch`.",
-            f"Licence: {info.licence or 'not stated'}",
-            "",
-            "| file | items | sha256 |",
-            "|---|--:|---|",
-            *rows,
-            "",
-        ]
-    )
+    head = f"# Data of {info.name}\n\nFrom {origin} at {revision}, written by `skillgit data fetch`.\n"
+    licence = f"Licence: {info.licence or 'not stated'}\n"
+    return "\n".join([f"{head}{licence}", "| file | items | sha256 |", "|---|--:|---|", *rows, ""])

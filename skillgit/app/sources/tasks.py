@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
 
 
-ENVIRONMENT = "tasks"
-
-
 @runtime_checkable
 class ReadsTasks(Protocol):
     """An environment that reads tasks from rows."""
@@ -32,11 +29,10 @@ class ReadsTasks(Protocol):
 
 
 def reader_of_tasks(context: Context) -> ReadsTasks:
-    """Return the environment ``tasks``."""
-    plugin = load_environment(ENVIRONMENT, context.directory)
+    plugin = load_environment("tasks", context.directory)
     environment = plugin({option.name: option.default for option in plugin.info.options}, context.directory)
     if not isinstance(environment, ReadsTasks):
-        raise UsageError(f"the environment '{ENVIRONMENT}' that is installed reads no task files", hint="remove it")
+        raise UsageError("the environment 'tasks' that is installed reads no task files", hint="remove it")
     return environment
 
 
@@ -45,13 +41,9 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task in a file.
+    """A task in a file."""
 
-    Attributes:
-        line: The number of its line, from 1.
-    """
-
-    line: int
+    line: int  # the number of its line, from 1
     row: Row
     item: Item
 
@@ -73,30 +65,27 @@ class TaskFile:
         if not self.path.exists():
             return []
         rows = read_rows(self.path)
-        lines = [number for number, line in enumerate(self._lines(), start=1) if line.strip()]
+        lines = [number for number, line in enumerate(self._text().split("\n"), start=1) if line.strip()]
         return [
             TaskEntry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
             for line, row in zip(lines, rows, strict=True)
         ]
 
     def append(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write further rows at the end."""
         text = self._text() if self.path.exists() else ""
         gap = "\n" if text and not text.endswith("\n") else ""
-        self._write(f"{text}{gap}{''.join(_line(row) for row in rows)}")
+        lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
         """Write the rows with these line numbers anew."""
-        lines = self._lines()
+        lines = self._text().split("\n")
         for number, row in rows.items():
-            lines[number - 1] = _line(row).rstrip("\n")
+            lines[number - 1] = json.dumps(row, ensure_ascii=False)
         self._write("\n".join(lines))
 
     def _text(self) -> str:
         return self.path.read_bytes().decode("utf-8-sig")
-
-    def _lines(self) -> list[str]:
-        return self._text().split("\n")
 
     def _write(self, text: str) -> None:
         """Put the whole file in place at once, so that no reader sees half of it."""
@@ -111,10 +100,6 @@ class TaskFile:
             ) from error
 
 
-def _line(row: Mapping[str, object]) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
-
-
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
     """Check that a task is none of ``entries``."""
     same = next((entry for entry in entries if item.id == entry.item.id or item.digest == entry.item.digest), None)
@@ -124,14 +109,10 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A task that was added.
-
-    Attributes:
-        id: The task's id, made from its content if none was given.
-    """
+    """A task that was added."""
 
     path: Path
-    id: str
+    id: str  # the task's id, made from its content if none was given
     count: int
 
 
@@ -151,43 +132,26 @@ DRAFT, REVIEWED = "draft", "reviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task that a model wrote and nobody has accepted.
-
-    Attributes:
-        expected: What counts as right, as the file has it: answers, check or criteria.
-    """
+    """A task that a model wrote and nobody has accepted."""
 
     id: str
     line: int
     prompt: str
-    expected: dict[str, object]
+    expected: dict[str, object]  # what counts as right, as the file has it: answers, check or criteria
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A file after a review.
-
-    Attributes:
-        accepted: Ids of the drafts that were accepted now.
-        count: How many tasks there are, drafts included.
-    """
+    """A file after a review."""
 
     path: Path
-    accepted: tuple[str, ...]
+    accepted: tuple[str, ...]  # ids of the drafts that were accepted now
     drafts: tuple[TaskDraft, ...]
-    count: int
+    count: int  # how many tasks there are, drafts included
 
 
 def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed:
-    """Accept drafts and return those that are left.
-
-    Args:
-        context: Where relative paths begin.
-        accept: Ids of drafts, or ``all``.
-
-    Raises:
-        NotFoundError: There is no draft of that id.
-    """
+    """Accept the drafts with these ids, or ``all``, and return those that are left."""
     file = TaskFile(path=context.directory / path)
     if not file.path.is_file():
         raise UsageError(f"there is no file {path}", hint="check the path")
@@ -210,6 +174,5 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
 
 
 def _draft(entry: TaskEntry) -> TaskDraft:
-    left_out = {"id", "status", "prompt"}
-    expectation = {name: value for name, value in entry.row.items() if name not in left_out}
+    expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
     return TaskDraft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)

@@ -36,11 +36,9 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Message
 
-MOST = 100
-"""Drafts that can be asked for at once."""
+MOST = 100  # drafts that can be asked for at once
 _ROLE = "optimizer"
-_TASK_TOKENS = 120
-"""Tokens that a drafted task is taken to have."""
+_TASK_TOKENS = 120  # tokens that a drafted task is taken to have
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 _RUNS_CODE = ("python", "command")
 
@@ -53,17 +51,12 @@ class _Reply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """What was drafted.
+    """What was drafted."""
 
-    Attributes:
-        path: The file that the drafts were added to.
-        removed: How many control and invisible characters were removed from what the model wrote.
-    """
-
-    path: Path
+    path: Path  # the file that the drafts were added to
     ids: tuple[str, ...]
     refused: tuple[str, ...]
-    removed: int
+    removed: int  # how many control and invisible characters were removed from what the model wrote
     model: str
     cost: Cost
 
@@ -79,17 +72,7 @@ def draft(
     caps: Caps | None = None,
     dry_run: bool = False,
 ) -> Drafted | Plan:
-    """Let the optimizer's model draft tasks for a skill and add them, as drafts, to a file.
-
-    Args:
-        skill: A skill folder, a ``SKILL.md`` or a Markdown file.
-        path: The file, which is made if it is missing.
-        overrides: ``section.key=value``; later ones win.
-        caps: What it may cost; None for whatever it costs.
-
-    Returns:
-        What was drafted; for a dry run the plan.
-    """
+    """Let the optimizer's model draft tasks for a skill, and add them to a file; a dry run returns the plan."""
     if not 1 <= count <= MOST:
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
@@ -153,10 +136,8 @@ async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, objec
                 return parse(reply.text, _Reply).tasks
             except UnusableReplyError as error:
                 reason = str(error)
-                messages += [
-                    assistant(reply.text),
-                    user(f"This reply cannot be used: {reason}. Reply with the JSON only."),
-                ]
+                again = f"This reply cannot be used: {reason}. Reply with the JSON only."
+                messages += [assistant(reply.text), user(again)]
     except FatalBackendError as error:
         error.hint = "drafting needs a language model: -o model.optimizer_backend=… -o model.optimizer=…"
         raise

@@ -88,7 +88,7 @@ def install_command(
         raise click.UsageError(f"say where to: --to {', '.join(AGENTS)} or a folder of skills", context)
     session.refuse_rows(listing=listing)
     if listing:
-        from skillgit.app.deliver.installed import list_installed  # noqa: PLC0415 - see the package
+        from skillgit.app.deliver.install import list_installed  # noqa: PLC0415 - see the package
         from skillgit.view.deliveries import listed  # noqa: PLC0415 - see the package
 
         rows = list_installed(session.context)
@@ -118,7 +118,7 @@ def uninstall_command(
     That is what stood there before the last version was installed, or nothing. SKILL and --to say which one is meant
     where several are installed.
     """
-    from skillgit.app.deliver.installed import UninstallRequest, uninstall  # noqa: PLC0415 - see the package
+    from skillgit.app.deliver.install import UninstallRequest, uninstall  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import differences, uninstalled  # noqa: PLC0415 - see the package
 
     request = UninstallRequest(to=to, scope=_scope(scope), skill=skill, dry_run=dry_run)

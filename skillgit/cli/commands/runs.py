@@ -184,7 +184,7 @@ def report_command(session: CommandSession, run: str | None, *, target: str, ope
 
     The page quotes tasks, answers and feedback: look through it before you send it to others.
     """
-    from skillgit.app.deliver.report_whole import report  # noqa: PLC0415 - see the package
+    from skillgit.app.deliver.report import report  # noqa: PLC0415 - see the package
     from skillgit.cli.output import output_to  # noqa: PLC0415 - as above
     from skillgit.report.page import page  # noqa: PLC0415 - it loads the templates
 

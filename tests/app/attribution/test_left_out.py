@@ -8,7 +8,7 @@ import pytest
 from sample_run import RUN, clock_from, transitions
 
 from skillgit.app.attribution.why import why
-from skillgit.app.deliver.report_whole import report
+from skillgit.app.deliver.report import report
 from skillgit.app.history.show import event_detail, show
 from skillgit.app.recorded.step_evidence import edits_left_out
 from skillgit.domain.edit import QUARANTINED, Edit, EditReport, EditStatus, Op, Patch, left_out

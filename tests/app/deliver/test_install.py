@@ -16,8 +16,17 @@ import pytest
 from sample_run import PATH
 from soaking import soak
 
-from skillgit.app.deliver.install import Agent, InstallRequest, InstallResult, Scope, install, skills_folder
-from skillgit.app.deliver.installed import UninstallRequest, list_installed, uninstall
+from skillgit.app.deliver.install import (
+    Agent,
+    InstallRequest,
+    InstallResult,
+    Scope,
+    UninstallRequest,
+    install,
+    list_installed,
+    skills_folder,
+    uninstall,
+)
 from skillgit.app.skill_format import atomic_write
 from skillgit.app.skill_format.folder_contents import entries_of, fingerprint, read_entries
 from skillgit.app.workspace.workspace import open_workspace

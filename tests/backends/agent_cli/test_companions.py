@@ -10,7 +10,7 @@ from skillgit.engine.rollout import delivered
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.workspace import fresh_workspace
-from skillgit_envs.prompt_files import with_skill
+from skillgit_envs.shipped_environment import with_skill
 
 SKILL = Skill(
     "units",

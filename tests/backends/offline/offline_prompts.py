@@ -11,9 +11,8 @@ from skillgit.engine.prompt_sections import conversation, marked, prompt, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import Briefing
-from skillgit_envs.answer_tag import extract
-from skillgit_envs.searchqa import system_prompt, user_prompt
-from skillgit_envs.searchqa.scoring import feedback
+from skillgit_envs.answers import extract
+from skillgit_envs.searchqa import feedback, system_prompt, user_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

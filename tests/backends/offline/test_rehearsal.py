@@ -25,8 +25,7 @@ from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.prompts import SearchTask as Reading
 from skillgit_backends.offline.reader import answer
 from skillgit_backends.offline.rules import HARMFUL, Habit
-from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.scoring import score
+from skillgit_envs.searchqa import SearchQA, score
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill

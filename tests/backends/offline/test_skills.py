@@ -19,7 +19,7 @@ from skillgit_backends.offline.skills import (
     title_of_edits,
     wording,
 )
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.shipped_environment import prompt_file
 
 if TYPE_CHECKING:
     from enum import StrEnum

@@ -18,7 +18,6 @@ from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate_decision import GateRule
 from skillgit.engine.evaluate import WAVE, order
 from skillgit_envs import searchqa
-from skillgit_envs.searchqa import scoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +90,7 @@ class _Planner:
             for item in split
         }
         self._outcomes = {
-            (call.system, self._item(call)): scoring.score(
+            (call.system, self._item(call)): searchqa.score(
                 _ANSWER.findall(call.text)[-1], self._golds[call.user]["answers"]
             )
             for call in recording.calls

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skillgit_envs.alfworld.simulator.client import Simulator
+from skillgit_envs.alfworld.simulator import Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

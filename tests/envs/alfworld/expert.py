@@ -18,10 +18,10 @@ from typing import Any
 SCRATCH = tempfile.TemporaryDirectory()
 os.environ["ALFWORLD_DATA"] = str(Path(SCRATCH.name) / "data")
 
-from skillgit_envs.alfworld.generator.build import build  # noqa: E402 - alfworld makes a folder when it is imported
-from skillgit_envs.alfworld.generator.recipe import Recipe  # noqa: E402
-from skillgit_envs.alfworld.simulator import engine  # noqa: E402
-from skillgit_envs.alfworld.simulator.warm_up import GameEnv  # noqa: E402
+from skillgit_envs.alfworld import engine  # noqa: E402
+from skillgit_envs.alfworld.engine import GameEnv  # noqa: E402
+from skillgit_envs.alfworld.games import Recipe  # noqa: E402
+from skillgit_envs.alfworld.generator import build  # noqa: E402 - alfworld makes a folder when it is imported
 
 STRIDE = 7
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.alfworld.simulator.engine import ExpressionError, compiled
+from skillgit_envs.alfworld.engine import ExpressionError, compiled
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from household_games import POTATO, shipped
 
-from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
+from skillgit_envs.alfworld.games import TASK_TYPES
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
 from skillgit_envs import alfworld
 from skillgit_envs.alfworld import ALFWorld, games
-from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
+from skillgit_envs.alfworld.games import TASK_TYPES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,7 @@ from skillgit_backends.offline import agent
 from skillgit_backends.offline.household import scene_of, task_in
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
 from skillgit_envs.alfworld import ALFWorld
-from skillgit_envs.alfworld.games import fingerprint, parsed
-from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
+from skillgit_envs.alfworld.games import TASK_TYPES, fingerprint, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,8 @@ from household_games import POTATO, WINS
 from soaking import soak
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.alfworld.simulator import client
-from skillgit_envs.alfworld.simulator.client import Simulator
+from skillgit_envs.alfworld import simulator as client
+from skillgit_envs.alfworld.simulator import Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,7 +162,7 @@ def test_after_the_server_has_died_another_one_is_started():
 
 PROGRAM = """
 import asyncio, os, sys
-from skillgit_envs.alfworld.simulator.client import Simulator
+from skillgit_envs.alfworld.simulator import Simulator
 simulator = Simulator()
 async def main():
     async with simulator.game() as game:

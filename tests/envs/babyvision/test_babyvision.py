@@ -19,7 +19,7 @@ from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
 from skillgit_envs.babyvision import BabyVision, read_items
-from skillgit_envs.pictures import Pictures
+from skillgit_envs.visual_questions import Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

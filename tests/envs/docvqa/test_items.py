@@ -9,7 +9,7 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
 from skillgit_envs.docvqa import DocVQA, read_items
-from skillgit_envs.pictures import Pictures
+from skillgit_envs.visual_questions import Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.answer_tag import extract
-from skillgit_envs.livemathematicianbench.scoring import label_of, score
+from skillgit_envs.answers import extract, label_of
+from skillgit_envs.livemathematicianbench import score
 
 CHOICES = dict(zip(ascii_uppercase[:9], (f"the bound $n^{{{n}}}$ holds" for n in range(9)), strict=True))
 WRAPPINGS = (

@@ -21,9 +21,9 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.mathverse import MathVerse, read_items
-from skillgit_envs.mathverse.scoring import choices, chosen, same_value
-from skillgit_envs.pictures import Pictures
+from skillgit_envs.answers import chosen, same_value
+from skillgit_envs.mathverse import MathVerse, choices, read_items
+from skillgit_envs.visual_questions import Pictures
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 REAL = [DATA / "mathverse_odd/testmini_text_only.odd.json", DATA / "mathverse/testmini_text_only.sample20.json"]

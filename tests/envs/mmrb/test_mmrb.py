@@ -19,7 +19,7 @@ from skillgit.errors import DataError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit_envs.mmrb import MMRB, extracted, read_items
-from skillgit_envs.pictures import Pictures
+from skillgit_envs.visual_questions import Pictures
 
 if TYPE_CHECKING:
     from pathlib import Path

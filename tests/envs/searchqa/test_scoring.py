@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.answer_tag import extract
-from skillgit_envs.searchqa.scoring import f1, feedback, normalise, score
+from skillgit_envs.answers import extract, f1, normalise
+from skillgit_envs.searchqa import feedback, score
 
 
 def official(prediction: str, gold: str) -> tuple[float, float]:

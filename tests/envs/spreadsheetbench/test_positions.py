@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.spreadsheetbench.answer_positions import (
+from skillgit_envs.spreadsheetbench.workbooks import (
     LAST_ROW,
     READINGS,
     UnreadablePositionError,

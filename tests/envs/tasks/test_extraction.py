@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.tasks.extraction import EXTRACTORS
+from skillgit_envs.tasks.checks.catalogue import EXTRACTORS
 
 REPLY = """First:
 ```json

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import DataError, EnvironmentFaultError
-from skillgit_envs.tasks.checks.numbers import number_in
+from skillgit_envs.tasks.checks.comparisons import number_in
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_regular_expression_is_found_or_is_all_of_it(graded, fields: dict, ans
 
 
 def test_a_regular_expression_without_end_is_a_fault_and_no_score(graded, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("skillgit_envs.tasks.checks.texts._REGEX_SECONDS", 0.1)
+    monkeypatch.setattr("skillgit_envs.tasks.checks.comparisons._REGEX_SECONDS", 0.1)
     with pytest.raises(EnvironmentFaultError, match=r"took more than 0\.1 seconds"):
         graded({"check": {"type": "regex", "pattern": "(a|aa)+$"}}, "a" * 60 + "c")
 

@@ -1,47 +1,38 @@
-"""All kinds of check, and how the checks of a row are read: each is completed and refused in time if it is wrong."""
+"""All kinds of check, how the checks of a row are read, and how the result that they look at is taken out of a reply.
+
+Each check is completed, and refused in time if it is wrong.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Sequence
 from math import fsum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import DataError
-from skillgit_envs.tasks.checks import judging, numbers, programs, structured, texts
-from skillgit_envs.tasks.checks.check import Fields
+from skillgit_envs.answers import extract, last_line
+from skillgit_envs.tasks.checks import comparisons, judging, programs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
-KINDS: dict[str, CheckKind] = {
-    kind.name: kind for module in (texts, numbers, structured, programs, judging) for kind in module.KINDS
-}
-_HEAVIEST = 1_000_000
-"""Far above any use; sums of weights stay finite."""
-_COMMON: dict[str, tuple[type, ...]] = {
-    "type": (str,),
-    "name": (str,),
-    "weight": (int, float),
-    "pass": (int, float),
-    "message": (str,),
-}
+KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, programs, judging) for kind in module.KINDS}
+_HEAVIEST = 1_000_000  # far above any use; sums of weights stay finite
+_COMMON: dict[str, tuple[type, ...]] = dict.fromkeys(("type", "name"), (str,))
+_COMMON |= dict.fromkeys(("weight", "pass"), (int, float)) | {"message": (str,)}
 
 
 def scorers() -> list[str]:
-    """Return what changes whenever a score can change."""
-    return [*texts.SCORERS, numbers.SCORER, structured.SCORER, programs.SCORER, *judging.scorer()]
+    return [*comparisons.SCORERS, programs.SCORER, *judging.scorer()]
 
 
 def read_checks(source: CheckSource, values: Sequence[object]) -> list[Fields]:
-    """Return the checks of a row, completed.
-
-    Args:
-        values: The checks as the row has them: objects, or names of kinds that need nothing more.
-    """
+    """Return the checks of a row, completed; one that needs nothing more may be the name of its kind."""
     return [_read(source, number, value) for number, value in enumerate(values, start=1)]
 
 
@@ -52,9 +43,8 @@ def _read(source: CheckSource, number: int, value: object) -> Fields:
         raise DataError(f"{where} is no object", hint='write it like {"type": "exact"}')
     kind = KINDS.get(str(fields.get("type")))
     if kind is None:
-        raise DataError(
-            f"{where} is of the type '{fields.get('type', '')}', which is none", hint=f"known are {', '.join(KINDS)}"
-        )
+        problem = f"is of the type '{fields.get('type', '')}', which is none"
+        raise DataError(f"{where} {problem}", hint=f"known are {', '.join(KINDS)}")
     try:
         _check_types(kind, fields)
         return kind.prepare({"weight": 1, "pass": 1} | fields, source)
@@ -90,12 +80,12 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
     passes = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
     whole = fsum(check["weight"] for check in checks)
     soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
-    messages = [_said(check, grade, ok=ok) for check, grade, ok in zip(checks, grades, passes, strict=True)]
-    feedback = (
-        messages[0]
-        if len(messages) == 1
-        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
-    )
+    messages = [
+        check["message"] if "message" in check and not ok else grade.said
+        for check, grade, ok in zip(checks, grades, passes, strict=True)
+    ]
+    listing = (f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
+    feedback = messages[0] if len(messages) == 1 else "\n".join(listing)
     return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
 
 
@@ -110,5 +100,47 @@ def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str
     return tuple(parts) if len(parts) > 1 else ()
 
 
-def _said(check: Fields, grade: Grade, *, ok: bool) -> str:
-    return check["message"] if "message" in check and not ok else grade.said
+_FENCE = re.compile(r"^(?P<ticks>`{3,})[^\n`]*\n(?P<body>.*?)^(?P=ticks)`*[ \t]*$", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"[{\[]")
+
+
+def json_text(reply: str) -> str:
+    """Return the last value of JSON: a block of code that is one, else an object or array; else the whole reply."""
+    blocks = [block for block in _blocks(reply) if _is_json(block)]
+    if blocks:
+        return blocks[-1]
+    value, position, decoder = "", 0, json.JSONDecoder()
+    while (match := _OPENING.search(reply, position)) is not None:
+        try:
+            _, position = decoder.raw_decode(reply, match.start())
+            value = reply[match.start() : position]
+        except (ValueError, RecursionError):
+            position = match.end()
+    return value or reply.strip()
+
+
+def code_block(reply: str) -> str:
+    """Return the last block of code between fences, without them; the whole reply if there is none."""
+    return (_blocks(reply) or [reply])[-1].strip("\n")
+
+
+def _blocks(reply: str) -> list[str]:
+    return [match.group("body") for match in _FENCE.finditer(reply)]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+EXTRACTORS: Mapping[str, Callable[[str], str]] = {
+    "whole": str.strip,
+    "tag": extract,
+    "last_line": last_line,
+    "json": json_text,
+    "code": code_block,
+}
+"""Name, as ``env.extract`` has it, to what takes the result out of a reply."""

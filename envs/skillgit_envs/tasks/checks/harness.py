@@ -17,11 +17,7 @@ CHECK, ANSWER, ITEM, MADE, RESULT = "check", "answer.txt", "item.json", "made", 
 
 
 def outcome(value: Any) -> dict[str, object]:  # noqa: ANN401 - a function of the user may return anything
-    """Return score and reason of what a check function returned: a truth value, a number, or one with a reason.
-
-    Raises:
-        TypeError: It returned something else.
-    """
+    """Return score and reason of what a check function returned: a truth value, a number, or one with a reason."""
     score, reason = value if isinstance(value, tuple) and len(value) == 2 else (value, "")  # noqa: PLR2004 - a pair
     if not isinstance(score, bool | int | float):
         raise TypeError(f"it returned {value!r}, which is neither a truth value nor a number")
@@ -48,7 +44,6 @@ def called(file: str, name: str) -> dict[str, object]:
 
 
 def main(file: str, name: str) -> None:
-    """Write the outcome, or the error of the check itself."""
     Path(MADE).mkdir(exist_ok=True)
     try:
         result = called(file, name)

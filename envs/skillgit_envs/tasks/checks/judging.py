@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import DocumentError, object_in
 from skillgit.domain.untrusted.model_text import storable_json
-from skillgit_envs.dialogue import ask_judge
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.answers import ask_judge
+from skillgit_envs.shipped_environment import prompt_file
 from skillgit_envs.tasks.checks.check import CheckKind, Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
-_LONGEST_NAME = 60
-"""Characters by which a criterion is told from others."""
+_LONGEST_NAME = 60  # characters by which a criterion is told from others
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
 QUESTIONS = {False: 1, True: 2}
 """How often the judge is asked, by whether it compares: then with the places swapped too."""
@@ -33,7 +32,6 @@ _AS_EXPECTED = "The result is as described here: {}"
 
 
 def scorer() -> list[str]:
-    """Return what identifies the way a judge is asked."""
     return ["tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
 
 
@@ -52,30 +50,26 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
         return await _compared(fields, sheet)
     count = len(fields["criteria"])
     mark = short_digest([sheet.prompt, sheet.answer])
-    question = "\n\n".join(
-        [_criteria(fields), _material(mark, "task", sheet.prompt), _material(mark, "result", _result(sheet))]
-    )
+    texts = [_material(mark, "task", sheet.prompt), _material(mark, "result", _result(sheet))]
+    question = "\n\n".join([_criteria(fields), *texts])
 
     def read(reply: Mapping[str, Any]) -> tuple[list[float], str]:
         scores = reply.get("scores", [reply["score"]] if "score" in reply else None)
         if not isinstance(scores, list) or len(scores) != count:
             raise ValueError(f"'scores' must be a list of {count} numbers")
-        if not all(
-            isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1 for score in scores
-        ):
+        numbers = [score for score in scores if isinstance(score, int | float) and not isinstance(score, bool)]
+        if len(numbers) != count or not all(0 <= score <= 1 for score in numbers):
             raise ValueError("every score must be a number from 0 to 1")
         return [float(score) for score in scores], str(reply.get("reason", ""))
 
     scores, reason = await _asked(sheet, "judge", question, read)
-    misses = [number for number, score in enumerate(scores, start=1) if score < 1]
+    misses = [score for score in scores if score < 1]
     total = sum(scores) / count
     parts = [(shorten(text, _LONGEST_NAME), score) for text, score in zip(fields["criteria"], scores, strict=True)]
-    said = f"the judge gives {total:.2f}{_which(misses, count)}: {reason}"
-    return Grade(score=total, said=said, parts=tuple(parts) if count > 1 else ())
-
-
-def _which(misses: Sequence[int], count: int) -> str:
-    return f", less than full for {len(misses)} of {count} criteria" if misses and count > 1 else ""
+    which = f", less than full for {len(misses)} of {count} criteria" if misses and count > 1 else ""
+    return Grade(
+        score=total, said=f"the judge gives {total:.2f}{which}: {reason}", parts=tuple(parts) if count > 1 else ()
+    )
 
 
 async def _compared(fields: Fields, sheet: Sheet) -> Grade:
@@ -119,16 +113,13 @@ def _result(sheet: Sheet) -> str:
 
 
 async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    return await ask_judge(
-        sheet.judge, prompt_file(_PROMPTS, prompt), question, lambda reply: read(_object(reply)), form="the JSON"
-    )
+    def read_object(reply: str) -> T:
+        try:
+            return read(cast("Mapping[str, Any]", storable_json(object_in(reply))))
+        except DocumentError as error:
+            raise ValueError(f"it {error}") from error
 
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        return cast("Mapping[str, Any]", storable_json(object_in(text)))
-    except DocumentError as error:
-        raise ValueError(f"it {error}") from error
+    return await ask_judge(sheet.judge, prompt_file(_PROMPTS, prompt), question, read_object, form="the JSON")
 
 
 KINDS = (

@@ -17,7 +17,6 @@ from skillgit_envs.tasks.checks.check import CheckKind, Grade
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 
 if TYPE_CHECKING:
-    from skillgit.sandbox.job import Result
     from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORER = "tasks-programs/1"
@@ -81,10 +80,8 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
             hint="a check returns a score for every answer; it raises AssertionError for a wrong one",
         )
     score = _share(outcome["score"], fields["function"])
-    return Grade(
-        score=score,
-        said=str(outcome.get("said") or "")[:_TOLD] or ("correct" if score >= 1 else "the check is not content"),
-    )
+    reason = str(outcome.get("said") or "")[:_TOLD]
+    return Grade(score=score, said=reason or ("correct" if score >= 1 else "the check is not content"))
 
 
 def _share(score: float, check: str) -> float:
@@ -111,10 +108,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
         files={**_files(sheet), **files},
         stdin=storable(sheet.answer).encode(),
     )
-    return _read(await sandbox.run(job), " ".join(fields["command"]))
-
-
-def _read(result: Result, command: str) -> Grade:
+    result, command = await sandbox.run(job), " ".join(fields["command"])
     if result.ended != "exit":
         return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
     if result.exit_code in _CANNOT_RUN:
@@ -122,21 +116,15 @@ def _read(result: Result, command: str) -> Grade:
             f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
         )
     *lines, last = result.stdout.strip().splitlines() or [""]
-    partial = _number(last)
-    ok = result.exit_code == 0
-    if partial is None:
+    ok, partial = result.exit_code == 0, None
+    try:
+        partial = float(last)
+    except ValueError:
         lines.append(last)
     score = float(ok) if partial is None else _share(partial, command)
     output = "\n".join(lines).strip()[-_TOLD:]
     # A command that ends with a failure has not passed, whatever it prints.
     return Grade(score=score if ok or score < 1 else 0.0, said=output or ("correct" if ok else "the check failed"))
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 KINDS = (

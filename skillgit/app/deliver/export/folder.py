@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-ENDINGS = (".zip", ".skill")
-"""How the names of archives end."""
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip archive can hold, which is no time of anybody's."""
+ENDINGS = (".zip", ".skill")  # how the names of archives end
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold, which is no time of anybody's
 _UNIX = 3
 _FILE, _PROGRAM = 0o100644, 0o100755
 
@@ -79,38 +77,26 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRequest:
-    """What the user asks for.
-
-    Attributes:
-        place: The folder, or the archive if it ends like one.
-        strip_markers: Whether to leave out the markers of regions.
-        force: Whether to replace a skill folder or an archive with other content.
-    """
+    """What the user asks for."""
 
     revision: str
-    place: str
-    strip_markers: bool = False
-    force: bool = False
+    place: str  # the folder, or the archive if it ends like one
+    strip_markers: bool = False  # whether to leave out the markers of regions
+    force: bool = False  # whether to replace a skill folder or an archive with other content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        row: The event of the version; absent for a commit that is no event.
-        changes: How they differ from what stood there before; empty if nothing did.
-        held: Whether exactly this stood there already, so that nothing was written.
-    """
-
-    row: LogRow | None
+    row: LogRow | None  # the event of the version; absent for a commit that is no event
     commit: str
     skill: str
     place: str
     archive: bool
     files: tuple[str, ...]
-    changes: tuple[FileChange, ...] = ()
-    held: bool = False
+    changes: tuple[FileChange, ...] = ()  # how they differ from what was there before; empty for nothing
+    held: bool = False  # whether exactly this was there already, so that nothing was written
 
     @property
     def misnamed(self) -> bool:
@@ -119,13 +105,7 @@ class ExportedSkill:
 
 
 def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
-    """Write the skill of a revision to a folder or an archive, at once or not at all.
-
-    Raises:
-        DiffersError: A folder with other content is there.
-        RevisionNotFoundError: The revision names nothing.
-        SkillError: It has no skill, or several.
-    """
+    """Write the skill of a revision to a folder or an archive; a DiffersError if a folder with others is there."""
     with open_workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
     skill = without_markers(source.skill) if request.strip_markers else source.skill

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from skillgit.app.deliver.export.table_rows import EventTableRow, VersionRow
-    from skillgit.app.deliver.export.tables import RunData
+    from skillgit.app.deliver.export.tables import EventTableRow, RunData, VersionRow
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
 
@@ -54,49 +53,39 @@ class ExportedStore:
 
 
 def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore:
-    """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-    """
+    """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced."""
     data = run_data(context, revision)
     with open_workspace(context) as workspace:
         best = next(row for row in data.versions if row.best)
         skill = history_reader.skill_at(workspace.repo, best.commit, data.skill)
     store = refuse_way_out(typed_path(context.directory, target))
-    name = _experiment(data)
-    number, run_id = _number(name), _digest(f"{data.run} {data.events[0].commit}")[:32]
-    _check_store(store)
+    section = data.config.get("env")
+    name = str((section.get("name") if isinstance(section, dict) else None) or data.skill.rpartition("/")[2])
+    # An id has 18 digits, as MLflow makes them; it is equal for experiments of the same name.
+    number = str(int(_digest(name)[:16], 16))[:18].ljust(18, "0")
+    run_id = _digest(f"{data.run} {data.events[0].commit}")[:32]
+    if store.exists() and not _is_store(store):
+        raise ConflictError(f"{store} exists and is no MLflow store", hint="name a new folder, such as mlruns")
     experiment = store / number
     if not (experiment / "meta.yaml").is_file():
         write_file(experiment / "meta.yaml", _experiment_meta(data, name, number, experiment))
     files = dict(_run_files(data, skill, number, run_id, experiment / run_id))
-    put(experiment / run_id, lambda beside: _write(beside, files))
+
+    def write(beside: Path) -> None:
+        write_files(beside, files)
+        for kind in ("artifacts", "metrics", "params", "tags"):
+            (beside / kind).mkdir(exist_ok=True)
+
+    put(experiment / run_id, write)
     metrics = sum(path.startswith("metrics/") for path in files)
     return ExportedStore(
         run=data.run, place=str(store), experiment=name, experiment_id=number, run_id=run_id, metrics=metrics
     )
 
 
-def _check_store(store: Path) -> None:
-    if not store.exists():
-        return
-    strangers = not store.is_dir() or any(
-        not (path / "meta.yaml").is_file() for path in store.iterdir() if path.name not in {".trash", "models"}
-    )
-    if strangers:
-        raise ConflictError(f"{store} exists and is no MLflow store", hint="name a new folder, such as mlruns")
-
-
-def _experiment(data: RunData) -> str:
-    section = data.config.get("env")
-    name = section.get("name") if isinstance(section, dict) else None
-    return str(name or data.skill.rpartition("/")[2])
-
-
-def _number(name: str) -> str:
-    """Return an experiment's id: 18 digits, as MLflow makes them; equal for experiments of the same name."""
-    return str(int(_digest(name)[:16], 16))[:18].ljust(18, "0")
+def _is_store(store: Path) -> bool:
+    inside = [path for path in store.iterdir() if path.name not in {".trash", "models"}] if store.is_dir() else [store]
+    return all((path / "meta.yaml").is_file() for path in inside)
 
 
 def _digest(text: str) -> str:
@@ -206,9 +195,3 @@ def _milliseconds(event: EventTableRow) -> int:
 
 def _yaml(values: Mapping[str, object]) -> bytes:
     return yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True).encode()
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    write_files(folder, files)
-    for name in ("artifacts", "metrics", "params", "tags"):
-        (folder / name).mkdir(exist_ok=True)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.deliver.export.skillopt_layout import Layout, document, run_files, summary_files, text_hash
+from skillgit.app.deliver.export.skillopt_layout import (
+    Layout,
+    Row,
+    document,
+    objects,
+    run_files,
+    summary_files,
+    text_hash,
+)
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.app.deliver.export.skillopt_layout import Row
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Metric
@@ -67,7 +74,10 @@ def event_files(layout: Layout, event: Event, skill: Skill | None, evidence: Map
         case Accepted() | Rejected() if event.origin is Origin.STEP:
             _candidate(layout, event, skill, evidence)
         case Skipped() if event.origin is Origin.STEP:
-            _skipped(layout, event, evidence)
+            record = _record(layout, event, evidence)
+            edits = event.patch.mode.proposals is ProposalKind.EDITS
+            record["action"] = "skip_no_patches" if edits else "skip_no_rewrite"
+            _keep(layout, f"steps/step_{event.step:04d}", record, None, None)
         case SlowProposed():
             _slow(layout, event, evidence)
         case SlowMerged():
@@ -151,19 +161,11 @@ def _candidate(layout: Layout, event: Accepted | Rejected, skill: Skill | None, 
     _keep(layout, folder, record, event.evaluation, event.verdict)
 
 
-def _skipped(layout: Layout, event: Skipped, evidence: Mapping[str, bytes]) -> None:
-    record = _record(layout, event, evidence)
-    record["action"] = "skip_no_patches" if event.patch.mode.proposals is ProposalKind.EDITS else "skip_no_rewrite"
-    _keep(layout, f"steps/step_{event.step:04d}", record, None, None)
-
-
 def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapping[str, bytes]) -> Row:
     """Return what the record of every step says; its outcomes and findings are added on the way."""
     folder = f"steps/step_{event.step:04d}"
     rows = layout.add_outcomes(f"{folder}/rollout", evidence, "rollout.json")
-    findings = document(evidence, "findings.json")
-    entries = findings.get("findings") if isinstance(findings, dict) else None
-    if isinstance(entries, list) and entries:
+    if entries := _findings(evidence):
         layout.add_json(f"{folder}/patches/minibatch_fail_000.json", _analysis(entries, len(rows)))
     earlier = [record for record in layout.history if record["epoch"] == event.epoch]
     record: Row = {"step": event.step, "epoch": event.epoch, "step_in_epoch": len(earlier) + 1}
@@ -234,63 +236,47 @@ def _action(verdict: Verdict) -> str:
 
 
 def _tokens(cost: Cost) -> Row:
-    parts = {f"{part.stage}": part.cost for part in cost.parts}
-    return {
-        name: {
-            "calls": part.calls,
-            "prompt_tokens": part.tokens_in,
-            "completion_tokens": part.tokens_out,
-            "total_tokens": part.tokens_in + part.tokens_out,
-        }
-        for name, part in {**parts, "_total": cost.whole}.items()
-    }
+    row: Row = {}
+    for name, part in {**{f"{part.stage}": part.cost for part in cost.parts}, "_total": cost.whole}.items():
+        tokens = {"prompt_tokens": part.tokens_in, "completion_tokens": part.tokens_out}
+        row[name] = {"calls": part.calls, **tokens, "total_tokens": part.tokens_in + part.tokens_out}
+    return row
 
 
 def _failures(evidence: Mapping[str, bytes]) -> Row:
-    rows, findings = document(evidence, "rollout.json"), document(evidence, "findings.json")
-    results = [row for row in rows if isinstance(row, dict) and "hard" in row] if isinstance(rows, list) else []
-    entries = findings.get("findings") if isinstance(findings, dict) else None
-    return {
-        "n_total": len(results),
-        "n_fail": sum(not row["hard"] for row in results),
-        "failure_patterns": [
-            {"pattern": row.get("pattern"), "count": row.get("count"), "task_ids": row.get("items")}
-            for row in (entries if isinstance(entries, list) else [])
-        ],
-    }
+    results = [row for row in objects(document(evidence, "rollout.json")) if "hard" in row]
+    patterns = [
+        {"pattern": row.get("pattern"), "count": row.get("count"), "task_ids": row.get("items")}
+        for row in _findings(evidence)
+    ]
+    failures = sum(not row["hard"] for row in results)
+    return {"n_total": len(results), "n_fail": failures, "failure_patterns": patterns}
+
+
+def _findings(evidence: Mapping[str, bytes]) -> list[Row]:
+    findings = document(evidence, "findings.json")
+    return objects(findings.get("findings") if isinstance(findings, dict) else None)
 
 
 def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
-    rows = patch.get("edits")
-    entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     if event.patch.mode.proposals is not ProposalKind.EDITS:
         result: Row = {"reasoning": patch.get("reasoning") or "", "change_summary": [event.title], "new_skill": text}
         full = event.patch.mode.proposals is ProposalKind.DOCUMENTS
         layout.add_json(f"{folder}/{'full_rewrite_result' if full else 'rewrite_result'}.json", result)
         return []
-    edits: list[Row] = [
-        {
-            "op": row.get("op"),
-            "target": row.get("anchor") or "",
-            "content": row.get("content") or "",
-            "support_count": row.get("support"),
-            "source_type": row.get("source"),
-        }
-        for row in entries
-    ]
+    edits, report = list[Row](), list[Row]()
+    for number, row in enumerate(objects(patch.get("edits")), start=1):
+        op, target, content = row.get("op"), row.get("anchor") or "", row.get("content") or ""
+        sources: Row = {"support_count": row.get("support"), "source_type": row.get("source")}
+        edits.append({"op": op, "target": target, "content": content, **sources})
+        is_applied = row.get("status") == EditStatus.APPLIED
+        status = f"applied_{op}" if is_applied else f"skipped_{str(row.get('status')).replace('-', '_')}"
+        texts: Row = {"target": str(target)[:_PREVIEW], "content_preview": str(content)[:_PREVIEW]}
+        report.append({"index": number, "op": op, **texts, "status": status})
     if edits:
         layout.add_json(f"{folder}/ranked_edits.json", {"reasoning": patch.get("reasoning") or "", "edits": edits})
-        reports = zip(edits, entries, strict=True)
-        lines = [_report(number, edit, row) for number, (edit, row) in enumerate(reports, start=1)]
-        layout.add_json(f"{folder}/edit_apply_report.json", lines)
+        layout.add_json(f"{folder}/edit_apply_report.json", report)
     return edits
-
-
-def _report(index: int, edit: Row, row: Row) -> Row:
-    is_applied = row.get("status") == EditStatus.APPLIED
-    status = f"applied_{edit['op']}" if is_applied else f"skipped_{str(row.get('status')).replace('-', '_')}"
-    target, content = str(edit["target"])[:_PREVIEW], str(edit["content"])[:_PREVIEW]
-    return {"index": index, "op": edit["op"], "target": target, "content_preview": content, "status": status}
 
 
 def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) -> None:
@@ -311,26 +297,16 @@ def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) ->
         layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
     pairs = document(evidence, "comparison.json")
     if isinstance(pairs, list):
-        layout.add_json(f"{folder}/comparison_pairs.json", [_pair(pair) for pair in pairs if isinstance(pair, dict)])
+        layout.add_json(f"{folder}/comparison_pairs.json", [_pair(pair) for pair in objects(pairs)])
     layout.add_json(f"{folder}/slow_result.json", result)
-    layout.add_json(
-        f"meta_skill/epoch_{event.epoch:02d}/meta_skill_result.json",
-        {
-            "reasoning": "",
-            "meta_skill_content": event.memory,
-            "action": "write_meta_skill" if event.memory else "no_content",
-        },
-    )
+    action = "write_meta_skill" if event.memory else "no_content"
+    meta: Row = {"reasoning": "", "meta_skill_content": event.memory, "action": action}
+    layout.add_json(f"meta_skill/epoch_{event.epoch:02d}/meta_skill_result.json", meta)
 
 
 def _pair(pair: Row) -> Row:
-    return {
-        "id": pair.get("id"),
-        "task": "",
-        "category": pair.get("category"),
-        "prev": _side(pair.get("previous")),
-        "curr": _side(pair.get("current")),
-    }
+    head: Row = {"id": pair.get("id"), "task": "", "category": pair.get("category")}
+    return head | {"prev": _side(pair.get("previous")), "curr": _side(pair.get("current"))}
 
 
 def _side(side: object) -> Row:
@@ -341,25 +317,17 @@ def _side(side: object) -> Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedLayout:
-    """What was written.
-
-    Attributes:
-        remarks: What has no place in that layout, one sentence each.
-    """
+    """What was written."""
 
     run: str
     place: str
     files: int
     steps: int
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...]  # what has no place in that layout, one sentence each
 
 
 def export_layout(context: Context, revision: str, target: str) -> ExportedLayout:
-    """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all.
-
-    Raises:
-        RevisionNotFoundError: The revision names nothing.
-    """
+    """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all."""
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder with --to")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit import __version__
-from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
+from skillgit.app.sources.skillopt.directory import SECTIONED
+from skillgit.app.sources.skillopt.outcomes import ORIGIN
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Metric, Scored, Split
@@ -34,33 +35,23 @@ _FLAT_NAMES = {
     "model.optimizer": "optimizer_model",
     "model.target": "target_model",
 }
-INITIAL = "initial"
-"""Where the reference says that a text comes from that no step changed."""
+INITIAL = "initial"  # where the reference says that a text comes from that no step changed
 
 
 @dataclass(slots=True, kw_only=True)
 class Layout:
-    """A directory, and where the run stands while its events are laid out.
-
-    Attributes:
-        folder: Where it will be; the trainer of the reference goes on by absolute paths.
-        soft_weight: Share of the soft score in the mixed metric.
-        texts: Step to the text that was current after it.
-        score: The score of the current version under the gate's metric.
-        soft: Its score with partial credit.
-        remarks: What has no place here, one sentence each.
-    """
+    """A directory, and where the run stands while its events are laid out."""
 
     started: RunStarted
     evidence: Mapping[str, bytes]
-    folder: Path
+    folder: Path  # where it will be; the trainer of the reference goes on by absolute paths
     metric: Metric
-    soft_weight: float
+    soft_weight: float  # share of the soft score in the mixed metric
     history: list[Row] = field(default_factory=list)
-    texts: dict[int, str] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)  # step to the text that was current after it
     document: str = ""
     best: str = ""
-    score: float = 0.0
+    score: float = 0.0  # the score of the current version under the gate's metric
     best_score: float = 0.0
     best_step: int = 0
     origin: str = INITIAL
@@ -68,13 +59,12 @@ class Layout:
     last: int = 0
     best_version: int = 0
     hard: float = 0.0
-    soft: float = 0.0
-    remarks: list[str] = field(default_factory=list)
+    soft: float = 0.0  # its score with partial credit
+    remarks: list[str] = field(default_factory=list)  # what has no place here, one sentence each
     _files: dict[str, str] = field(default_factory=dict)
     _conversations: dict[str, str] = field(default_factory=dict)
 
     def files(self) -> dict[str, str]:
-        """Return path and text of every file, sorted."""
         return dict(sorted(self._files.items()))
 
     def add(self, path: str, text: str) -> None:
@@ -120,13 +110,11 @@ class Layout:
         return row | nowhere
 
     def value(self, hard: float, soft: float) -> float:
-        """Return a score under the metric of the gate."""
         return Scored(hard, soft).value(self.metric, self.soft_weight)
 
     def add_outcomes(self, folder: str, evidence: Mapping[str, bytes], name: str) -> Sequence[Row]:
         """Add the outcomes that ``evidence`` holds in the file ``name`` to ``folder``; return those with a score."""
-        rows = document(evidence, name)
-        entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        entries = objects(document(evidence, name))
         results = [row for row in entries if "hard" in row]
         failures = [row for row in entries if "failed" in row]
         if results:
@@ -139,7 +127,10 @@ class Layout:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
             if isinstance(turns, list):
-                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", _messages(turns))
+                messages = [Turn.read(turn) for turn in objects(turns)]
+                # The reference keeps words only: of tool calls and pictures, too.
+                conversation: list[Row] = [{"role": message.role, "content": message.text} for message in messages]
+                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", conversation)
         return results
 
     def _add_conversation(self, path: str, turns: list[Row]) -> None:
@@ -149,12 +140,6 @@ class Layout:
             self.remark("conversations of items whose ids cannot be folders on every system are left out")
         else:
             self.add_json(path, turns)
-
-
-def _messages(turns: list[object]) -> list[Row]:
-    """Return a conversation as the reference keeps it: tool calls and pictures are words."""
-    messages = [Turn.read(turn) for turn in turns if isinstance(turn, dict)]
-    return [{"role": message.role, "content": message.text} for message in messages]
 
 
 def _result(row: Mapping[str, object]) -> Row:
@@ -176,21 +161,21 @@ def document(files: Mapping[str, bytes], name: str) -> object:
         return None
 
 
+def objects(value: object) -> list[Row]:
+    """Return the objects in a JSON array; none if it is something else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
 def json_text(value: object) -> str:
-    """Return ``value`` as the reference writes JSON."""
     return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
 
 
 def text_hash(text: str) -> str:
-    """Return what the reference knows a text by."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _lines(rows: Iterator[Row]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
-_DIGITS = 4
 
 
 def run_files(layout: Layout) -> None:
@@ -201,13 +186,13 @@ def run_files(layout: Layout) -> None:
     steps = max(layout.texts)
     for step in range(steps + 1):
         text = layout.texts.get(step, text)
-        layout.add(f"skills/skill_v{step:0{_DIGITS}d}.md", text)
+        layout.add(f"skills/skill_v{step:04d}.md", text)
     layout.add("best_skill.md", layout.best)
     layout.add_json(
         "runtime_state.json",
         {
             "last_completed_step": len(layout.history),
-            "current_skill_path": str(layout.folder / "skills" / f"skill_v{steps:0{_DIGITS}d}.md"),
+            "current_skill_path": str(layout.folder / "skills" / f"skill_v{steps:04d}.md"),
             "current_score": layout.score,
             "current_origin": layout.origin,
             "best_skill_path": str(layout.folder / "best_skill.md"),
@@ -221,11 +206,8 @@ def run_files(layout: Layout) -> None:
 def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, bytes]) -> None:
     """Add the end of the run: its summary and its scores on the test split."""
     tests = {evaluation.version or 0: evaluation for evaluation in event.evaluations if evaluation.split is Split.TEST}
-    for folder, version in (
-        ("test_eval_baseline", 0),
-        ("test_eval", layout.best_version),
-        ("test_eval_final", layout.last),
-    ):
+    folders = {"test_eval_baseline": 0, "test_eval": layout.best_version, "test_eval_final": layout.last}
+    for folder, version in folders.items():
         if version in tests:
             layout.add_outcomes(folder, evidence, f"test-{version_label(version)}.json")
     first = layout.started.evaluation

@@ -1,4 +1,7 @@
-"""The data of a run as tables of CSV or Parquet: its events, versions, outcomes and edits."""
+"""The data of a run as tables of CSV or Parquet: its events, versions, outcomes and edits.
+
+What an event does not have is absent in its row.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,17 @@ import csv
 import io
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from skillgit.app.deliver.export.table_rows import (
-    EditTableRow,
-    EventTableRow,
-    ItemTableRow,
-    VersionRow,
-    event_row,
-    version_row,
-)
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import (
+    NOBODY,
     Accepted,
+    Inherited,
     MakesVersion,
     Measured,
     Rejected,
@@ -29,9 +27,12 @@ from skillgit.domain.event import (
     RunStarted,
     SlowMerged,
     SlowProposed,
+    event_origin,
+    event_step,
     version_of,
 )
 from skillgit.domain.run_state import fold
+from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.plugin.seed_folder import write_files
@@ -41,14 +42,166 @@ from skillgit.store.tree import read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from skillgit.app.workspace.context import Context
+    from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
-_ROWS = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow, "edits": EditTableRow}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTableRow:
+    """One event. Scores are of the selection split; ``score``, ``current`` and ``best`` are what the gate compared."""
+
+    run: str
+    commit: str
+    time: datetime  # when it was committed, in UTC
+    kind: str
+    origin: str
+    epoch: int
+    step: int
+    version: int | None
+    base: int | None
+    title: str
+    decision: str | None
+    policy: str | None
+    metric: str | None
+    score: float | None  # the candidate's score; absent where no more than a bound is known
+    bound: float | None  # the highest that the score could have been, where it ended early
+    current: float | None
+    best: float | None
+    fixed: int | None
+    broken: int | None
+    p: float | None
+    n: int | None
+    scored: int | None
+    unneeded: int | None  # how many of them the decision did not need
+    hard: float | None
+    soft: float | None  # mean score with partial credit
+    inherited: int | None  # the version that the score was taken over from
+    merged: int | None
+    ranked: int | None
+    applied: int | None
+    skipped: int | None
+    budget: int | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float  # US dollars
+    unpriced: int
+    seconds: float
+    target: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionRow:
+    """One version."""
+
+    run: str
+    version: int
+    commit: str
+    time: datetime  # when it was committed, in UTC
+    kind: str
+    epoch: int
+    step: int
+    title: str
+    hard: float | None  # mean strict score on the selection split; absent if nobody measured it
+    soft: float | None  # mean score with partial credit
+    n: int | None
+    scored: int | None
+    inherited: int | None  # the version that the score was taken over from
+    test_hard: float | None  # mean strict score on the test split at the end of the run
+    test_soft: float | None  # mean score with partial credit on it
+    best: bool
+    bytes: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTableRow:
+    """What one version did on one item of the selection split."""
+
+    run: str
+    version: int
+    item: str
+    task_type: str
+    hard: float | None  # the strict score; absent if it failed to evaluate
+    soft: float | None  # the score with partial credit
+    failed: str  # why it failed to evaluate; empty if it did not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditTableRow:
+    """One applied edit of a candidate."""
+
+    run: str
+    commit: str
+    step: int
+    version: int | None  # the version that it became; absent if it was refused
+    decision: str
+    place: int  # its place in the patch, from 1
+    op: str
+    file: str
+    support: int
+    source: str
+    anchor: str  # where it was done; empty if the evidence is not here
+    content: str  # the new text; empty if the evidence is not here
+
+
+def _fields(source: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(source, name, None) for name in names}
+
+
+def _facts(record: Recorded) -> dict[str, Any]:
+    event = record.event
+    facts = _fields(event, "run", "kind", "epoch", "title")
+    return {**facts, "commit": record.commit, "time": record.time, "step": event_step(event)}
+
+
+def _event_row(record: Recorded) -> EventTableRow:
+    event = record.event
+    verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
+    evaluation = getattr(event, "evaluation", None)
+    score = evaluation if isinstance(evaluation, EvaluationSummary) else None
+    is_stopped = score is not None and score.stopped
+    models, cost = getattr(event, "models", NOBODY), getattr(event, "cost", Cost())
+    return EventTableRow(
+        **_facts(record),
+        origin=event_origin(event).value,
+        version=version_of(event),
+        base=getattr(event, "base", None),
+        decision=verdict.decision.value if verdict else None,
+        metric=verdict.metric.value if verdict else None,
+        score=verdict.score if verdict and not is_stopped else None,
+        bound=verdict.score if verdict and is_stopped else None,
+        **_fields(verdict, "policy", "current", "best", "fixed", "broken", "p"),
+        **_fields(score, "n", "scored", "unneeded", "hard", "soft"),
+        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
+        **_fields(patch, "merged", "ranked", "applied", "skipped", "budget"),
+        **_fields(cost, "calls", "tokens_in", "tokens_out", "usd", "unpriced", "seconds"),
+        **_fields(models, "target", "optimizer"),
+    )
+
+
+def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> VersionRow:
+    event = record.event
+    version, files = version_of(event) or 0, read_folder(repo.commit(record.commit).tree, event.skill)
+    evaluation = getattr(event, "evaluation", None)
+    return VersionRow(
+        **_facts(record),
+        version=version,
+        **_fields(state.known_evaluation(version), "hard", "soft", "n", "scored"),
+        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
+        test_hard=test.hard if test else None,
+        test_soft=test.soft if test else None,
+        best=version == state.best,
+        bytes=sum(map(len, files.values())),
+        lines=len(files.get(DOCUMENT, b"").decode(errors="replace").splitlines()),
+    )
+
+
+TABLES = {"events": EventTableRow, "versions": VersionRow, "items": ItemTableRow, "edits": EditTableRow}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +214,7 @@ class ExportedTables:
 
 
 def table_text(data: RunData, table: str) -> str:
-    """Return one of the tables as CSV."""
-    names = [field.name for field in fields(_ROWS[table])]
+    names = [field.name for field in fields(TABLES[table])]
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow(names)
@@ -74,32 +226,24 @@ def table_text(data: RunData, table: str) -> str:
 def export_tables(context: Context, data: RunData, target: str, table: str | None = None) -> ExportedTables:
     """Write one table to the file ``target``, or all of them to the folder ``target``, at once or not at all."""
     path = refuse_way_out(typed_path(context.directory, target))
-    names = TABLES if table is None else (table,)
+    names = tuple(TABLES) if table is None else (table,)
     texts = {name: table_text(data, name) for name in names}
     if table is not None:
         if path.is_dir():
             raise ConflictError(f"{path} is a folder", hint="name a file, or leave out --table")
-        _check_file(path, texts[table])
+        head = texts[table].partition("\n")[0].encode()
+        # Only a table of the same kind, which has the same first line, is replaced.
+        if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
+            raise ConflictError(f"{path} exists and holds something else", hint="name a new file with --to")
         write_file(path, texts[table].encode("utf-8", "replace"))
     else:
-        _check_folder(path)
+        # Only tables that were exported before are replaced.
+        ours = {f"{name}.csv" for name in TABLES}
+        if path.exists() and (not path.is_dir() or {entry.name for entry in path.iterdir()} - ours):
+            raise ConflictError(f"{path} exists and holds something else", hint="name a new folder with --to")
         files = {f"{name}.csv": text.encode("utf-8", "replace") for name, text in texts.items()}
         put(path, lambda beside: write_files(beside, files))
     return ExportedTables(run=data.run, place=str(path), rows={name: len(getattr(data, name)) for name in names})
-
-
-def _check_folder(path: Path) -> None:
-    """Refuse to take the place of anything but tables that were exported before."""
-    ours = {f"{name}.csv" for name in TABLES}
-    if path.exists() and (not path.is_dir() or {entry.name for entry in path.iterdir()} - ours):
-        raise ConflictError(f"{path} exists and holds something else", hint="name a new folder with --to")
-
-
-def _check_file(path: Path, text: str) -> None:
-    """Refuse to replace anything but a table of the same kind, which has the same first line."""
-    head = text.partition("\n")[0].encode()
-    if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
-        raise ConflictError(f"{path} exists and holds something else", hint="name a new file with --to")
 
 
 def _cell(value: object) -> object:
@@ -110,40 +254,26 @@ def _cell(value: object) -> object:
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
 
 
-TABLES = ("events", "versions", "items", "edits")
-"""The names of the tables."""
-_SELECTION, _PATCH = "selection.json", "patch.json"
+_SELECTION = "selection.json"
 Outcomes = list[dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables.
-
-    Attributes:
-        outcome: How it ended; empty while it has not.
-        config: The recorded configuration, section by section; empty if it is not here.
-        items: The outcome of every selection item under every version that was measured, as far as they are here.
-    """
+    """A run as tables."""
 
     run: str
     skill: str
     best: int
-    outcome: str
-    config: Mapping[str, object]
+    outcome: str  # how it ended; empty while it has not
+    config: Mapping[str, object]  # the recorded configuration, section by section; empty if it is not here
     events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
-    items: tuple[ItemTableRow, ...]
+    items: tuple[ItemTableRow, ...]  # selection items under every version that was measured, as far as they are here
     edits: tuple[EditTableRow, ...]
 
 
 def run_data(context: Context, revision: str) -> RunData:
-    """Return the data of the run that ``revision`` belongs to.
-
-    Raises:
-        HistoryError: Its history cannot be read.
-        RevisionNotFoundError: The revision names nothing.
-    """
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row
         if row is None:
@@ -170,15 +300,9 @@ def _data(repo: Repo, records: Sequence[Recorded]) -> RunData:
         best=state.best,
         outcome=state.outcome.value if state.outcome is not None else "",
         config=config if isinstance(config, dict) else {},
-        events=tuple(event_row(record) for record in records),
+        events=tuple(_event_row(record) for record in records),
         versions=tuple(
-            version_row(
-                record,
-                read_folder(repo.commit(record.commit).tree, record.event.skill),
-                state.known_evaluation(version),
-                tests.get(version),
-                best=version == state.best,
-            )
+            _version_row(repo, record, state, tests.get(version))
             for record in records
             if (version := version_of(record.event)) is not None
         ),
@@ -211,11 +335,10 @@ def _outcomes(repo: Repo, records: Sequence[Recorded]) -> dict[int, Outcomes]:
         if isinstance(event, SlowProposed):
             proposal_rows = _rows(repo, record, _SELECTION)
         elif isinstance(event, MakesVersion | Measured) and isinstance(
-            getattr(event, "evaluation", None), EvaluationSummary
+            getattr(event, "evaluation", 0), EvaluationSummary
         ):
-            by_version[event.version] = (
-                proposal_rows if isinstance(event, SlowMerged) else _rows(repo, record, _SELECTION)
-            )
+            merged = isinstance(event, SlowMerged)
+            by_version[event.version] = proposal_rows if merged else _rows(repo, record, _SELECTION)
     return by_version
 
 
@@ -224,13 +347,9 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
         event = record.event
         if not isinstance(event, Accepted | Rejected):
             continue
-        document = _json(repo, record, _PATCH)
-        entries = document.get("edits") if isinstance(document, dict) else None
-        edits = [
-            row
-            for row in (entries if isinstance(entries, list) else [])
-            if isinstance(row, dict) and row.get("status") == "applied"
-        ]
+        document = _json(repo, record, "patch.json")
+        entries = _objects(document.get("edits") if isinstance(document, dict) else None)
+        edits = [row for row in entries if row.get("status") == "applied"]
         for index, edit in enumerate(event.edits):
             text = edits[index] if index < len(edits) else {}
             yield EditTableRow(
@@ -250,7 +369,10 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditTableRow]:
 
 
 def _rows(repo: Repo, record: Recorded, name: str) -> Outcomes:
-    document = _json(repo, record, name)
+    return _objects(_json(repo, record, name))
+
+
+def _objects(document: object) -> Outcomes:
     return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED
-from skillgit.app.sources.skillopt.outcomes import number
+from skillgit.app.sources.skillopt.outcomes import measured, number
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.domain.event import Models
@@ -24,17 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportStory
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore
+    from skillgit.app.sources.skillopt.run_events import ImportStory, Step
     from skillgit.app.sources.skillopt.skill_texts import Texts
-    from skillgit.app.sources.skillopt.step_order import Step
     from skillgit.domain.untrusted.model_text import SkillText
 
 
 _SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
 _SHORTEST_SECRET = 4
-_LARGEST = 64 * 1024 * 1024
-"""No file of a directory is larger in earnest, in bytes."""
+_LARGEST = 64 * 1024 * 1024  # no file of a directory is larger in earnest, in bytes
 _LEFT_OUT = ", and is left out"
 
 Row = dict[str, object]
@@ -42,20 +40,14 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory.
-
-    Attributes:
-        remarks: What could not be read, one sentence each.
-        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
-    """
+    """The files of a directory."""
 
     path: Path
-    remarks: list[str] = field(default_factory=list)
-    secrets: frozenset[str] = frozenset()
+    remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
+    secrets: frozenset[str] = frozenset()  # values of keys of credentials; they are taken out of everything
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        """Return the directory at ``path``."""
         if not path.is_dir():
             message = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
             raise DataError(message, hint="name the output directory of a SkillOpt run")
@@ -85,10 +77,7 @@ class Directory:
         return self._clean(value)  # type: ignore[return-value]
 
     def lines(self, name: str) -> list[Row] | None:
-        """Return the JSON objects in the file ``name``, one a line; None if it is missing.
-
-        A line that is torn, as a process leaves it that was killed, is left out.
-        """
+        """Return the JSON objects in the file ``name``, one a line, torn lines left out; None if it is missing."""
         content = self._bytes(name)
         if content is None:
             return None
@@ -138,7 +127,6 @@ class Directory:
         return None
 
     def numbered(self, folder: str, prefix: str) -> list[int]:
-        """Return the numbers of the subfolders of ``folder`` that are called ``prefix`` and a number, ascending."""
         parent = self.path / folder
         if not parent.is_dir():
             return []
@@ -146,7 +134,6 @@ class Directory:
         return sorted(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}(\d+)", name)))
 
     def files(self, folder: str, suffix: str) -> Iterable[str]:
-        """Return the paths of the files right in ``folder`` that end in ``suffix``, sorted."""
         parent = self.path / folder
         if not parent.is_dir():
             return []
@@ -236,27 +223,24 @@ class Common(TypedDict):
 
 @dataclass(slots=True, kw_only=True)
 class Import:
-    """A directory that is being told.
-
-    Attributes:
-        summary: What it says of its end; empty if the run was interrupted.
-        items: The items of the selection split, as far as they are known.
-        by_hash: The outcomes of texts that were measured, by the hash that the reference has of them.
-    """
+    """A directory that is being told."""
 
     directory: Directory
     settings: ReferenceSettings
     texts: Texts
     run: str
     steps: list[Step]
-    summary: Row
-    items: tuple[str, ...]
+    summary: Row  # what it says of its end; empty if the run was interrupted
+    items: tuple[str, ...]  # the items of the selection split, as far as they are known
     story: ImportStory
-    by_hash: dict[str, Outcomes]
+    by_hash: dict[str, Outcomes]  # the outcomes of texts that were measured, by the hash that the reference has of them
 
     @property
     def path(self) -> str:
         return f"skills/{self.texts.name}"
+
+    def measured(self, claim: RecordedScore, outcomes: Outcomes | None) -> ImportedScore | None:
+        return measured(claim, outcomes, self.items, self.settings.seed)
 
     def common(self, epoch: int) -> Common:
         return Common(run=self.run, skill=self.path, epoch=epoch)
@@ -267,8 +251,6 @@ class Import:
         return self.directory.time(*names) or earlier
 
 
-ORIGIN = "skillopt"
-"""What the configuration and the environment of an imported run are marked with."""
 SECTIONED = {
     "train": ("num_epochs", "train_size", "batch_size", "accumulation", "seed"),
     "gradient": ("minibatch_size", "merge_batch_size", "analyst_workers", "failure_only"),
@@ -292,24 +274,16 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says.
+    """What the recorded configuration says."""
 
-    Attributes:
-        sections: The keys that both have, under the names of skillgit; what it does not say is absent.
-        digest: Digest of all of it.
-        environment: The name of the environment; empty if it is not told.
-        seed: The seed; 0 if it is not told.
-        density: Whether the gate's scores hold a bonus for emphatic words.
-    """
-
-    sections: Mapping[str, Mapping[str, object]]
+    sections: Mapping[str, Mapping[str, object]]  # the keys that both have, under the names of skillgit
     digest: str
-    environment: str
+    environment: str  # the name of the environment; empty if not recorded
     models: Models
-    seed: int
+    seed: int  # 0 if not recorded
     rule: GateRule
     mode: UpdateMode
-    density: bool
+    density: bool  # whether the gate's scores hold a bonus for emphatic words
 
     @property
     def gauge(self) -> Gauge:
@@ -343,22 +317,16 @@ class ReferenceSettings:
 
 def _flat(config: Row) -> dict[str, object]:
     """Return dotted keys under the names of skillgit; a key that is not among them keeps its own."""
-    dotted_names = {
-        name: f"{section}.{name}" for section, names in SECTIONED.items() if section != "model" for name in names
-    }
+    # A flat ``optimizer`` or ``target`` is no model.
+    sections = {**SECTIONED, "model": SECTIONED["model"][2:]}
+    dotted_names = {name: f"{section}.{name}" for section, names in sections.items() for name in names}
     flat: dict[str, object] = {}
     for key, value in config.items():
         if isinstance(value, dict):
             flat |= {RENAMED.get(f"{key}.{name}", f"{key}.{name}"): part for name, part in value.items()}
         else:
-            flat[_sectioned(key, dotted_names)] = value
+            flat[FLAT.get(key) or dotted_names.get(key, key)] = value
     return flat
-
-
-def _sectioned(key: str, names: Mapping[str, str]) -> str:
-    if key in FLAT:
-        return FLAT[key]
-    return f"model.{key}" if key in SECTIONED["model"][2:] else names.get(key, key)
 
 
 def _model(flat: Mapping[str, object], role: str) -> str:

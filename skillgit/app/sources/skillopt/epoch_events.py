@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.skillopt import step_order
-from skillgit.app.sources.skillopt.directory import ORIGIN
-from skillgit.app.sources.skillopt.outcomes import ROUNDING, RecordedScore, measured, number, read_outcomes
-from skillgit.app.sources.skillopt.run_events import Chapter
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, ROUNDING, RecordedScore, measured, number, read_outcomes
+from skillgit.app.sources.skillopt.run_events import ACCEPTED, SKIPPED, Chapter, own
 from skillgit.app.sources.skillopt.skill_texts import alike, without_their_markers
 from skillgit.app.sources.skillopt.step_events import rule_of
-from skillgit.app.sources.skillopt.step_order import ACCEPTED
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Split
@@ -36,9 +33,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.sources.skillopt.directory import Import, Row
     from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportedJudgement
-    from skillgit.app.sources.skillopt.step_order import Step
-    from skillgit.domain.skill import Skill
+    from skillgit.app.sources.skillopt.run_events import ImportedJudgement, Step
     from skillgit.domain.untrusted.model_text import SkillText
 
 
@@ -61,10 +56,12 @@ def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
     if guidance.removed:
         source.story.remark(f"{folder}/slow_result.json is imported without {guidance.removed} hidden characters")
     outcomes = read_outcomes(source.directory, [f"{folder}/selection_eval"], "selection") if guidance else None
+    lines = [line.strip(" -*#") for line in guidance.splitlines()]
+    title = own(slow).get("title") or next((line for line in lines if line), "nothing to add")
     proposal = SlowProposed(
         **source.common(step.epoch),
-        title=_title(slow, guidance),
-        why=str(_own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
+        title=str(title),
+        why=str(own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
         step=step.number,
         base=source.story.state.version,
         guidance=EMPTY if action in {"", _PLACEHOLDER} else guidance,
@@ -98,7 +95,7 @@ def _tell_guidance(
     story, rule = source.story, source.settings.rule
     action = str(slow.get("action") or "")
     score = _gated_score(source, slow, outcomes, proposal.epoch)
-    rule = rule_of(rule, _own(slow))
+    rule = rule_of(rule, own(slow))
     if action not in _GATED or score is None:
         rule = replace(rule, enabled=False)
     is_accepted = action in ACCEPTED
@@ -113,7 +110,7 @@ def _tell_guidance(
         story.remark(judgement.remark)
         if outcomes is not None:
             is_shown = score.evaluation is not None and judgement.shown
-            evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+            evidence |= outcomes.evidence("selection.json", shown=is_shown)
     proposal = replace(
         proposal,
         evaluation=None if score is None else score.summary,
@@ -142,26 +139,22 @@ def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | N
         evaluation=Inherited(version=base) if score is None else score.summary,
         verdict=proposal.verdict,
     )
-    skill = _with_guidance(story.skill, proposal.guidance)
+    skill = story.skill.with_text(DOCUMENT, with_slow_guidance(story.skill.document, proposal.guidance))
     outcomes = story.outcomes[-1] if score is None else score.evaluation
     story.tell(Chapter(event=event, skill=skill, evidence={}, time=story.chapters[-1].time), outcomes)
 
 
-def _with_guidance(skill: Skill, guidance: SkillText) -> Skill:
-    return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
-
-
 def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> ImportedScore | None:
-    own = _own(slow)
+    extras = own(slow)
     claim = RecordedScore(
         place=f"the slow update of epoch {epoch}",
         split=Split.SELECTION,
         hard=number(slow.get("selection_hard")),
         soft=number(slow.get("selection_soft")),
-        unneeded=bool(own.get("unneeded")),
-        spare=int(str(own.get("spare") or 0)),
+        unneeded=bool(extras.get("unneeded")),
+        spare=int(str(extras.get("spare") or 0)),
     )
-    return measured(claim, outcomes, source.items, source.settings.seed)
+    return source.measured(claim, outcomes)
 
 
 def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | None:
@@ -174,15 +167,12 @@ def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | N
         hard=number(source.summary.get("final_selection_hard")),
         soft=number(source.summary.get("final_selection_soft")),
     )
-    return measured(claim, outcomes, source.items, source.settings.seed)
+    return source.measured(claim, outcomes)
 
 
 def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, bytes]:
-    files = {
-        f"{ORIGIN}/{name}": json_file(content)
-        for name, content in (("slow_result.json", slow), ("meta_skill_result.json", meta))
-        if content
-    }
+    records = {"slow_result.json": slow, "meta_skill_result.json": meta}
+    files = {f"{ORIGIN}/{name}": json_file(content) for name, content in records.items() if content}
     pairs = source.directory.listing(f"{folder}/comparison_pairs.json")
     if pairs is not None:
         files["comparison.json"] = json_file([_pair(pair) for pair in pairs])
@@ -207,31 +197,15 @@ def _side(side: Row) -> Row:
     }
 
 
-def _title(slow: Row, guidance: str) -> str:
-    lines = [line.strip(" -*#") for line in guidance.splitlines()]
-    return str(_own(slow).get("title") or next((line for line in lines if line), "nothing to add"))
-
-
-def _own(record: Row) -> Row:
-    fields = record.get("skillgit")
-    return fields if isinstance(fields, dict) else {}
-
-
 def _text(value: object) -> SkillText:
     text = clean(without_their_markers(str(value or "")).strip())
     return EMPTY if has_marker(text) else text
 
 
-_TESTS = (
-    ("test_eval_baseline", "baseline_test"),
-    ("test_eval", "test"),
-    ("test_eval_final", "final_test"),
-)
-_KEPT = ("config.json", "runtime_state.json")
+_TESTS = (("test_eval_baseline", "baseline_test"), ("test_eval", "test"), ("test_eval_final", "final_test"))
 
 
 def tell_end(source: Import) -> None:
-    """Tell the end of the run, if it has one."""
     story, summary = source.story, source.summary
     if not summary:
         last = source.steps[-1].number if source.steps else 0
@@ -240,8 +214,8 @@ def tell_end(source: Import) -> None:
     evaluations, evidence = _tests(source)
     final = read_outcomes(source.directory, ["final_selection_eval"], "final")
     if final is not None and not measured_at_the_end(source):
-        evidence |= final.evidence(f"{ORIGIN}/final_selection.json")
-    for name in (*_KEPT, "summary.json", "history.json"):
+        evidence |= final.evidence("final_selection.json", shown=False)
+    for name in ("config.json", "runtime_state.json", "summary.json", "history.json"):
         content = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
         if content is not None:
             evidence[f"{ORIGIN}/{name}"] = json_file(content)
@@ -256,8 +230,7 @@ def tell_end(source: Import) -> None:
         models=source.settings.models if evaluations else NOBODY,
         cost=Cost(),
     )
-    time = source.time("summary.json")
-    story.tell(Chapter(event=event, evidence=evidence, time=time))
+    story.tell(Chapter(event=event, evidence=evidence, time=source.time("summary.json")))
 
 
 def _outcome(source: Import, tests: Sequence[EvaluationSummary]) -> RunOutcome:
@@ -293,7 +266,7 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
         summaries.append(replace(score.summary, version=version))
         if outcomes is not None:
             path = f"test-{version_label(version)}.json"
-            evidence |= outcomes.evidence(path if score.evaluation is not None else f"{ORIGIN}/{path}")
+            evidence |= outcomes.evidence(path, shown=score.evaluation is not None)
     return summaries, evidence
 
 
@@ -322,23 +295,17 @@ def check_end(source: Import) -> None:
             f"summary.json gives the best score as {claim:.6g}, and that of {version_label(state.best)} is"
             f" {story.best_score(rule):.6g}; the latter is kept"
         )
-    counts = {"total_accepts": 0, "total_rejects": 0, "total_skips": 0}
-    for step in source.steps:
-        counts["total_accepts"] += step.accepted
-        counts["total_rejects"] += step.action == "reject"
-        counts["total_skips"] += step.action in step_order.SKIPPED
-    for key, count in counts.items():
-        if isinstance(source.summary.get(key), int) and source.summary[key] != count:
-            story.remark(
-                f"summary.json counts {key.removeprefix('total_')} as {source.summary[key]}, and the steps {count}"
-            )
+    for name, actions in (("accepts", ACCEPTED), ("rejects", {"reject"}), ("skips", SKIPPED)):
+        total, count = source.summary.get(f"total_{name}"), sum(step.action in actions for step in source.steps)
+        if isinstance(total, int) and total != count:
+            story.remark(f"summary.json counts {name} as {total}, and the steps {count}")
     state_file = source.directory.mapping("runtime_state.json") or {}
     last, stands = len(source.steps), state_file.get("last_completed_step")
     if isinstance(stands, int) and stands != last:
         story.remark(f"runtime_state.json stands at step {stands}, and the steps end with {last}; the steps are taken")
-    steps_after = [number for number in source.directory.numbered("steps", "step_") if number > last]
-    for number_ in steps_after:
-        story.remark(f"step {number_} was begun and not finished; it is left out")
+    for step_after in source.directory.numbered("steps", "step_"):
+        if step_after > last:
+            story.remark(f"step {step_after} was begun and not finished; it is left out")
     if source.settings.density:
         story.remark("the gate's scores had a bonus for emphatic words; the scores here are without it")
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from skillgit.app.sources.skillopt.directory import Directory, Row
     from skillgit.domain.evaluation import Outcome, Split
 
-ROUNDING = 1e-9
-"""Means that differ by less differ by the order in which they were added up."""
+ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with
+ROUNDING = 1e-9  # means that differ by less differ by the order in which they were added up
 _ANSWERS = ("predicted_answer", "prediction", "answer", "response")
 _FEEDBACK = ("fail_reason", "feedback")
 _ROLES = {"system", "user", "assistant", "tool"}
@@ -25,73 +25,51 @@ _ROLES = {"system", "user", "assistant", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What one folder tells of items.
+    """What one folder tells of items; ``scored`` is empty if the rows contradict themselves."""
 
-    Attributes:
-        rows: A row for each result, in the form of evidence; trajectories named in them are among ``files``.
-        scored: Item to its outcome; empty if the rows contradict themselves.
-        files: The conversations, path to content, ``<name>/`` in front.
-    """
-
-    rows: Sequence[Row]
+    rows: Sequence[Row]  # a row for each result, as evidence has it; trajectories named in it are in ``files``
     scored: Mapping[str, Outcome] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # conversations, path to content, ``<name>/`` in front
 
-    def evidence(self, path: str) -> dict[str, bytes]:
-        """Return the rows as the file ``path``, and the conversations."""
-        return {path: json_file(list(self.rows)), **self.files}
+    def evidence(self, path: str, *, shown: bool = True) -> dict[str, bytes]:
+        """Return the rows as the file ``path``, which is set apart if they do not add up, and the conversations."""
+        return {path if shown else f"{ORIGIN}/{path}": json_file(list(self.rows)), **self.files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedScore:
-    """A score with the outcomes behind it.
-
-    Attributes:
-        evaluation: The outcomes; absent if they are not here, or do not add up to the score.
-        remark: What does not add up; empty if nothing.
-    """
+    """A score with the outcomes behind it."""
 
     summary: EvaluationSummary
-    evaluation: Evaluation | None = None
-    remark: str = ""
+    evaluation: Evaluation | None = None  # the outcomes; absent if they are not here, or do not add up to the score
+    remark: str = ""  # what does not add up
 
 
 def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Outcomes | None:
-    """Return the outcomes in ``folders``, which hold one batch each; None if none of them holds results.
-
-    Args:
-        folders: The folders with a ``results.jsonl``.
-        name: What the conversations are called after, such as ``rollout``.
-    """
+    """Return the outcomes in ``folders``, a batch each, if any; conversations are filed under ``name``."""
     rows, files = list[dict[str, object]](), dict[str, bytes]()
     outcomes: dict[str, Outcome] | None = {}
-    results = [
-        (folder, lines) for folder in folders if (lines := directory.lines(f"{folder}/results.jsonl")) is not None
-    ]
-    for folder, lines in results:
-        for line in lines:
+    for folder in folders:
+        lines = directory.lines(f"{folder}/results.jsonl")
+        for line in lines or ():
             row, content = _row(directory, folder, line, name)
             rows.append(row)
             files |= content
             outcomes = _with(outcomes, row)
-        for line in directory.lines(f"{folder}/failed.jsonl") or ():
-            reason = str(line.get("reason") or "failed")
-            rows.append({"id": str(line.get("id", "")), "failed": reason})
+        for line in () if lines is None else directory.lines(f"{folder}/failed.jsonl") or ():
+            item, reason = str(line.get("id", "")), str(line.get("reason") or "failed")
+            rows.append({"id": item, "failed": reason})
             if outcomes is not None:
-                outcomes[str(line.get("id", ""))] = FailedToEvaluate(reason)
+                outcomes[item] = FailedToEvaluate(reason)
     return Outcomes(rows=rows, scored=outcomes or {}, files=files) if rows else None
 
 
 def _with(outcomes: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
     """Return ``outcomes`` with ``row``; None from the first row on that has no id of its own, or no score."""
     item, hard, soft = row["id"], row.get("hard"), row.get("soft")
-    if (
-        outcomes is None
-        or not item
-        or str(item) in outcomes
-        or not isinstance(hard, float)
-        or not isinstance(soft, float)
-    ):
+    if outcomes is None or not item or str(item) in outcomes:
+        return None
+    if not isinstance(hard, float) or not isinstance(soft, float):
         return None
     try:
         return {**outcomes, str(item): Scored(hard, soft)}
@@ -103,15 +81,13 @@ def _row(directory: Directory, folder: str, line: Row, name: str) -> tuple[Row, 
     item = str(line.get("id", ""))
     row: Row = {"id": item, "task_type": str(line.get("task_type") or line.get("type") or "default")}
     hard, soft = number(line.get("hard")), number(line.get("soft"))
-    row |= {
-        key: value for key, value in (("hard", hard), ("soft", hard if soft is None else soft)) if value is not None
-    }
-    row["answer"] = str(next((line[key] for key in _ANSWERS if line.get(key)), ""))
-    row["feedback"] = str(next((line[key] for key in _FEEDBACK if line.get(key)), ""))
-    parts = item.replace("\\", "/").split("/")
-    if not item or ".." in parts or item.startswith("/"):
-        return row, {}
-    turns = list(_turns(directory.listing(f"{folder}/predictions/{item}/conversation.json") or ()))
+    scores = {"hard": hard, "soft": hard if soft is None else soft}
+    row |= {key: value for key, value in scores.items() if value is not None}
+    for field_name, keys in (("answer", _ANSWERS), ("feedback", _FEEDBACK)):
+        row[field_name] = str(next((line[key] for key in keys if line.get(key)), ""))
+    is_path = item and ".." not in item.replace("\\", "/").split("/") and not item.startswith("/")
+    entries = directory.listing(f"{folder}/predictions/{item}/conversation.json") if is_path else None
+    turns = list(_turns(entries or ()))
     if not turns:
         return row, {}
     path = f"{name}/trajectories/{text_digest(item)}.json"
@@ -134,43 +110,32 @@ def _turns(entries: Sequence[Row]) -> Iterator[dict[str, str]]:
 
 
 def number(value: object) -> float | None:
-    """Return ``value`` if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < float("inf") else None
 
 
 def count(value: object) -> int | None:
-    """Return ``value`` if it is a whole number and not negative."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScore:
-    """The score that a record tells of a text.
-
-    Attributes:
-        soft: The score with partial credit, if it is told.
-        unneeded: Whether items without an outcome were left out because the decision did not need them.
-        spare: How many of those were rolled out all the same.
-    """
+    """The score that a record tells of a text."""
 
     place: str
     split: Split
     hard: float | None
-    soft: float | None
-    unneeded: bool = False
-    spare: int = 0
+    soft: float | None  # the score with partial credit, if it is told
+    unneeded: bool = False  # whether items without an outcome were left out because the decision did not need them
+    spare: int = 0  # how many of those were rolled out all the same
 
 
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
-    """Return what ``claim`` and ``outcomes`` say together; None if neither tells a score.
+    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
 
-    What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
-
-    Args:
-        outcomes: The outcomes of items, if they are here.
-        items: The items of the split, as far as they are known.
+    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    ``items`` are those of the split, as far as they are known.
     """
     evaluation = None
     if outcomes is not None and outcomes.scored:
@@ -183,9 +148,9 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
             unneeded=without_outcome,
             spare=min(claim.spare, len(without_outcome)),
         )
-    if evaluation is not None:
         summary = evaluation.summary()
-        if _agree(summary.hard, claim.hard) and _agree(summary.soft, claim.soft):
+        pairs = ((summary.hard, claim.hard), (summary.soft, claim.soft))
+        if all(figure is None or abs(score - figure) <= ROUNDING for score, figure in pairs):
             return ImportedScore(summary=summary, evaluation=evaluation)
     if claim.hard is None:
         return None
@@ -209,7 +174,3 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
 def set_digest(items: Sequence[str]) -> str:
     """Return the digest of a set of items of which the contents are not known."""
     return item_set_digest(dict.fromkeys(items, ""))
-
-
-def _agree(score: float, claim: float | None) -> bool:
-    return claim is None or abs(score - claim) <= ROUNDING

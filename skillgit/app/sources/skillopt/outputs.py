@@ -7,11 +7,10 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.skillopt import epoch_events, step_events, step_order
-from skillgit.app.sources.skillopt import epoch_events as ends
-from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, ReferenceSettings
-from skillgit.app.sources.skillopt.outcomes import RecordedScore, measured, read_outcomes
-from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory
+from skillgit.app.sources.skillopt import epoch_events, step_events
+from skillgit.app.sources.skillopt.directory import Directory, Import, ReferenceSettings
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, RecordedScore, read_outcomes
+from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory, read_steps
 from skillgit.app.sources.skillopt.skill_texts import Texts
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric, Split
@@ -41,7 +40,6 @@ _BASELINE = "selection_eval_baseline"
 
 
 def read_source(directory: Directory, run: str) -> Import:
-    """Return ``directory`` with its seed told."""
     config = directory.mapping("config.json") or {}
     settings = ReferenceSettings.of(config)
     first = directory.text(_SEED)
@@ -50,7 +48,7 @@ def read_source(directory: Directory, run: str) -> Import:
             f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
             hint="copy the directory again, or resume the run where it was made",
         )
-    step_records, remarks = step_order.read_steps(directory)
+    step_records, remarks = read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
     source = Import(
         directory=directory,
@@ -68,19 +66,14 @@ def read_source(directory: Directory, run: str) -> Import:
 
 
 def tell(source: Import) -> ImportStory:
-    """Return the whole story of ``source``.
-
-    Raises:
-        SkillError: A text is no skill.
-    """
     for index, step in enumerate(source.steps):
         step_events.tell_step(source, step)
         following = source.steps[index + 1 : index + 2]
         if not following or following[0].epoch > step.epoch:
             epoch_events.tell_epoch(source, step, last=not following)
         step_events.check_text(source, step)
-    ends.tell_end(source)
-    ends.check_end(source)
+    epoch_events.tell_end(source)
+    epoch_events.check_end(source)
     for sentence in source.directory.remarks:
         source.story.remark(sentence)
     return source.story
@@ -88,7 +81,7 @@ def tell(source: Import) -> ImportStory:
 
 def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcomes | None) -> None:
     settings, directory = source.settings, source.directory
-    score = measured(_baseline_told(source), baseline, source.items, settings.seed)
+    score = source.measured(_baseline_told(source), baseline)
     if score is None:
         raise DataError(
             f"{directory.path} was interrupted before its first skill had a score, so that there is nothing to import",
@@ -119,8 +112,7 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
         f"{ORIGIN}/config.json": json_file(config),
     }
     if baseline is not None:
-        is_shown = score.evaluation is not None
-        evidence |= baseline.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+        evidence |= baseline.evidence("selection.json", shown=score.evaluation is not None)
     time = source.time("config.json", _SEED)
     chapter = Chapter(event=event, skill=source.texts.skill(first), evidence=evidence, time=time)
     source.story.tell(chapter, score.evaluation)
@@ -129,7 +121,7 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
 def _baseline_told(source: Import) -> RecordedScore:
     """Return what the directory says of the seed's score: the summary does, or the first step that did not accept."""
     metric, file = source.settings.rule.metric, "summary.json"
-    score = ends.score_of(source.summary, "baseline_selection_hard")
+    score = epoch_events.score_of(source.summary, "baseline_selection_hard")
     first = source.steps[0] if source.steps else None
     if score is None and first is not None and first.action and not first.accepted:
         score, file = first.score("current_score"), "history.json"
@@ -138,39 +130,27 @@ def _baseline_told(source: Import) -> RecordedScore:
     return RecordedScore(place=file, split=Split.SELECTION, hard=hard, soft=None)
 
 
-_NAMELESS = "import"
-"""What the run is called while its name is not known."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did, or would do.
-
-    Attributes:
-        written: How many of them were written now, or would be.
-        versions: How many versions it has, the seed included.
-        first_score: The score of the seed under the metric of its gate.
-        remarks: What the directory does not say, or says in two ways, one sentence each.
-    """
+    """What an import did, or would do."""
 
     run: str
     skill: str
     events: int
-    written: int
-    versions: int
+    written: int  # how many were written now, or would be
+    versions: int  # how many versions it has, the seed included
     rejected: int
     skipped: int
     slow: int
     best: int
-    first_score: float
+    first_score: float  # the score of the seed under the metric of its gate
     best_score: float
     finished: bool
-    remarks: tuple[str, ...]
+    remarks: tuple[str, ...]  # what the directory does not say, or says in two ways, one sentence each
     dry_run: bool
 
     @property
     def already(self) -> bool:
-        """Whether everything was here before."""
         return self.written == 0
 
 
@@ -178,22 +158,19 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     """Turn a SkillOpt output directory into a run, or add to the run that it became what is new in it.
 
     A directory that was imported before is found by its events and texts, whatever the run is called. So an import that
-    was killed is finished by the next one, and so is the import of a run that went on meanwhile.
-
-    Args:
-        run: The name of the run; None makes one from environment and date.
-        dry_run: Whether only to say what would be done.
-
-    Raises:
-        RevisionNotFoundError: The repository has no ``main`` to start from.
+    was killed is finished by the next one, and so is the import of a run that went on meanwhile. Without ``run``, the
+    name is made from environment and date.
     """
     if run is not None:
         check_run_name(run)
-    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), _NAMELESS)
+    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), "import")
     story = tell(source)
     with open_workspace(context) as workspace:
         commits = _known(workspace.repo, story)
-        name = commits or run or _new_name(source, story)
+        # The name is the same for every copy of the directory whose files keep their times.
+        digest = bytes.fromhex(text_digest(f"{source.settings.digest} {story.skills[0].digest}"))
+        day = story.chapters[0].time.date()
+        name = commits or run or new_run_name(source.settings.environment or "import", day, digest)
         chapters = _of_run(story.chapters, name)
         with RunLock(workspace.repo, name, context.clock):
             there = _there(workspace, name, chapters)
@@ -202,23 +179,14 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     return _result(source, name, len(story.chapters) - there, dry_run=dry_run)
 
 
-def _new_name(source: Import, story: ImportStory) -> str:
-    """Return a name that is the same for every copy of the directory whose files keep their times."""
-    digest = text_digest(f"{source.settings.digest} {story.skills[0].digest}")
-    day = story.chapters[0].time.date()
-    return new_run_name(source.settings.environment or "import", day, bytes.fromhex(digest))
-
-
 def _known(repo: Repo, story: ImportStory) -> str:
-    """Return the run that this directory became; empty if it is new here.
-
-    Runs of the same beginning are told apart by what they have further on.
-    """
+    """Return the run that this directory became, told from others by all that it has; empty if it is new here."""
     first = story.chapters[0].event
     commits: list[tuple[int, str]] = []
     for name in history_reader.runs(repo):
         try:
-            start = history_reader.read_commit(repo, _beginning(repo, name)).event
+            tip = repo.tip(refs.version_tag(name, 0))
+            start = None if tip is None else history_reader.read_commit(repo, tip).event
         except RevisionNotFoundError:
             continue
         if isinstance(start, RunStarted) and start == replace(first, run=name):
@@ -231,14 +199,6 @@ def _known(repo: Repo, story: ImportStory) -> str:
 
 def _of_run(chapters: Sequence[Chapter], run: str) -> list[Chapter]:
     return [replace(chapter, event=replace(chapter.event, run=run)) for chapter in chapters]
-
-
-def _beginning(repo: Repo, run: str) -> str:
-    """Return the commit of the version 0 of ``run``."""
-    tip = repo.tip(refs.version_tag(run, 0))
-    if tip is None:
-        raise RevisionNotFoundError(f"run {run} has no v0 here", hint="skillgit runs")
-    return tip
 
 
 def _same(repo: Repo, records: Sequence[Recorded], chapters: Sequence[Chapter]) -> int:

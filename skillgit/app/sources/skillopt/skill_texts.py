@@ -30,7 +30,6 @@ _EMPTY_REGION = re.compile(
 
 
 def with_our_markers(text: str) -> str:
-    """Return ``text`` with the markers of the reference as ours."""
     return _THEIRS.sub(lambda match: _MARKERS[match.group(1)], text)
 
 
@@ -40,16 +39,11 @@ def with_their_markers(text: str) -> str:
 
 
 def without_their_markers(text: str) -> str:
-    """Return ``text`` without markers of the reference."""
     return _THEIRS.sub("", text)
 
 
 class Texts:
-    """Turns the texts of one directory into versions of one skill: all get the frontmatter of the first.
-
-    Args:
-        name: The skill's name where the first text does not tell it.
-    """
+    """Turns the texts of a directory into versions of one skill, with the frontmatter of the first if it has any."""
 
     def __init__(self, name: str, first: str) -> None:
         text = with_our_markers(first)

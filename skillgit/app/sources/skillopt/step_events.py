@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypedDict
 
-from skillgit.app.sources.skillopt.directory import ORIGIN
-from skillgit.app.sources.skillopt.outcomes import (
-    ROUNDING,
-    ImportedScore,
-    RecordedScore,
-    count,
-    measured,
-    number,
-    read_outcomes,
-)
-from skillgit.app.sources.skillopt.run_events import Chapter
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, ROUNDING, RecordedScore, count, number, read_outcomes
+from skillgit.app.sources.skillopt.run_events import Chapter, cost
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers
-from skillgit.app.sources.skillopt.step_order import cost
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
@@ -35,14 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.sources.skillopt.directory import Directory, Import, Row
-    from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportedJudgement
-    from skillgit.app.sources.skillopt.step_order import Step
+    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
+    from skillgit.app.sources.skillopt.run_events import ImportedJudgement, Step
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Models
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _FILES = (
@@ -66,8 +54,11 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    """Say what happened to ``step``."""
-    text = _candidate(source, step) if step.action == "reject" or step.accepted else None
+    text = None
+    if step.action == "reject" or step.accepted:
+        text = source.directory.text(f"{step.folder}/candidate_skill.md")
+    if text is None and step.accepted:  # then it is the current text too
+        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
     score = _score(source, step)
     if text is None or score is None:
         _tell_skip(source, step, score)
@@ -78,15 +69,17 @@ def tell_step(source: Import, step: Step) -> None:
     story.remark(score.remark)
     patch = read_patch(source.directory, step, source.settings.mode, story.skill, skill)
     story.remark(patch.remark)
-    judgement = story.judge(_rule(source, step), score, is_accepted=step.accepted, where=f"step {step.number}")
+    # A step says itself where nothing was gated.
+    rule = source.settings.rule
+    rule = rule_of(replace(rule, enabled=rule.enabled and step.action != "force_accept"), step.own)
+    judgement = story.judge(rule, score, is_accepted=step.accepted, where=f"step {step.number}")
     story.remark(judgement.remark)
     _check_numbers(source, step, judgement)
     base = story.state.version
     outcomes = _outcomes(source, step)
     evidence = _evidence(source, step, patch)
     if outcomes is not None:
-        is_shown = score.evaluation is not None and judgement.shown
-        evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+        evidence |= outcomes.evidence("selection.json", shown=score.evaluation is not None and judgement.shown)
         source.by_hash[text_hash(text)] = outcomes
     event = Rejected(
         **source.common(step.epoch),
@@ -123,14 +116,6 @@ def check_text(source: Import, step: Step) -> None:
         )
 
 
-def _candidate(source: Import, step: Step) -> SkillText | None:
-    """Return the text of the candidate, as far as it is here; that of an accepted one is the current text too."""
-    text = source.directory.text(f"{step.folder}/candidate_skill.md")
-    if text is None and step.accepted:
-        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
-    return text
-
-
 def _outcomes(source: Import, step: Step) -> Outcomes | None:
     """Return the outcomes of the candidate; one whose text had been measured before was not measured again."""
     own = read_outcomes(source.directory, [f"{step.folder}/selection_eval"], "selection")
@@ -146,13 +131,7 @@ def _score(source: Import, step: Step) -> ImportedScore | None:
         unneeded=bool(step.own.get("unneeded")),
         spare=count(step.own.get("spare")) or 0,
     )
-    return measured(claim, _outcomes(source, step), source.items, source.settings.seed)
-
-
-def _rule(source: Import, step: Step) -> GateRule:
-    """Return the gate of ``step``, which says itself where nothing was gated."""
-    rule = replace(source.settings.rule, enabled=source.settings.rule.enabled and step.action != "force_accept")
-    return rule_of(rule, step.own)
+    return source.measured(claim, _outcomes(source, step))
 
 
 def rule_of(rule: GateRule, own: Mapping[str, object]) -> GateRule:
@@ -194,14 +173,13 @@ def _told(source: Import, step: Step, patch: Patched) -> _Told:
         why="\n\n".join([patch.reasoning, *patterns[:8]]),
         step=step.number,
         models=source.settings.models,
-        cost=cost(step.record, "wall_time_s"),
+        cost=cost(step.record),
     )
 
 
 def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     directory, files = source.directory, dict(patch.evidence)
-    batches = [f"{step.folder}/batch_{number_}/rollout" for number_ in directory.numbered(step.folder, "batch_")]
-    rollout = read_outcomes(directory, [f"{step.folder}/rollout", *batches], "rollout")
+    rollout = read_outcomes(directory, [f"{folder}/rollout" for folder in _folders(source, step)], "rollout")
     if rollout is not None:
         files |= rollout.evidence("rollout.json")
     findings = list(_findings(source, step))
@@ -221,10 +199,13 @@ def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
     return files
 
 
+def _folders(source: Import, step: Step) -> list[str]:
+    batches = source.directory.numbered(step.folder, "batch_")
+    return [step.folder, *(f"{step.folder}/batch_{batch}" for batch in batches)]
+
+
 def _patches(source: Import, step: Step) -> Iterator[str]:
-    folders = [step.folder]
-    folders += [f"{step.folder}/batch_{number_}" for number_ in source.directory.numbered(step.folder, "batch_")]
-    for folder in folders:
+    for folder in _folders(source, step):
         yield from source.directory.files(f"{folder}/patches", ".json")
 
 
@@ -234,15 +215,9 @@ def _findings(source: Import, step: Step) -> Iterator[Row]:
         for row in summary if isinstance(summary, list) else ():
             if isinstance(row, dict) and (row.get("description") or row.get("failure_type")):
                 description = str(row.get("description") or row["failure_type"])
-                yield {
-                    "pattern": description,
-                    "count": count(row.get("count")) or 0,
-                    "items": _ids(row.get("task_ids")),
-                }
-
-
-def _ids(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
+                ids = row.get("task_ids")
+                items = [str(item) for item in ids] if isinstance(ids, list) else []
+                yield {"pattern": description, "count": count(row.get("count")) or 0, "items": items}
 
 
 def _check_numbers(source: Import, step: Step, judgement: ImportedJudgement) -> None:
@@ -263,19 +238,14 @@ _UNLIMITED = frozenset({"none", "off", "no_lr"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patched:
-    """What a step changed.
-
-    Attributes:
-        evidence: ``patch.json``, if applying the edits to the base gives the candidate here too.
-        remark: What is odd about it; empty if nothing is.
-    """
+    """What a step changed."""
 
     title: str
     reasoning: str
     edits: tuple[EditRecord, ...]
     counts: PatchCounts
-    evidence: Mapping[str, bytes]
-    remark: str = ""
+    evidence: Mapping[str, bytes]  # ``patch.json``, if applying the edits to the base gives the candidate here too
+    remark: str = ""  # what is odd about it
 
 
 def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, candidate: Skill | None) -> Patched:
@@ -356,10 +326,10 @@ def _rewrite(
 def _counts(step: Step, mode: UpdateMode, effective: int) -> tuple[PatchCounts, str]:
     summary = step.record.get("edit_apply_summary")
     summary = summary if isinstance(summary, dict) else {}
-    rank_count = step.counted("n_edits_ranked")
+    rank_count = count(step.record.get("n_edits_ranked")) or 0
     control = str(step.record.get("lr_control_mode") or "")
     counts = PatchCounts(
-        merged=step.counted("n_edits_merged"),
+        merged=count(step.record.get("n_edits_merged")) or 0,
         ranked=rank_count,
         applied=effective if count(summary.get("applied")) is None else int(str(summary["applied"])),
         skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),

@@ -1,4 +1,8 @@
-"""From a recipe to a game: what lies where is drawn, written as a PDDL problem and joined with ALFWorld's grammar."""
+"""From a recipe to a game: what lies where is drawn, written as a PDDL problem and joined with ALFWorld's grammar.
+
+Domain, grammar, goals and what may lie where are those of the installed alfworld package, which this module loads;
+rooms and placement are ours.
+"""
 
 # mypy: disable-error-code="import-untyped"
 
@@ -12,12 +16,12 @@ from typing import TYPE_CHECKING
 import alfworld
 from alfworld.gen import constants, goal_library
 
-from skillgit_envs.alfworld.generator.recipe import GENERATOR
+from skillgit_envs.alfworld.games import GENERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit_envs.alfworld.generator.recipe import Recipe
+    from skillgit_envs.alfworld.games import Recipe
 
 
 _ABILITIES = {"Cleanable": "cleanable", "Heatable": "heatable", "Coolable": "coolable"}
@@ -30,8 +34,7 @@ _COUNTS = {"pick_two_obj_and_place": 2}
 _TYPES = ("KnifeType", "ButterKnifeType")
 _RECEPTACLE_TYPES = ("SinkBasinType", "MicrowaveType", "FridgeType")
 """Types that actions of the domain name, whether the room has such things or not."""
-_SPARE = 2
-"""One more than the objects of the task's kind that there may be beyond those that it needs."""
+_SPARE = 2  # one more than the objects of the task's kind that there may be beyond those that it needs
 
 
 class RecipeError(Exception):
@@ -39,15 +42,12 @@ class RecipeError(Exception):
 
 
 def build(recipe: Recipe) -> dict[str, object]:
-    """Return the content of a ``game.tw-pddl`` for ``recipe``; the same recipe always makes the same.
-
-    Raises:
-        RecipeError: The room lacks the target, or the object cannot go there.
-    """
+    """Return the content of a ``game.tw-pddl`` for ``recipe``; the same recipe always makes the same."""
     _check(recipe)
     key = (GENERATOR, recipe.task, recipe.room, recipe.thing, recipe.target, recipe.seed)
     random = Random("/".join(map(str, key)))  # noqa: S311 - a game, not a secret
-    receptacles = _receptacles(recipe)
+    counts = ROOMS[recipe.room].receptacles.items()
+    receptacles = [(kind, _id(kind, number)) for kind, count in counts for number in range(1, count + 1)]
     things = _placed(recipe, receptacles, random)
     templates = goal_library.gdict[recipe.task]["templates"]
     slots = {"recep": recipe.target.lower(), "toggle": recipe.target.lower()}
@@ -74,14 +74,6 @@ def _check(recipe: Recipe) -> None:
     ability = _NEEDED.get(recipe.task)
     if ability and recipe.thing not in constants.VAL_ACTION_OBJECTS[ability]:
         raise RecipeError(f"a {recipe.thing} is not {ability.lower()}")
-
-
-def _receptacles(recipe: Recipe) -> list[tuple[str, str]]:
-    return [
-        (kind, _id(kind, number))
-        for kind, count in ROOMS[recipe.room].receptacles.items()
-        for number in range(1, count + 1)
-    ]
 
 
 def _id(kind: str, number: int) -> str:
@@ -162,15 +154,10 @@ def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A room.
+    """A room."""
 
-    Attributes:
-        receptacles: Kind of receptacle to how many there are.
-        clutter: Kinds of objects that lie about besides those that the task is about.
-    """
-
-    receptacles: dict[str, int]
-    clutter: tuple[str, ...]
+    receptacles: dict[str, int]  # kind of receptacle to how many there are
+    clutter: tuple[str, ...]  # kinds of objects that lie about besides those that the task is about
     lamps: tuple[str, ...] = ()
 
 

@@ -17,13 +17,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.alfworld.simulator.protocol import FRAME, KILL, START
+from skillgit_envs.alfworld.fork_server import FRAME, KILL, START
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-STEP_SECONDS = 180.0
-"""Longest time that a game may take to load, or for one step: a game that takes longer hangs."""
+STEP_SECONDS = 180.0  # longest time that a game may take to load, or for one step: a game that takes longer hangs
 _END_SECONDS = 10
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")
 _HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfworld]'` mends a broken installation"
@@ -47,15 +46,10 @@ class Game:
         self._unread = b""
 
     async def start(self, opening: Mapping[str, Any], max_steps: int) -> State:
-        """Load a game and return how it starts.
-
-        Args:
-            opening: ``game``, the content of a game file, or ``recipe``, what to make a game of.
-        """
+        """Load a game and return how it starts; ``opening`` is a game file's content (``game``) or a ``recipe``."""
         return await self._ask({**opening, "max_steps": max_steps})
 
     async def step(self, command: str) -> State:
-        """Carry out ``command``."""
         return await self._ask({"command": command})
 
     async def _ask(self, question: Mapping[str, Any]) -> State:
@@ -133,7 +127,7 @@ class Simulator:
 def _start(descriptor: int, folder: str) -> subprocess.Popen[bytes]:
     environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-m", "skillgit_envs.alfworld.simulator.fork_server", str(descriptor), folder],
+        [sys.executable, "-P", "-m", "skillgit_envs.alfworld.fork_server", str(descriptor), folder],
         # Libraries for numbers start a thread for each core, which forks do not survive.
         env={**environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         pass_fds=(descriptor,),

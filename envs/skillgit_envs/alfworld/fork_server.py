@@ -1,6 +1,6 @@
 """The process that has TextWorld loaded and forks one process for each game.
 
-It is started as ``python -m skillgit_envs.alfworld.simulator.fork_server FD FOLDER``: a socket to the program, and a
+It is started as ``python -m skillgit_envs.alfworld.fork_server FD FOLDER``: a socket to the program, and a
 folder of its own. On the socket come frames of a letter and a token: ``S`` with another socket attached starts a game
 that talks over it, ``K`` kills the game with that token and everything that it started. When the program ends, however
 it does, the socket closes, and all games end with this process. No game inherits the program's environment variables,
@@ -16,16 +16,17 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from skillgit_envs.alfworld.simulator.protocol import FRAME, START
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FRAME = struct.Struct("!cI")
+START, KILL = b"S", b"K"
 CPU_SECONDS = 900
 MEMORY_BYTES = 4 << 30
 
@@ -56,10 +57,10 @@ def _prepare(folder: Path) -> str:
     cache = folder / "parsed"
     cache.mkdir()
     try:
-        from skillgit_envs.alfworld.simulator import engine, warm_up  # noqa: PLC0415 - slow to import
+        from skillgit_envs.alfworld import engine  # noqa: PLC0415 - slow to import
 
         engine.install(cache)
-        warm_up.warm_up()
+        engine.warm_up()
         # What is there now is never collected, so that forks go on sharing its pages.
         gc.freeze()
     except Exception as error:  # noqa: BLE001 - whatever is wrong with the installation is told by every game
@@ -120,12 +121,12 @@ def _play(connection: socket.socket, fault: str) -> None:
 
 
 def _answers(stream: TextIO) -> Iterator[dict[str, Any]]:
-    from skillgit_envs.alfworld.simulator import warm_up  # noqa: PLC0415 - slow to import
+    from skillgit_envs.alfworld import engine  # noqa: PLC0415 - slow to import
 
     opening = json.loads(stream.readline() or "null")
     if opening is None:
         return
-    game = warm_up.opened(opening)
+    game = engine.opened(opening)
     observation, info = game.reset()
     yield {"observation": observation, **info, "over": info["won"]}
     for line in iter(stream.readline, ""):

@@ -1,0 +1,288 @@
+"""Checks that compare a result with what is right: texts, numbers and JSON.
+
+``normalized`` and ``f1`` follow the MRQA 2019 evaluation, as the environment searchqa does; ``choice`` reads a label as
+the environment livemathematicianbench does; ``numeric`` takes the last number, within a tolerance; ``json`` wants JSON
+that fits a schema (JSON Schema 2020-12) and has the right fields.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.untrusted.model_text import storable_json
+from skillgit.errors import EnvironmentFaultError
+from skillgit_envs.answers import LABEL_SCORER, WORDS_SCORER, exact_match, f1, folded, label_of, quoted
+from skillgit_envs.tasks.checks.check import CheckKind, Grade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
+
+SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", "tasks-numeric/1", "tasks-json/1")
+_REGEX_SECONDS = 2.0
+_SHOWN = 300
+
+
+def with_answers(fields: Fields, source: CheckSource) -> Fields:
+    """Return the fields with ``answers``, a list of texts: the check's own, else those of the row."""
+    value = fields.pop("answers", fields.pop("answer", None))
+    fields.pop("answer", None)
+    answers = list(source.answers) if value is None else value if isinstance(value, list) else [value]
+    texts = [_text(answer) for answer in answers]
+    if not [text for text in texts if text.strip()]:
+        raise ValueError("needs 'answers', in the check or in the row")
+    return fields | {"answers": texts}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    raise ValueError("has an answer that is neither text nor number")
+
+
+def expected(answers: Sequence[str]) -> str:
+    lead = "expected" if len(answers) == 1 else "expected one of"
+    return f"{lead}: {', '.join(map(quoted, answers))}"
+
+
+def _exact(answer: str, gold: str) -> bool:
+    return answer.strip() == gold.strip()
+
+
+def _contains(answer: str, gold: str) -> bool:
+    return folded(gold) in folded(answer)
+
+
+def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], Any]:
+    async def grade(fields: Fields, sheet: Sheet) -> Grade:
+        best = float(max(score(sheet.answer, answer) for answer in fields["answers"]))
+        if best >= 1:
+            return Grade(score=1.0, said="correct")
+        if not sheet.answer.strip():
+            return Grade(score=0.0, said=f"{expected(fields['answers'])}; there is no answer")
+        excerpt = quoted(sheet.answer[:_SHOWN])
+        return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {excerpt}")
+
+    return grade
+
+
+def _choice_answer(fields: Fields, source: CheckSource) -> Fields:
+    """Return the fields with the choices, and the label of the right one as the only answer."""
+    if not source.choices:
+        raise ValueError("needs the field 'choices' in the row, a list of texts")
+    fields = with_answers(fields, source)
+    labels = [label_of(answer, source.choices) for answer in fields["answers"]]
+    if len(labels) != 1 or not labels[0]:
+        raise ValueError("needs one answer: the label or the text of a choice")
+    return fields | {"answers": labels, "choices": dict(source.choices)}
+
+
+async def _choice(fields: Fields, sheet: Sheet) -> Grade:
+    choices, (right,) = fields["choices"], fields["answers"]
+    guess = label_of(sheet.answer, choices)
+    if guess == right:
+        return Grade(score=1.0, said="correct")
+    description = f"gives {guess}. {choices[guess]}" if guess else "gives no label"
+    return Grade(score=0.0, said=f'expected: "{right}. {choices[right]}"; the answer {description}')
+
+
+def _compiled(fields: Fields, source: CheckSource) -> Fields:
+    import regex  # noqa: PLC0415 - few files have such a check
+
+    del source
+    if fields.setdefault("match", "search") not in {"search", "full"}:
+        raise ValueError("has a 'match' that is neither search nor full")
+    try:
+        regex.compile(fields["pattern"])
+    except regex.error as error:
+        raise ValueError(f"has a pattern that is no regular expression: {error}") from error
+    return fields
+
+
+async def _regex(fields: Fields, sheet: Sheet) -> Grade:
+    import regex  # noqa: PLC0415 - few files have such a check
+
+    pattern = regex.compile(fields["pattern"], regex.IGNORECASE if fields.get("ignore_case") else 0)
+    look = pattern.fullmatch if fields["match"] == "full" else pattern.search
+    try:
+        match = look(sheet.answer, timeout=_REGEX_SECONDS)
+    except TimeoutError as error:
+        raise EnvironmentFaultError(
+            f"a regular expression took more than {_REGEX_SECONDS:g} seconds", hint="write it without nested repetition"
+        ) from error
+    message = "the form is right" if match else "the answer does not have the form that is asked for"
+    return Grade(score=float(match is not None), said=message)
+
+
+_RELATIVE = 1e-9
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<sign>[-+\u2212])?\s?(?P<digits>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?P<power>[eE][-+]?\d+)?"
+)
+
+
+def number_in(text: str) -> float | None:
+    """Return the last number in ``text``, if any; commas part thousands, signs and units change nothing: 12% is 12."""
+    matches = list(_NUMBER.finditer(text))
+    if not matches:
+        return None
+    sign = "-" if matches[-1]["sign"] in {"-", "\u2212"} else ""
+    value = float(f"{sign}{matches[-1]['digits'].replace(',', '')}{matches[-1]['power'] or ''}")
+    return value if math.isfinite(value) else None
+
+
+def _numbered(fields: Fields, source: CheckSource) -> Fields:
+    fields = with_answers(fields, source)
+    if any(number_in(answer) is None for answer in fields["answers"]):
+        raise ValueError("has an answer without a number")
+    for name in ("abs", "rel"):
+        if fields.get(name, 0) < 0:
+            raise ValueError(f"has a negative '{name}'")
+    return fields
+
+
+async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
+    number = number_in(sheet.answer)
+    if number is None:
+        return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer has no number")
+    relative, absolute = fields.get("rel", 0.0 if "abs" in fields else _RELATIVE), fields.get("abs", 0.0)
+    golds = [number_in(answer) for answer in fields["answers"]]
+    # isclose takes the larger of the two as the base of the relative tolerance; here it is the accepted answer.
+    if any(
+        gold is not None and math.isclose(number, gold, rel_tol=0.0, abs_tol=max(absolute, relative * abs(gold)))
+        for gold in golds
+    ):
+        return Grade(score=1.0, said="correct")
+    return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer gives {number:g}")
+
+
+_TOLD = 3
+_MISSING = object()
+
+
+def _with_schema(fields: Fields, source: CheckSource) -> Fields:
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - slow to import
+
+    schema = fields.get("schema")
+    if isinstance(schema, str):
+        (entry,) = source.find([schema])
+        try:
+            schema = json.loads((source.folder / entry["name"]).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"has a schema that is no JSON: {error}") from error
+        fields = fields | {"schema": schema}
+    if schema is not None:
+        outside = next((link for link in _links(schema) if not link.startswith("#")), "")
+        if outside:
+            raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            raise ValueError(f"has a schema that is none: {error.message}") from error
+    return fields
+
+
+def _links(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (str(link) for name, link in value.items() if name in {"$ref", "$dynamicRef"})
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _links(part)
+
+
+async def _json(fields: Fields, sheet: Sheet) -> Grade:
+    try:
+        value = storable_json(json.loads(sheet.answer))
+    except (ValueError, RecursionError) as error:
+        return Grade(score=0.0, said=f"the answer is no JSON: {error}")
+    faults = list(islice(_faults(fields.get("schema"), value), _TOLD))
+    if faults:
+        return Grade(score=0.0, said=f"the JSON has not the form that is asked for: {'; '.join(faults)}")
+    golds: dict[str, object] = fields.get("fields", {})
+    wrong = {path: gold for path, gold in golds.items() if not _equal(_field(value, path), gold)}
+    if not wrong:
+        return Grade(score=1.0, said="correct")
+    details = "; ".join(f"{path}: expected {json.dumps(gold, ensure_ascii=False)}" for path, gold in wrong.items())
+    return Grade(score=1.0 - len(wrong) / len(golds), said=f"wrong fields: {details}")
+
+
+def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:
+    if schema is None:
+        return
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    for error in Draft202012Validator(schema).iter_errors(value):
+        yield f"{error.json_path}: {error.message[:200]}"
+
+
+def _field(value: object, path: str) -> object:
+    """Return what is at a path such as ``order.lines.0.price``."""
+    for part in path.split("."):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return _MISSING
+    return value
+
+
+def _equal(first: object, second: object) -> bool:
+    """Say whether two values are equal as JSON, where true is not 1, but 1 is 1.0."""
+    if first is _MISSING or isinstance(first, bool) != isinstance(second, bool):
+        return False
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    return first == second
+
+
+_ANSWERS: dict[str, tuple[type, ...]] = {"answer": (str, int, float), "answers": (list,)}
+KINDS = (
+    *(
+        CheckKind(name=name, help=text, grade=_compared(score), takes=_ANSWERS, prepare=with_answers)
+        for name, text, score in (
+            ("exact", "The answer is one of 'answers', but for blanks around it.", _exact),
+            ("normalized", "The same without case, punctuation, articles and surplus blanks.", exact_match),
+            ("contains", "One of 'answers' stands in the answer, in whichever case.", _contains),
+            ("f1", "The best overlap of words with one of 'answers'; partial credit.", f1),
+        )
+    ),
+    CheckKind(
+        name="choice",
+        help="The answer is the label or the text of the right one of the row's 'choices'.",
+        grade=_choice,
+        takes=_ANSWERS,
+        prepare=_choice_answer,
+    ),
+    CheckKind(
+        name="regex",
+        help="The regular expression 'pattern' is found in the answer; 'match': 'full' wants it to be all of it.",
+        grade=_regex,
+        takes={"pattern": (str,), "match": (str,), "ignore_case": (bool,)},
+        needs=("pattern",),
+        prepare=_compiled,
+    ),
+    CheckKind(
+        name="numeric",
+        help="The last number in the answer is one of 'answers', within 'abs' or, as a share of it, 'rel'.",
+        grade=_numeric,
+        takes={"answer": (str, int, float), "answers": (list,), "abs": (int, float), "rel": (int, float)},
+        prepare=_numbered,
+    ),
+    CheckKind(
+        name="json",
+        help="The result is JSON that fits 'schema' (an object or a file) and has 'fields' (path to value).",
+        grade=_json,
+        takes={"schema": (dict, str), "fields": (dict,)},
+        needs=("schema", "fields"),
+        prepare=_with_schema,
+        reads="json",
+    ),
+)
