@@ -204,11 +204,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
         by_lane.setdefault(lane_of(route), []).append(route)
     return {
         name: Lane(
-            name=group[0].name,
-            width=min(route.concurrency for route in group),
-            policy=policy,
-            stop=stop,
-            random=random,
+            name=group[0].name, width=min(route.concurrency for route in group), policy=policy, stop=stop, random=random
         )
         for name, group in by_lane.items()
     }

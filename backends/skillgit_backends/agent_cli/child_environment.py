@@ -35,12 +35,7 @@ def child_environment(
         variables: Variables to set; an empty value leaves one out.
     """
     base = {name: environ[name] for name in (*ALLOWED, *names) if name in environ}
-    own = {
-        "HOME": str(workspace.home),
-        "TMPDIR": str(workspace.temporary),
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-    }
+    own = {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary), "TERM": "dumb", "NO_COLOR": "1"}
     return base | own | {name: value for name, value in variables.items() if value}
 
 

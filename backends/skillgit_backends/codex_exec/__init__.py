@@ -122,9 +122,7 @@ class CodexExecBackend(AgentBackend):
             return failure(NAME, f"exit code {result.code}: {text}", login=HOW, sure=not turn.thread, usage=turn.usage)
         how = f"signal {-result.code}" if result.code else "its turn did not complete"
         return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(text)[:500]}",
-            hint="run the agent by hand to see more",
-            usage=turn.usage,
+            f"{NAME} broke off: {how}: {redact(text)[:500]}", hint="run the agent by hand to see more", usage=turn.usage
         )
 
 

@@ -236,8 +236,7 @@ class OfflineBackend:
     def __init__(self, settings: Mapping[str, object]) -> None:
         if settings:
             raise ConfigError(
-                f"the offline backend has no setting '{min(settings)}'",
-                hint="remove the model.offline_* keys",
+                f"the offline backend has no setting '{min(settings)}'", hint="remove the model.offline_* keys"
             )
 
     async def complete(self, request: Request) -> Reply:

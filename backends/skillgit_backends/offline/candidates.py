@@ -6,15 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillgit_backends.offline.text import (
-    FUNCTION_WORDS,
-    HONORIFICS,
-    MONTHS,
-    OPENERS,
-    QUALIFIERS,
-    UNITS,
-    words,
-)
+from skillgit_backends.offline.text import FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, QUALIFIERS, UNITS, words
 
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{MONTHS})(?:,? \d{{3,4}})?|(?:{MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}"

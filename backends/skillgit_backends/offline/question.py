@@ -63,12 +63,7 @@ def read_question(text: str) -> Question:
     question = text.lower()
     category = _category(question)
     clue = re.search(r"\b(?:this|these)\b", question) or re.match(r"(?:he|she|it|its|they|his|her)\b", question)
-    return Question(
-        words=topics(text),
-        wanted=_wanted(question, category),
-        category=category,
-        is_clue=clue is not None,
-    )
+    return Question(words=topics(text), wanted=_wanted(question, category), category=category, is_clue=clue is not None)
 
 
 def _wanted(question: str, category: str) -> AnswerKind:

@@ -165,10 +165,7 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     code = fields.get("code") if fields.get("code") is not None else fields.get("type")
     status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
     fault = ServerFault(
-        status=status,
-        said=_word(fields.get("message")),
-        code=_word(code),
-        param=_word(fields.get("param")),
+        status=status, said=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
     )
     return judged(fault, endpoint, name)
 

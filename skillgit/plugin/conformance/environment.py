@@ -180,11 +180,7 @@ class _Examination:
 
 
 async def check_rollouts(
-    case: Rehearsal,
-    environment: Environment,
-    skill: Skill,
-    items: Mapping[Split, Sequence[Item]],
-    promises: Promises,
+    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
     """Let a scripted target work on items of each split, with right and wrong answers and with skills that differ."""
     examination = _Examination(case=case, environment=environment, skill=skill, promises=promises)

@@ -93,11 +93,7 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object] | None:
 
 
 async def check_options(
-    case: Rehearsal,
-    environment: Environment,
-    skill: Skill,
-    items: Mapping[Split, Sequence[Item]],
-    promises: Promises,
+    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
     """Change every switch and number among the options in turn: what is asked or scored otherwise has another digest.
 
