@@ -14,27 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeKey:
-    """A setting of a backend.
-
-    Attributes:
-        default: Its value where none is given; its type is the type of the setting.
-        choices: The values that are allowed; empty if any of the type is.
-    """
+    """A setting of a backend; the type of its default is its type."""
 
     default: str | float | bool
-    choices: Sequence[str] = ()
+    choices: Sequence[str] = ()  # the values that are allowed; empty if any of the type is
 
 
 def read_keys(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, str | float | bool]:
-    """Return every setting of ``backend``, as it was given or else as it is by default.
-
-    Args:
-        keys: What there is to set, by name without the backend's prefix.
-        values: What is set; None stands for the default.
-
-    Raises:
-        ConfigError: There is no such key, or its value is not allowed.
-    """
+    """Return every setting of ``backend`` by name without its prefix; a ConfigError for a wrong key or value."""
     for name in values:
         if name not in keys:
             raise _unknown(backend, name, list(keys))

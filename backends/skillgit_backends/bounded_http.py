@@ -31,12 +31,9 @@ _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client that reads every answer itself, up to a limit, and follows redirects only within their origin.
+    """Reads every answer whole, up to a limit, and follows redirects only within their origin.
 
-    Mixed into the client class of an SDK, before it.
-
-    Args:
-        backend: The backend, for messages and for the name of its setting.
+    Mixed into the client class of an SDK, before it; ``backend`` is for messages and for the name of its setting.
     """
 
     def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - whatever the SDK takes
@@ -46,9 +43,7 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         """Send ``request`` and return the whole answer, decompressed.
 
-        Raises:
-            RetryableBackendError: The answer is too long, as it was sent or decompressed.
-            FatalBackendError: The server wants the request to go elsewhere.
+        An answer that is too long, as sent or decompressed, is retryable; a redirect to elsewhere is fatal.
         """
         for _ in range(1 + _MOST_REDIRECTS):
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})

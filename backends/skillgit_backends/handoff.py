@@ -67,11 +67,7 @@ class HandoffBackend:
         self._folder = open_folder(Path(str(values["dir"])).expanduser())
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request`` from its file.
-
-        Raises:
-            HandoffError: The answer is not there yet; the prompts of all calls that wait are written.
-        """
+        """Answer ``request`` from its file; a HandoffError if it is not there, when all waiting prompts are written."""
         self._folder.last_call = asyncio.get_running_loop().time()
         request = replace(request, schema=None)  # the prompt says in words what is to be answered
         name = request_digest(request)[:_NAME]
@@ -128,10 +124,8 @@ list for programs. Answers of earlier waves may stay or be deleted; what the run
 class Folder:
     """A folder of questions and answers, and what this process waits for in it.
 
-    Attributes:
-        in_use: Whether this process has read or written something in it.
-        pending: Name of a prompt to its request, of those that are not answered yet.
-        last_call: When someone asked last, in seconds of the event loop.
+    ``pending`` has the requests that are not answered yet, by the name of their prompt; ``last_call`` is in seconds of
+    the event loop.
     """
 
     def __init__(self, path: Path) -> None:
@@ -146,11 +140,7 @@ class Folder:
         return self.path / f"{name}.answer.md"
 
     def answer(self, name: str) -> str | None:
-        """Return the answer to a prompt; None if it is not written yet.
-
-        Raises:
-            HandoffError: It cannot be read.
-        """
+        """Return the answer to a prompt; None if it is not written yet, a HandoffError if it cannot be read."""
         path = self.answer_path(name)
         try:
             text = read_plain(path).decode("utf-8-sig").replace("\r\n", "\n")
@@ -243,12 +233,7 @@ To use tools instead of answering, end the answer with a block of this form, and
 
 
 def prompt_text(request: Request, images: list[str], answer: str) -> str:
-    """Return a request as a document.
-
-    Args:
-        images: The names of the files with its pictures, in their order.
-        answer: The name of the file that the answer belongs in.
-    """
+    """Return a request as a document, with the names of the files of its pictures and of its answer."""
     names = iter(images)
     parts = [
         f"<!-- To be answered as {request.model}: write the answer, and nothing else, to {answer} -->",
@@ -268,11 +253,7 @@ def images_of(request: Request) -> list[Image]:
 
 
 def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
-    """Return the reply that is in an answer.
-
-    Raises:
-        HandoffError: It ends with calls of tools that cannot be read.
-    """
+    """Return the reply in an answer; a HandoffError if it ends with tool calls that cannot be read."""
     match = _CALLS.search(text) if request.tools else None
     if match is None:
         return Reply(text=text, usage=usage)

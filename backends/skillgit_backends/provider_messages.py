@@ -18,10 +18,9 @@ MOST_READ = 8_000
 
 
 def quoted(text: str, *secrets: str, longest: int) -> str:
-    """Return a provider's words on one line, not too long, and without ``secrets`` and other credentials.
+    """Return a provider's words on one line, at most ``longest`` characters, without ``secrets`` and other credentials.
 
-    They are cut between words first, and at any place only when the credentials are out: half a key would not be known
-    for one.
+    They are cut at any place only after the credentials are out: half a key would not be recognised as one.
     """
     line = " ".join(text[:MOST_READ].split())
     if len(text) > MOST_READ:

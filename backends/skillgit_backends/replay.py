@@ -65,12 +65,7 @@ class ReplayBackend:
         self._asked: Counter[str] = Counter()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            ConfigError: The record cannot be read.
-            FatalBackendError: The request was not recorded.
-        """
+        """Answer ``request``; a FatalBackendError if it was not recorded, a ConfigError if the record is unusable."""
         if self._record is None:
             self._record = open_record(self._path)
         digest = request_digest(request)
@@ -121,11 +116,7 @@ class Recording(Protocol):
 
 
 def open_record(path: Path) -> Recording:
-    """Open the record at ``path``.
-
-    Raises:
-        ConfigError: It is neither a ledger nor a file of JSON lines.
-    """
+    """Open the record at ``path``; a ConfigError if it is neither a ledger nor a file of JSON lines."""
     try:
         with path.open("rb") as file:
             is_ledger = file.read(len(_MAGIC)) == _MAGIC

@@ -57,20 +57,9 @@ class Unanswered:
 
 
 class Calls:
-    """The door.
+    """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
-    Args:
-        ledger: Where replies and outcomes are recorded.
-        caps: What the run may cost at most.
-        sleep: Waits so many seconds.
-        clock: Returns seconds, for the durations of calls; without one they are 0.
-        policy: How fast and how patiently calls are made; None for the usual.
-        ask_again: Whether to ask once more what was recorded as unanswerable.
-
-    Attributes:
-        ledger: Where replies and outcomes are recorded.
-        meter: What the event in progress has cost, by role and stage.
-        caps: What the run may cost at most.
+    ``meter`` says what the event in progress has cost; ``ask_again`` repeats what was recorded as unanswerable.
     """
 
     def __init__(
@@ -125,11 +114,7 @@ class Calls:
         return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
 
     def enter(self, scope: str, spending: Cost) -> None:
-        """Begin an event: the meter starts at what attempts at it have cost that failed.
-
-        Args:
-            scope: The event in progress; the same name every time that it is tried.
-        """
+        """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
         if not self._scope:  # an earlier process may have had answers for the same run
             self._failures.answered_before(self.ledger.roles_answered(_run_of(scope)))
         self._scope = scope
@@ -151,10 +136,7 @@ class Calls:
         return tuple(sorted(self._unanswered))
 
     def retract(self) -> None:
-        """Let what was found to be unanswerable for the event in progress be asked again, for it says too little.
-
-        Where nothing at all is answered, the cause is not in the questions.
-        """
+        """Let what this event found unanswerable be asked again: where nothing is answered, questions are not at fault."""
         self.ledger.retract(self._scope)
 
     @property
@@ -195,13 +177,8 @@ class Calls:
     ) -> Reply:
         """Return the reply to ``messages``; a call that was made before is answered from the ledger.
 
-        Args:
-            draw: The place in the run that asks; a deliberate second sample has another one.
-            schema: The JSON schema of the reply, for providers that keep to one.
-
-        Raises:
-            UnanswerableError: It will never be answered; it is recorded, and not made again.
-            BackendError: It failed for good.
+        ``draw`` is the place in the run that asks; a deliberate second sample has another one. An UnanswerableError is
+        recorded, and the call is not made again; any other BackendError means that it failed for good.
         """
         route = self._routes[role]
         request = route.request(messages, tools, schema)
@@ -233,16 +210,10 @@ class Calls:
         return paid.reply
 
     async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
-        """Return the item outcome ``key``; an outcome that was kept before is read from the ledger.
+        """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
 
-        Args:
-            key: What decides the outcome.
-            produce: Makes it, and says whether to keep it: what infrastructure spoilt must not be kept. The calls that
-                it makes through this door are the outcome's cost. An object whose first key is ``failed`` is
-                that of an item that will never be evaluated.
-
-        Returns:
-            The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
+        ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
+        infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
         """
         rollout = self.ledger.rollout(key)
         if rollout is not None and not rollout.failed:
@@ -254,10 +225,7 @@ class Calls:
         return outcome
 
     def ask_anew(self, role: str) -> None:
-        """Have the next who produces the item outcome in progress ask ``role`` again.
-
-        A model whose answer was of no use for an outcome may give a better one once it is mended.
-        """
+        """Have the next production of this outcome ask ``role`` again: a useless answer may be better then."""
         tab = _TAB.get()
         if keys := [] if tab is None else [charge.key for charge in tab.charges() if charge.role == role]:
             self.ledger.set_aside(keys)
@@ -286,11 +254,7 @@ class Calls:
         self._stop.ask()
 
     def item_deadline(self) -> AbstractAsyncContextManager[None]:
-        """Return a block that is cancelled if the item that is worked on in it takes too long.
-
-        Raises:
-            EnvironmentFaultError: It did; its calls are cancelled.
-        """
+        """Return a block that is cancelled, as an EnvironmentFaultError, if the item in it takes too long."""
         return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:

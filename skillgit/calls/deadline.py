@@ -38,7 +38,6 @@ class _Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over."""
         return self._timeout.expired()
 
     def end(self) -> None:
@@ -55,11 +54,7 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default
 
 @asynccontextmanager
 async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block if it takes longer than ``seconds``; None is no deadline.
-
-    Raises:
-        ItemTimeoutError: It took longer.
-    """
+    """Cancel the block, as an ItemTimeoutError, if it takes longer than ``seconds``; None is no deadline."""
     if seconds is None:
         yield
         return

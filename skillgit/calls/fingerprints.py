@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:
-    """Return the key of a call.
-
-    Args:
-        answerer: The backend's name, with what may change its answers.
-        question: The digest of the question with model and parameters (``skillgit.plugin.request_json``).
-        draw: The place in the run that asks; a deliberate second sample has another one.
-    """
+    """Return the key of a call: who answers, the digest of the question, and the place in the run that asks."""
     return digest(["reply", answerer, question, *draw])
 
 
@@ -45,11 +39,10 @@ _LONGEST_NAME = 200
 
 
 def checked(reply: object, backend: str) -> Reply:
-    """Return ``reply`` if it is one with no more in it than a model can have said; lone surrogates are replaced.
+    """Return ``reply`` with lone surrogates replaced.
 
-    Raises:
-        FatalBackendError: It is none, which is a fault of the backend.
-        UnusableAnswerError: It is beyond all measure.
+    A FatalBackendError if it is no reply, which is a fault of the backend; an UnusableAnswerError if it is beyond all
+    measure of what a model can have said.
     """
     if not isinstance(reply, Reply) or not _is_typed(reply):
         raise FatalBackendError(

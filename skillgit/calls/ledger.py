@@ -91,12 +91,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: Path) -> Ledger:
-        """Open the ledger at ``path``; make it if there is none.
-
-        Raises:
-            HistoryError: The file is not a ledger, or cannot be written.
-            FormatVersionError: A newer skillgit wrote it.
-        """
+        """Open or make the ledger at ``path``; a HistoryError if it is none, a FormatVersionError if it is newer."""
         with _explained(str(path)):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,12 +101,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty.
-
-        Raises:
-            HistoryError: The file is not a ledger.
-            FormatVersionError: A newer skillgit wrote it.
-        """
+        """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty."""
         if not path.exists():
             return cls.in_memory()
         with _explained(str(path)):
@@ -214,7 +204,7 @@ class Ledger:
     def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
         """Record an item outcome and return what the ledger now holds: another process may have been first.
 
-        An outcome takes the place of a failure, which was asked for again.
+        An outcome replaces a failure, which was asked for again.
         """
         with _explained(self._name):
             insert = (

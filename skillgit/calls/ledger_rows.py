@@ -36,30 +36,20 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidReply:
-    """A reply with what it cost.
-
-    Attributes:
-        scope: The event in progress that paid for it.
-        request: The digest of the question (``skillgit.plugin.request_json``), by which a record can be replayed.
-    """
+    """A reply with what it cost."""
 
     reply: Reply
-    scope: str
+    scope: str  # the event in progress that paid for it
     charge: Charge
-    request: str = ""
+    request: str = ""  # the digest of the question, by which a record can be replayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRollout:
-    """An item outcome with what it cost.
+    """An item outcome with what it cost."""
 
-    Attributes:
-        value: The outcome as JSON text, redacted.
-        scope: The event in progress that paid for it.
-    """
-
-    value: str
-    scope: str
+    value: str  # JSON, redacted
+    scope: str  # the event in progress that paid for it
     charges: tuple[Charge, ...] = ()
 
     @property
@@ -69,14 +59,7 @@ class KnownRollout:
 
 
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
-    """Return the reply of the call ``key``.
-
-    Args:
-        row: Scope, role, stage, the reply as JSON, the request's digest, usd, seconds, unpriced, and ``COUNTS``.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
     scope, role, stage, text, request, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
     cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced_calls, *counts))
     usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
@@ -90,11 +73,7 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
 
 
 def read_rollout(row: Sequence[Any]) -> KnownRollout:
-    """Return an item outcome from its scope, its value and its charges.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return an item outcome from its scope, its value and its charges; a RowError if it is damaged."""
     scope, value, charge_text = row
     _read_json(value)
     charges = _read_json(charge_text)
@@ -104,11 +83,7 @@ def read_rollout(row: Sequence[Any]) -> KnownRollout:
 
 
 def read_failure(row: Sequence[Any]) -> FailedAttempt:
-    """Return an attempt that failed.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return an attempt that failed; a RowError if it is damaged."""
     number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
     return FailedAttempt(
         call=call,
@@ -122,14 +97,7 @@ def read_failure(row: Sequence[Any]) -> FailedAttempt:
 
 
 def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
-    """Return the cost of one call.
-
-    Args:
-        numbers: The numbers; where they are fewer than the names, the rest of the cost is 0.
-
-    Raises:
-        RowError: No call has cost that.
-    """
+    """Return the cost of one call, 0 where there are fewer numbers than names; a RowError if no call has cost that."""
     values = dict(zip(names, numbers, strict=False))
     for name, value in values.items():
         if not (_is_amount(value) if name in _FRACTIONS else token_count(value) is not None):
@@ -147,12 +115,7 @@ def encode_charges(charges: Iterable[Charge]) -> str:
 
 
 def encode_json(value: JSON) -> str:
-    """Return ``value`` as JSON text.
-
-    Raises:
-        TypeError: JSON cannot hold it.
-        ValueError: It has a number that is not finite.
-    """
+    """Return ``value`` as JSON text; a TypeError if JSON cannot hold it, a ValueError if a number is not finite."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

@@ -47,11 +47,7 @@ class Window:
         return self._round
 
     def ended(self, ticket: int, *, was_refused: bool) -> None:
-        """Note that the provider refused an attempt, or that it ended in another way.
-
-        Args:
-            ticket: What ``sent`` returned for it.
-        """
+        """Note that an attempt ended, and whether the provider refused it; ``ticket`` is what ``sent`` returned."""
         if ticket != self._round:
             return
         self._ended += 1
@@ -101,12 +97,7 @@ class _Bucket:
 
 
 class Rates:
-    """The limits of one provider's model, in one event loop.
-
-    Args:
-        requests_per_minute: Requests; None is no limit.
-        tokens_per_minute: Tokens; None is no limit.
-    """
+    """The limits of one provider's model, in one event loop; None is no limit."""
 
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         self._requests = _Bucket(requests_per_minute) if requests_per_minute else None
@@ -213,9 +204,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
 class CallQueue:
     """The line in one event loop: first come, first served, and before all others those who come again.
 
-    Args:
-        stop: The wish to stop; it empties the line, for nobody is let through afterwards.
-        spread: Returns the seconds over which the first calls after a pause are spread.
+    ``spread`` returns the seconds over which the first calls after a pause are spread; a stop empties the line.
     """
 
     def __init__(self, *, window: Window, stop: Stop, random: Random, spread: Callable[[], float]) -> None:
@@ -236,11 +225,7 @@ class CallQueue:
         return self._next() is None and self._in_flight < self._window.limit and self._loop.time() >= self._opens
 
     async def enter(self, *, again: bool) -> bool:
-        """Wait for a slot; return whether it was given, which a stop prevents.
-
-        Args:
-            again: Whether the call had a slot before and gave it back.
-        """
+        """Wait for a slot; return whether it was given, which a stop prevents. ``again`` if the call had one before."""
         if self.free():
             self.take()
             return True
@@ -305,21 +290,12 @@ class CallQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How calls are made; None is no limit.
+    """How calls are made; None is no limit."""
 
-    Attributes:
-        attempts: Attempts of a call in all; refusals do not count.
-        patience_s: Seconds that a call spends in pauses before a further refusal is its end.
-        breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
-        requests_per_minute: Attempts that may be sent to one provider's model in a minute.
-        item_timeout_s: Seconds that one item may take; waiting for a turn does not count.
-        hedge: Whether a call that takes unusually long is sent a second time.
-    """
-
-    attempts: int = 5
-    patience_s: float = 600.0
-    breaker_limit: int = 5
+    attempts: int = 5  # of a call in all; refusals do not count
+    patience_s: float = 600.0  # that a call spends in pauses before a further refusal is its end
+    breaker_limit: int = 5  # calls of one provider's model that fail in a row before it counts as down
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    item_timeout_s: float | None = None
-    hedge: bool = False
+    item_timeout_s: float | None = None  # waiting for a turn does not count
+    hedge: bool = False  # whether a call that takes unusually long is sent a second time

@@ -29,17 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOrder:
-    """A call that has to be made.
+    """A call that has to be made."""
 
-    Attributes:
-        key: What makes it the same call (``skillgit.calls.fingerprints``).
-        asked: The digest of the question; empty where no replay may take the answer for one.
-    """
-
-    key: str
+    key: str  # what makes it the same call
     route: Route
     request: Request
-    asked: str
+    asked: str  # the digest of the question; empty where no replay may take the answer for one
     role: str
     stage: str
     scope: str
@@ -52,21 +47,7 @@ class CallOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Who answers a role.
-
-    Attributes:
-        max_output_tokens: Upper limit of a reply's length in tokens.
-        temperature: Sampling temperature; None leaves the provider's default.
-        reasoning_effort: Empty leaves the provider's default.
-        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
-        seed: Of the provider's sampling; None for none.
-        stop: Texts at which a reply ends.
-        price: Dollars for a million tokens; None if that is not known.
-        timeout_s: Deadline of one attempt in seconds.
-        variant: Identifies the backend's own settings, as far as they may change its answers.
-        lane: Whose limits its calls share; empty for those of all calls of this backend and model.
-        as_written: Returns a hint with the keys that set, for this route, what it names by the keys of the backend.
-    """
+    """Who answers a role, with the parameters of ``Request``."""
 
     backend: Backend
     backend_name: str
@@ -77,11 +58,11 @@ class Route:
     top_p: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    price: Price | None = None
+    price: Price | None = None  # None if it is not known
     concurrency: int = 16
-    timeout_s: float = 600.0
-    variant: str = ""
-    lane: str = ""
+    timeout_s: float = 600.0  # of one attempt
+    variant: str = ""  # identifies the backend's own settings, as far as they may change its answers
+    lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
     as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
@@ -116,13 +97,7 @@ class Route:
         )
 
     async def attempt(self, request: Request) -> Reply:
-        """Ask the backend once.
-
-        Raises:
-            RetryableBackendError: It may work if it is tried again; no answer in time is one of these cases, and an
-                answer beyond all measure another.
-            FatalBackendError: It will not, or the backend broke down.
-        """
+        """Ask the backend once, with a deadline; whatever it raises becomes a BackendError without credentials."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 return checked(await self.backend.complete(request), self.backend_name)
@@ -153,13 +128,9 @@ T = TypeVar("T")
 class ModelQuestion(Generic[T]):
     """A question on its way.
 
-    Attributes:
-        keep: Makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies
-            of the question the provider has begun to answer.
-        failed: Records an attempt that failed, at once; it is told the seconds that it took, and returns the error that
-            it is taken for.
-        given_up: Returns the error that the last attempt's is taken for.
-        begun: Copies that the provider works on or has answered; those that failed are left out.
+    ``keep`` makes of an answer what is kept, given its seconds and how many copies the provider has begun to answer.
+    ``failed`` records a failed attempt with its seconds, and ``given_up`` ends the last one; both return the error that
+    theirs is taken for.
     """
 
     route: Route
@@ -171,17 +142,11 @@ class ModelQuestion(Generic[T]):
     failures: int = 0
     again: bool = False
     copied: bool = False
-    begun: int = 0
+    begun: int = 0  # copies that the provider works on or has answered, without those that failed
 
 
 class Asking:
-    """Asks models.
-
-    Args:
-        lanes: Name to what the calls of one provider's model share.
-        sleep: Waits so many seconds.
-        clock: Returns seconds.
-    """
+    """Asks models; ``lanes`` has what the calls of one provider's model share."""
 
     def __init__(
         self,
@@ -211,12 +176,7 @@ class Asking:
         return self._lanes[lane_of(route)].breaker.doubtful
 
     async def ask(self, question: ModelQuestion[T]) -> T:
-        """Return what is kept of the answer to ``question``.
-
-        Raises:
-            UnanswerableError: The question will never be answered.
-            BackendError: It failed for good.
-        """
+        """Return what is kept of the answer to ``question``; a BackendError if it failed for good."""
         lane = self._lanes[lane_of(question.route)]
         lane.breaker.check()
         try:

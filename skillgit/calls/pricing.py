@@ -44,11 +44,10 @@ def price_table() -> PriceTable:
 
 
 def price_of(row: Sequence[float]) -> Price:
-    """Return the price that two to four numbers tell, as in the table.
+    """Return the price in two to four numbers, as in the table.
 
-    Args:
-        row: US dollars for a million tokens in and out, and where they differ from those in, for tokens that come from
-            the provider's cache and tokens that are written to it.
+    They are US dollars for a million tokens in and out, and where they differ from those in, for tokens read from the
+    provider's cache and written to it.
     """
     usd_in, usd_out, *cache = row
     return Price(usd_in=usd_in, usd_out=usd_out, **dict(zip(("usd_cached", "usd_cache_write"), cache, strict=False)))
@@ -59,11 +58,8 @@ def find_price(
 ) -> Price | None:
     """Return the price of ``model``; None if it is not known.
 
-    A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date.
-
-    Args:
-        overrides: The user's prices; they go before all others.
-        declarations: What the backend says of its own models; it goes before the table.
+    A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date. The
+    user's ``overrides`` come first, then the ``declarations`` of the backend, then the table.
     """
     for prices in (overrides, declarations, price_table().prices):
         price = prices.get(model) or prices.get(without_date(model))
@@ -75,9 +71,8 @@ def find_price(
 def dollars(usage: Usage, price: Price | None) -> float | None:
     """Return what a call costs: fresh, cached and written tokens in, and tokens out, each at its own price.
 
-    None if the price is not known, or no call can have cost what it comes to. Tokens that a provider keeps for longer
-    than its shortest time may cost more to write; providers do not say which they are, so that all count at the price
-    of the shortest.
+    None if the price is not known, or no call can cost that. Writing to a cache for longer than the provider's shortest
+    time may cost more; providers do not say which tokens these are, so all count at the price of the shortest.
     """
     if price is None:
         return None

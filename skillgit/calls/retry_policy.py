@@ -39,8 +39,7 @@ _UNREAD = frozenset({401, 402, 403, 404})
 def is_refusal(error: BaseException) -> bool:
     """Say whether ``error`` asks for fewer calls: status 429 or 529 (overloaded), or 503 with a time to come back.
 
-    Backends raise their SDK's error again as one of ours, which remembers it. Where no status is known, a provider that
-    says when to come back has refused.
+    Where no status is known, a provider that says when to come back has refused.
     """
     if not isinstance(error, RetryableBackendError):
         return False
@@ -74,9 +73,8 @@ def status_of(error: BaseException) -> int | None:
 class Breaker:
     """Counts calls that failed for good, one after another; a success resets it.
 
-    Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
-
-    An open breaker closes only if a call that was in flight when it opened succeeds.
+    Only what concerns all calls counts: a question that will never be answered says nothing of the provider. An open
+    breaker closes only if a call that was in flight when it opened succeeds.
     """
 
     def __init__(self, *, name: str, limit: int) -> None:
@@ -121,10 +119,8 @@ _MOST_DOUBLINGS = 16
 class RetryPolicy:
     """How often and how patiently a call is tried.
 
-    Attributes:
-        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
-            longer pause is not waited for: its quota is used up for today.
-        sleep: Waits so many seconds.
+    ``patience_s`` bounds the seconds in pauses before a further refusal is the end of a call. A provider that wants a
+    longer pause is not waited for: its quota is used up for today.
     """
 
     attempts: int
@@ -135,13 +131,9 @@ class RetryPolicy:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
     ) -> T:
-        """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
+        """Return the result of the first attempt that succeeds, or raise the last error; only some are retryable.
 
-        Args:
-            first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
-
-        Raises:
-            BackendError: The error of the last attempt.
+        ``first_ceiling`` returns the seconds that the first pause may last; it is asked before each.
         """
         course = _Course(self, first_ceiling, failures)
         try:
@@ -227,8 +219,7 @@ class FailedAttempt:
 class Failures:
     """Records what fails, and remembers which roles have been answered.
 
-    Args:
-        ask_again: Whether to ask once more, in this process, what earlier ones recorded as unanswerable.
+    ``ask_again`` repeats, once in this process, what earlier ones recorded as unanswerable.
     """
 
     def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
@@ -254,11 +245,7 @@ class Failures:
         return True
 
     def before(self, order: CallOrder) -> int:
-        """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
-
-        Raises:
-            UnanswerableError: The call was found to be unanswerable.
-        """
+        """Return how many attempts at a call were billed and brought nothing; an UnanswerableError if it is settled."""
         earlier = self._ledger.failures(order.key)
         if not earlier or self.lets_ask(order.key):
             return 0
@@ -271,11 +258,7 @@ class Failures:
         return len(empty)
 
     def attempt(self, order: CallOrder, error: BackendError, seconds: float) -> tuple[BackendError, Charge | None]:
-        """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call.
-
-        Args:
-            error: What the backend raised.
-        """
+        """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call."""
         fault, was_sent = self._taken(order, error), was_taken(error)
         final = isinstance(fault, UnanswerableError)
         if not final and not was_sent:

@@ -26,12 +26,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class Budget:
-    """Lets calls pass while the caps allow.
-
-    Args:
-        spent: Returns what the run has cost so far, the event in progress included.
-        stop: The wish to stop; after it no further call passes, and those in flight go on.
-    """
+    """Lets calls pass while the caps allow; after a stop none passes, and those in flight go on."""
 
     def __init__(self, caps: Caps, spending: Callable[[], Cost], stop: Stop) -> None:
         self._caps = caps
@@ -123,14 +118,9 @@ def estimated_usage(request: Request, text: str) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What one call cost and on whose account.
+    """What one call cost and on whose account."""
 
-    Attributes:
-        key: The call; a call is never charged twice to the same event.
-        cost: Tokens and dollars, and as seconds the time that the call took.
-    """
-
-    key: str
+    key: str  # the call, which is never charged twice to the same event
     role: str
     stage: str
     cost: Cost
@@ -173,11 +163,7 @@ class Meter:
 
 
 class Tab:
-    """The charges of the calls that were made while one item outcome was produced.
-
-    Attributes:
-        scope: The event in progress when production began; calls that another event paid for are not on the tab.
-    """
+    """The charges of the calls that were made while one item outcome was produced, on the account of one event."""
 
     def __init__(self, scope: str) -> None:
         self.scope = scope

@@ -25,11 +25,7 @@ _KEYS = ("id", "key", "uid", "questionId")
 
 
 def read_ids(files: Sequence[Path]) -> list[str]:
-    """Return the ids in the files of a manifest, in their order.
-
-    Raises:
-        DataError: A row has no id.
-    """
+    """Return the ids in the files of a manifest, in their order; a DataError if a row has none."""
     return read_each(files, _ids)
 
 
@@ -47,14 +43,7 @@ def holds_ids_only(files: Sequence[Path]) -> bool:
 
 
 def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
-    """Return the items that a manifest names, in its order.
-
-    Args:
-        source: Where they come from, for messages.
-
-    Raises:
-        DataError: Ids are not there, or stand for several items.
-    """
+    """Return the items that a manifest names, in its order; a DataError if ids are not there, or mean several items."""
     by_id: dict[str, Item] = {}
     double: set[str] = set()
     for item in items:
@@ -77,11 +66,7 @@ def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source:
 
 
 def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:
-    """Return the error that ids of a manifest are not in the data.
-
-    Args:
-        total: How many ids the split has.
-    """
+    """Return the error that ids of a manifest, of ``total`` in its split, are not in the data."""
     return DataError(
         f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}",
         hint="the data and the manifest have to come from the same release of the benchmark",

@@ -69,13 +69,9 @@ _NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text.
+    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text."""
 
-    Attributes:
-        values: What variables named like credentials hold, as it is in texts; longest first.
-    """
-
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # of variables named like credentials, as they are in texts; longest first
 
     @classmethod
     def now(cls) -> Redactor:
@@ -83,11 +79,7 @@ class Redactor:
         return cls(_values())
 
     def text(self, text: str) -> str:
-        """Return ``text`` with every credential replaced by a mask, by value or by shape.
-
-        Args:
-            text: Any text; JSON stays JSON.
-        """
+        """Return ``text`` with every credential replaced by a mask, by value or by shape; JSON stays JSON."""
         return _redacted(text, self.values)
 
     def json(self, value: object) -> object:

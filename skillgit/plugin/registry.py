@@ -35,11 +35,7 @@ _TERMS = frozenset(Terms.__slots__)
 
 
 class ForeignPolicy(Policy):
-    """A policy whose class comes from a file or another package.
-
-    Raises:
-        UsageError: It is not a policy, or has no name that verdicts can record.
-    """
+    """A policy whose class comes from a file or another package; a UsageError if it is none, or has no usable name."""
 
     name = ""
 
@@ -99,12 +95,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed plug-in: its name and the object reference that it names; nothing of it is imported.
-
-    Attributes:
-        name: The name of the entry point.
-        reference: ``module:attribute``.
-    """
+    """An installed plug-in, whose ``reference`` is ``module:attribute``; nothing of it is imported."""
 
     name: str
     reference: str
@@ -166,12 +157,7 @@ def load_backend(name: str, root: Path) -> type[Backend]:
 
 @cache
 def load_policy(name: str) -> Policy:
-    """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``.
-
-    Raises:
-        NotFoundError: There is none of that name.
-        UsageError: It cannot be loaded.
-    """
+    """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``."""
     return OURS[name] if name in OURS else ForeignPolicy(_find_policy(name).cls, name)
 
 
@@ -186,11 +172,7 @@ def _find_policy(name: str) -> Loaded[type[Policy]]:
 
 
 def load_conversion(reference: str) -> Conversion:
-    """Return the function at ``module:function`` that makes rows of a data file of published rows.
-
-    Raises:
-        UsageError: It cannot be loaded.
-    """
+    """Return the function at ``module:function`` that makes rows of a data file of published rows."""
     module, _, attribute = reference.partition(":")
     return cast(
         "Conversion", _attribute(_imported(module, "conversion", reference), attribute, reference, "conversion")
@@ -302,9 +284,8 @@ def _spec(name: str, path: Path, code: bytes) -> ModuleSpec | None:
 def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
     """Execute the plug-in ``path`` and return its module.
 
-    Args:
-        files: Its bytes and those of the modules in its folder that it imports; it gets these, whatever is on the disk
-            by then, and in a process that has loaded it before.
+    It and the modules in its folder that it imports get the bytes in ``files``, whatever is on the disk by then, and in
+    a process that has loaded it before.
     """
     folder = path.parent
     _NEIGHBOURS.replace({module_name(file, folder): (file, code) for file, code in files.items()})

@@ -60,18 +60,10 @@ def load_splits(
     bundle: Path,
     read: Callable[[Sequence[Path]], Sequence[Item]],
 ) -> Splits:
-    """Return the items of all splits.
+    """Return the items of all splits, by the values of :data:`OPTIONS`.
 
-    Args:
-        options: Values of :data:`OPTIONS`.
-        root: The folder that relative paths refer to.
-        bundle: The folder of the data that comes with the environment, divided into splits; used if the options name
-            no data.
-        read: Reads the items from the data files of one place.
-
-    Raises:
-        ConfigError: The options contradict each other.
-        DataError: The data cannot be used.
+    A ConfigError if these contradict each other, a DataError if the data cannot be used. ``bundle`` has the
+    environment's own data, divided into splits, for options that name none; ``read`` reads the items of data files.
     """
     split_dir, whole = str(options["split_dir"]), str(options["data_path"])
     mode, limit = str(options["split_mode"]), int(options["limit"])
@@ -115,11 +107,7 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
 
 
 def data_files(source: Path) -> tuple[Path, ...]:
-    """Return the data files at ``source``, by name: itself, those in the folder, or else those in its subfolders.
-
-    Raises:
-        DataError: There is none.
-    """
+    """Return the data files at ``source`` by name: itself, those in the folder, or else in its subfolders."""
     if source.is_file():
         return (source,)
     if source.exists() and not source.is_dir():
@@ -140,8 +128,7 @@ def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
 def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
     """Return what ``read`` makes of a folder that holds a folder, or a file, for each split.
 
-    Raises:
-        DataError: A split has none, or two, or files in them cannot be used; it names all of these.
+    One DataError names all splits that have none, or two, and all files that cannot be used.
     """
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
@@ -183,14 +170,10 @@ def _split_of(name: str) -> Split | None:
 
 
 def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
-    """Divide ``items`` into train, selection and test.
+    """Divide ``items`` into train, selection and test; a DataError if a split would be empty.
 
     Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
     largest remainder; of equal remainders the larger share wins.
-
-    Raises:
-        ConfigError: ``ratio`` is not three positive numbers.
-        DataError: A split would be empty.
     """
     weights = parse_ratio(ratio)
     counts = _apportion(len(items), weights)
@@ -211,11 +194,7 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
 
 
 def parse_ratio(ratio: str) -> tuple[int, int, int]:
-    """Return the three numbers of a ratio like ``2:1:7``.
-
-    Raises:
-        ConfigError: It is something else.
-    """
+    """Return the three numbers of a ratio like ``2:1:7``; a ConfigError if it is something else."""
     parts = ratio.split(":")
     if len(parts) != len(Split) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
         raise ConfigError(
@@ -235,11 +214,7 @@ def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
 
 
 def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
-    """Return ``splits`` if a measurement on them can be trusted.
-
-    Raises:
-        DataError: A split is empty, an id occurs twice, or content is in two splits; it names all of these.
-    """
+    """Return ``splits``, or raise a DataError that names each empty split, repeated id and content in two splits."""
     faults = [
         DataError(f"the {split} split has no items", hint="every split needs at least one item")
         for split in Split

@@ -23,11 +23,7 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A Python that jobs can run.
-
-    Attributes:
-        packages: Folders of packages; it may find some of them by itself.
-    """
+    """A Python that jobs can run, with the folders of packages that it may not find by itself."""
 
     path: str
     packages: tuple[str, ...] = ()
@@ -86,11 +82,7 @@ def usable_by(uid: int, path: Path) -> bool:
 
 
 def interpreter_for(uid: int | None) -> Interpreter | None:
-    """Return a Python of this one's version that the user ``uid`` can run; None if there is none.
-
-    Args:
-        uid: The user; None for the one of this process.
-    """
+    """Return a Python of this one's version that ``uid``, or this process, can run; None if there is none."""
     if uid is None or all(usable_by(uid, path) for path in (Path(sys.executable), Path(os.__file__))):
         return Interpreter(path=sys.executable, packages=package_folders())
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -32,12 +32,9 @@ _SHOWN = 300
 
 
 async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[str, bytes]:
-    """Return the workbooks with the values of all their formulas, by the same names.
+    """Return the workbooks with the values of all their formulas, by their names; one that it cannot read is left out.
 
-    All of them are one call of LibreOffice, in a profile of its own. A workbook that it cannot read is left out.
-
-    Raises:
-        EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
+    All of them are one call of LibreOffice, in a profile of its own; an EnvironmentFaultError if it does not end well.
     """
     if not books:
         return {}
@@ -67,11 +64,7 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
 
 
 def office_program() -> str:
-    """Return the path of LibreOffice.
-
-    Raises:
-        EnvironmentFaultError: It is not installed.
-    """
+    """Return the path of LibreOffice; an EnvironmentFaultError if it is not installed."""
     program = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
     if program is None:
         raise EnvironmentFaultError(

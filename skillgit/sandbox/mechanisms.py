@@ -65,11 +65,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launcher to start.
-
-    Attributes:
-        argv: Its command line; the last argument, its socket's descriptor, is added.
-    """
+    """A launcher to start; the descriptor of its socket is added to ``argv``."""
 
     argv: tuple[str, ...]
     order: Order
@@ -86,11 +82,7 @@ class Mechanism(Protocol):
         ...
 
     def prepare(self, job: Job) -> AbstractContextManager[Launch]:
-        """Return the launch of a job; leaving the context removes what it needed.
-
-        Raises:
-            EnvironmentFaultError: The job cannot be carried out in this way.
-        """
+        """Return the launch of a job; leaving the context removes what it needed."""
         ...
 
 
@@ -156,11 +148,7 @@ _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", 
 
 
 class Bubblewrap:
-    """Isolation by the program ``bwrap``.
-
-    Raises:
-        SandboxError: It is not installed.
-    """
+    """Isolation by the program ``bwrap``; a SandboxError if it is not installed."""
 
     kind = Mode.BUBBLEWRAP
 
@@ -170,7 +158,6 @@ class Bubblewrap:
         self.interpreter = Interpreter(path=sys.executable, packages=package_folders())
 
     def explain(self) -> str:
-        """Return what it does, as one sentence."""
         return (
             f"model-written code runs under bubblewrap {_version(self._program)}: as user {NOBODY}, without a network, "
             "with files of its own in memory"
@@ -257,11 +244,7 @@ def _version(program: str) -> str:
 
 
 class Landlocked:
-    """Isolation by the kernel's Landlock.
-
-    Raises:
-        SandboxError: The kernel has none, or no Python here can be run by the user that jobs get.
-    """
+    """Isolation by the kernel's Landlock; a SandboxError if it has none, or the user of jobs can run no Python here."""
 
     kind = Mode.LANDLOCK
 
@@ -284,7 +267,6 @@ class Landlocked:
         self._counted = _user_namespaces()
 
     def explain(self) -> str:
-        """Return what it does, as one sentence."""
         user = become()
         return (
             f"model-written code runs under Landlock {self._version} and seccomp: as user "
@@ -343,7 +325,6 @@ class Unconfined:
         self.interpreter = Interpreter(path=sys.executable, packages=package_folders())
 
     def explain(self) -> str:
-        """Return what it does, as one sentence."""
         return "model-written code runs WITHOUT isolation, with the files and the network of this machine"
 
     @contextmanager

@@ -38,13 +38,9 @@ _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDic
 
 
 class Sandbox:
-    """Runs commands that a model wrote, apart from this machine.
+    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode.
 
-    Args:
-        width: Jobs at a time; all sandboxes of the same width share them. The number of processors by default.
-
-    Raises:
-        SandboxError: The machine does not offer that; without isolation, only the mode ``none`` runs anything.
+    ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
     """
 
     def __init__(self, mode: Mode = Mode.AUTO, width: int | None = None) -> None:
@@ -75,14 +71,7 @@ class Sandbox:
         links: Mapping[str, Path] | None = None,
         collect: tuple[str, ...] = ("**",),
     ) -> Job:
-        """Return a job that runs Python code with the packages that are installed here.
-
-        Args:
-            code: The program; it is put into the work folder as ``main.py``.
-            files: Path in the work folder to content.
-            read_only: Files and folders of this machine that it may read.
-            links: Name in the work folder to a file or folder of this machine that it may read under that name.
-        """
+        """Return a job that runs Python code, as ``main.py`` in the work folder, with the packages installed here."""
         packages = os.pathsep.join(self._mechanism.interpreter.packages)
         return Job(
             command=(self.python, "-u", PROGRAM),
@@ -96,11 +85,7 @@ class Sandbox:
         )
 
     async def run(self, job: Job) -> Result:
-        """Run a job; what its command does wrong is part of the result.
-
-        Raises:
-            EnvironmentFaultError: The job could not be run, which says nothing of its command.
-        """
+        """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
         async with _place(self._width), _prepared(self._mechanism, job) as launch:
             return await carry_out(launch, job)
 
@@ -135,11 +120,7 @@ def _strongest() -> Mechanism:
 
 @cache
 def _tried(mode: Mode) -> Mechanism:
-    """Return the way ``mode`` after a first job went through it.
-
-    Raises:
-        SandboxError: It does not work here.
-    """
+    """Return the way ``mode`` after a first job went through it."""
     mechanism = _WAYS[mode]()
     outcome: list[Result | SkillgitError] = []
     thread = threading.Thread(target=lambda: outcome.append(asyncio.run(_first_job(mechanism))))
@@ -200,11 +181,7 @@ class _Told:
 
 
 async def carry_out(launch: Launch, job: Job) -> Result:
-    """Start a launcher with its order and return how the job ended.
-
-    Raises:
-        EnvironmentFaultError: The job could not be started, or its launcher failed.
-    """
+    """Start a launcher with its order and return how the job ended; an EnvironmentFaultError if the launcher fails."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)  # noqa: FBT003 - the library's signature
     with theirs:

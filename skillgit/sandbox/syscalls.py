@@ -41,14 +41,9 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes: bool) -> bytes:
     """Return the filter as a program for the kernel.
 
-    Args:
-        unix_sockets: Whether local sockets are allowed; others never are.
-        foreign_files: Whether the user of the job owns files that Landlock alone protects. It does not cover changing
-            mode, owner and times by name, which is then done as if it succeeded: programs that copy do it in passing.
-        foreign_processes: Whether the job could send signals to processes of others; it can then send none.
-
-    Raises:
-        SandboxError: libseccomp is not installed.
+    ``unix_sockets`` allows local sockets; others never are. ``foreign_files`` says that the job's user owns files that
+    Landlock alone protects: changing mode, owner and times by name, which Landlock does not cover, then only seems to
+    succeed, for programs that copy do it in passing. With ``foreign_processes`` in reach, a job can send no signals.
     """
     library = _library()
     rules = library.SyscallFilter(library.ALLOW)

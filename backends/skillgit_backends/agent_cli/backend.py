@@ -31,23 +31,13 @@ class AgentBackend(ABC):
         self.info = replace(type(self).info, timeout_s=timeout_s)
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not: the agent is not installed, not logged in, or may not run like this, or the
-                request is refused.
-        """
+        """Answer ``request``."""
         self._refuse(request)
         with fresh_workspace() as workspace:
             return await self._work(request, workspace, self._prepare(os.environ, workspace))
 
     async def probe(self) -> Probe:
-        """Return the program's version and whether it is logged in, without asking its model anything.
-
-        Raises:
-            BackendError: It cannot be started, or does not end.
-        """
+        """Return the program's version and whether it is logged in, without asking its model anything."""
         with fresh_workspace() as workspace:
             environment = self._prepare(os.environ, workspace)
             number = await version(self._path, workspace, environment)

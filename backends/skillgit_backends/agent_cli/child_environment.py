@@ -29,11 +29,7 @@ _SHORTEST_SECRET = 8
 def child_environment(
     environ: Mapping[str, str], workspace: CallWorkspace, *, names: Sequence[str] = (), **variables: str
 ) -> dict[str, str]:
-    """Return the environment of an agent's process.
-
-    Args:
-        variables: Variables to set; an empty value leaves one out.
-    """
+    """Return the environment of an agent's process; an empty value of ``variables`` leaves one out."""
     base = {name: environ[name] for name in (*ALLOWED, *names) if name in environ}
     own = {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary), "TERM": "dumb", "NO_COLOR": "1"}
     return base | own | {name: value for name, value in variables.items() if value}

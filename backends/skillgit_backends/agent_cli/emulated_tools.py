@@ -50,11 +50,7 @@ def offer(tools: Sequence[Tool]) -> str:
 
 
 def read_answer(text: str, usage: Usage) -> Reply:
-    """Return the reply that an answer of the form of ``SCHEMA`` stands for.
-
-    Raises:
-        UnusableAnswerError: It is not of that form.
-    """
+    """Return the reply in an answer of the form of ``SCHEMA``; an UnusableAnswerError if it has another."""
     try:
         answer: Any = read_document(text)
         content, calls = str(answer["content"]), list(answer["tool_calls"])

@@ -41,10 +41,8 @@ def failure(
 ) -> BackendError:
     """Return what it means that the agent ``name`` failed with the words ``text``.
 
-    Args:
-        status: The HTTP status that it tells apart from its words; 0 if it does not.
-        sure: Whether repeating cannot help, if the words say nothing of it.
-        usage: What the agent says that it has used up to then.
+    ``status`` is that of HTTP, where it is given apart from the words; ``sure`` says that repeating cannot help, if the
+    words do not say otherwise.
     """
     error = _judged(name, text, status=status, login=login, sure=sure)
     error.usage = usage

@@ -27,17 +27,11 @@ _CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may take at most.
-
-    Attributes:
-        timeout_s: Seconds.
-        output_bytes: Bytes on standard output.
-        error_bytes: Bytes of standard error that are kept, the last ones.
-    """
+    """What a run may take at most."""
 
     timeout_s: float
-    output_bytes: int = 64 << 20
-    error_bytes: int = 16 << 10
+    output_bytes: int = 64 << 20  # on standard output
+    error_bytes: int = 16 << 10  # of standard error that are kept, the last ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +80,8 @@ async def run(
 ) -> Ended:
     """Run ``command`` to its end; when this returns or raises, no process of it is left.
 
-    Args:
-        root: The folder of the call, by which stray children are found.
-
-    Raises:
-        BackendTimeoutError: It did not end in time.
-        FatalBackendError: It cannot be started.
-        UnusableAnswerError: It says too much.
+    Stray children are found by ``root``, the folder of the call. No end in time is a BackendTimeoutError, no start a
+    FatalBackendError, and too much output an UnusableAnswerError.
     """
     process = await _started(command, folder, environment)
     output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
@@ -180,11 +169,7 @@ class _Process:
 
 
 def end_all(leader: int, root: Path) -> None:
-    """Kill every process of a call.
-
-    Args:
-        leader: The agent's process, which leads a session and a group.
-    """
+    """Kill every process of a call, whose ``leader`` leads a session and a group."""
     for _ in range(_ROUNDS):
         numbers = family(leader, root)
         with suppress(ProcessLookupError, PermissionError):

@@ -73,13 +73,7 @@ class ClaudeChatBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            UnanswerableError: The question will never be answered.
-            FatalBackendError: No call will succeed, or there is no key.
-        """
+        """Answer ``request``."""
         try:
             return await self._refusals.ask(host(self._settings), encodable(request), self._answer)
         except BackendError as error:
@@ -92,11 +86,7 @@ class ClaudeChatBackend:
         return read_answer(await self._ask(self._connected(key), key, payload), request)
 
     async def probe(self) -> Probe:
-        """Return where calls go and which variable the key comes from.
-
-        Raises:
-            FatalBackendError: There is no key.
-        """
+        """Return where calls go and which variable the key comes from; a FatalBackendError if there is no key."""
         key = credential(self._settings)
         name = key.name
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK

@@ -39,12 +39,7 @@ _LONG = 500
 
 
 def failure(error: Exception, key_name: str) -> BackendError:
-    """Return what ``error``, which the SDK or its transport raised, means.
-
-    Args:
-        error: What was raised.
-        key_name: The environment variable that the key came from; empty if none was sent.
-    """
+    """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
     if isinstance(error.__cause__, BackendError):
         return error.__cause__  # the client's own refusal, which the SDK takes for a broken connection
     if isinstance(error, APIStatusError):

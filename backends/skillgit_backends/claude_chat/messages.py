@@ -39,11 +39,7 @@ _BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@
 
 
 def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]:
-    """Return what to call the Messages API with.
-
-    Raises:
-        FatalBackendError: The API cannot be asked this.
-    """
+    """Return what to call the Messages API with; a FatalBackendError if it cannot be asked this."""
     refuse(request, "seed", answerer="Claude")
     system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
     messages = _turns(request.messages)
@@ -184,12 +180,7 @@ _LONG = 400
 
 
 def read_answer(document: object, request: Request) -> Reply:
-    """Return the reply that the body of an answer holds.
-
-    Raises:
-        RetryableBackendError: It holds none, or not a whole one.
-        UnanswerableError: The model refuses, or thought so long that nothing was left for an answer.
-    """
+    """Return the reply that the body of an answer holds."""
     answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):

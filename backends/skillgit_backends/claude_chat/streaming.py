@@ -26,9 +26,7 @@ class StreamError(Exception):
 def read_message(body: bytes, *, is_stream: bool) -> object:
     """Return the message in ``body``; a server may answer with one document where a stream was asked for.
 
-    Raises:
-        DocumentError: It is not JSON, or beyond a limit.
-        StreamError: It is an error, though its status was 200.
+    A DocumentError if it is not JSON; a StreamError if it is an error, though its status was 200.
     """
     if is_stream and not body.lstrip().startswith(b"{"):
         return read_stream(body)
@@ -48,10 +46,6 @@ def read_stream(body: bytes) -> dict[str, Any]:
     """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
 
     A tool's input is in ``partial_json``, as the model wrote it.
-
-    Raises:
-        DocumentError: An event is not JSON, or there are too many.
-        StreamError: One of them is an error.
     """
     if body.count(b"\n") > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} lines")

@@ -232,11 +232,7 @@ def _truth(value: bool) -> str:  # noqa: FBT001 - it is the value itself
 async def tell_login(
     settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
-    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
-
-    Raises:
-        BackendError: It cannot be started, or does not end.
-    """
+    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it."""
     if settings.base_url:
         key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
         return True, f"{key}, at {settings.base_url}"
@@ -259,20 +255,17 @@ _COUNTS = (
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What was heard of a turn.
+    """What a turn has said so far.
 
-    Attributes:
-        before: What the thread had used before this turn: Codex counts a thread from its beginning.
-        actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
-        failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
-            tells of lost connections that it mends itself.
-        completed: Whether it has come to its end.
+    An error that comes before the turn completes is none: Codex reports lost connections that it mends itself.
     """
 
-    before: Usage = field(default_factory=lambda: Usage(tokens_in=0, tokens_out=0))
+    before: Usage = field(
+        default_factory=lambda: Usage(tokens_in=0, tokens_out=0)
+    )  # what the thread had used: Codex counts it from its beginning
     thread: str = ""
     message: str = ""
-    actions: dict[str, int] = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete
     failure: str = ""
     completed: bool = False
     _total: Usage | None = None
@@ -335,11 +328,7 @@ def codex_home(workspace: CallWorkspace) -> Path:
 
 
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-    """Furnish the home of a call and return the environment of its process.
-
-    Raises:
-        FatalBackendError: The profile does not exist.
-    """
+    """Furnish the home of a call and return the environment of its process; a FatalBackendError without the profile."""
     home, users = codex_home(workspace), users_home(environ)
     home.mkdir()
     account = users / "auth.json"

@@ -43,11 +43,7 @@ def _trust(url: str) -> bool | ssl.SSLContext:
 
 
 class Connection:
-    """Holds the client; keys live in it and nowhere else.
-
-    Args:
-        timeout_s: Seconds without a byte from the server after which a call has failed.
-    """
+    """Holds the client; keys live in it and nowhere else."""
 
     def __init__(self, backend: str, timeout_s: float) -> None:
         self._backend = backend
@@ -57,7 +53,6 @@ class Connection:
         self._to_close: list[Any] = []
 
     def client(self, endpoint: Endpoint) -> AsyncOpenAI:
-        """Return the client for ``endpoint``."""
         here = (asyncio.get_running_loop(), endpoint)
         if self._client is None or self._made_for != here:
             # Calls may still be in flight on the one before, so it is closed only at the end.
@@ -144,13 +139,7 @@ class OpenAIWireBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            UnanswerableError: The question will never be answered.
-            FatalBackendError: No call will succeed, or there is no key.
-        """
+        """Answer ``request``."""
         endpoint = self._endpoint()
         try:
             return await self._refusals.ask(endpoint.url, request, lambda asked: self._answer(asked, endpoint))
@@ -174,11 +163,7 @@ class OpenAIWireBackend:
         return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
 
     async def probe(self) -> Probe:
-        """Return where calls go and which variable the key comes from.
-
-        Raises:
-            FatalBackendError: A key is needed and not there.
-        """
+        """Return where calls go and which variable the key comes from; a FatalBackendError if it lacks a key."""
         endpoint = self._endpoint()
         self._connection.client(endpoint)  # so that the first call's time is that of its answer, not of loading the SDK
         return Probe(place=endpoint.host, ready=True, detail=endpoint.credential)
@@ -228,10 +213,7 @@ class OpenAIWireBackend:
         return await self._posted(client, "/responses", payload | self._extra(request), endpoint, query)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        """Ask by chat completions; a server that knows the reply's limit by its other name is asked by that one.
-
-        The refusal costs nothing, and it happens once: what a server wants is remembered.
-        """
+        """Ask by chat completions; which of two names the server has for a reply's limit is learned once, for free."""
         key, parameter = (endpoint.url, request.model), self._settings.token_parameter
         limit_name = (
             parameter if parameter != "auto" else self._learnt.get(key, _NEWER if endpoint.official else _OLDER)

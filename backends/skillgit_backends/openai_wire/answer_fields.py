@@ -70,8 +70,7 @@ def usage(
 ) -> Usage:
     """Return what a call used; what the server does not count, or counts as nothing, is estimated.
 
-    Args:
-        details: Those of them that came from a cache, were written to it, and were spent on reasoning.
+    ``details`` are tokens read from a cache, written to it, and spent on reasoning.
     """
     tokens_in, tokens_out = counts
     if not tokens_in or tokens_out is None or (text and not tokens_out):
@@ -100,11 +99,7 @@ def not_an_answer(name: str, fault: str, usage: Usage | None = None) -> Retryabl
 
 
 def nothing_said(name: str, usage: Usage, *, cut: bool) -> UnusableAnswerError | NoAnswerError:
-    """Return the error of an answer without text and tool call.
-
-    Args:
-        cut: Whether the model had reached the limit of its length.
-    """
+    """Return the error of an answer without text and tool call; ``cut`` if its length had reached the limit."""
     if cut:
         return NoAnswerError(
             f"{name}: the model reached the limit of its length before it said anything",

@@ -31,12 +31,7 @@ _FINISH: dict[object, FinishReason] = {"length": "length", "max_tokens": "length
 
 
 def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[str, Any]:
-    """Return what to call chat completions with.
-
-    Args:
-        limit: The reply's length in tokens at most.
-        token_parameter: The name that the server gives this limit.
-    """
+    """Return what to call chat completions with; ``token_parameter`` is the server's name for the limit of a reply."""
     payload: dict[str, Any] = {
         "model": request.model,
         "messages": list(_messages(request.messages)),
@@ -61,12 +56,7 @@ def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[st
 
 
 def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
-    """Return the reply that an answer's body holds.
-
-    Raises:
-        RetryableBackendError: It holds none.
-        UnanswerableError: The model refuses, or came to no answer within its length.
-    """
+    """Return the reply that an answer's body holds."""
     choices = mappings(document.get("choices"))
     if not choices:
         raise not_an_answer(name, "has no choices", billed(document))

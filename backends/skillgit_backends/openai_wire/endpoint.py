@@ -32,30 +32,21 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Endpoint:
-    """Where a call goes, and as whom; it shows itself to nobody.
+    """Where a call goes, and as whom; it has no repr, because it holds a key."""
 
-    Attributes:
-        url: Address of the API, or of the Azure resource.
-        key: The key; empty where tokens are used.
-        key_name: The environment variable that the key came from; empty if there is none.
-        source: The setting or the environment variable that says where the API is, or may.
-        azure: Whether this is an Azure resource with deployments.
-        auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
-    """
-
-    url: str
-    key: str
-    key_name: str
-    source: str = ""
-    azure: bool = False
-    auth: str = "api_key"
+    url: str  # of the API, or of the Azure resource
+    key: str  # empty where tokens are used
+    key_name: str  # the environment variable that the key came from; empty if there is none
+    source: str = ""  # the setting or variable that says where the API is, or may
+    azure: bool = False  # whether this is an Azure resource with deployments
+    auth: str = "api_key"  # or azure_cli, managed_identity
     version: str = ""
     scope: str = AZURE_SCOPE
     client_id: str = ""
 
     @property
     def credential(self) -> str:
-        """As whom a call is made, in words without a secret."""
+        """As whom a call is made, without a secret."""
         if self.auth != "api_key":
             return f"signed in by {self.auth}"
         return f"the key in {self.key_name}" if self.key_name else "no key"
@@ -73,8 +64,7 @@ class Endpoint:
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
     """Return where to call; ``role`` has variables of its own before the shared ones.
 
-    Raises:
-        FatalBackendError: A key is needed and not there, or the settings contradict the environment.
+    A FatalBackendError if a key is missing, or the settings contradict the environment.
     """
     variables = Variables(environ, role)
     if variant.azure and not settings.base_url:

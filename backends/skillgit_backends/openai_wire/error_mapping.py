@@ -151,8 +151,7 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
 def _is_its_own(fault: ServerFault, text: str) -> bool:
     """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
 
-    Servers name the parameter that they mean. Where one does not, and its words do not either, it may be both, and
-    whoever made other calls can tell.
+    Where neither a parameter nor the words say which, it may be both, and whoever made other calls can judge.
     """
     if fault.param:
         return _CONVERSATION.match(fault.param) is not None

@@ -37,11 +37,7 @@ def only_here(model: str) -> bool:
 
 
 def parameters(request: Request, *, limit: int) -> dict[str, Any]:
-    """Return what to call Responses with; the length of a reply is at most ``limit`` tokens.
-
-    Raises:
-        FatalBackendError: Responses has no such parameter.
-    """
+    """Return what to call Responses with; a FatalBackendError for a parameter that Responses does not have."""
     refuse(request, "seed", "stop", answerer="the Responses API")
     instructions = _instructions(request.messages)
     payload: dict[str, Any] = {
@@ -67,12 +63,7 @@ def parameters(request: Request, *, limit: int) -> dict[str, Any]:
 
 
 def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
-    """Return the reply that an answer's body holds.
-
-    Raises:
-        RetryableBackendError: It holds none.
-        UnanswerableError: The model refuses, or came to no answer within its length.
-    """
+    """Return the reply that an answer's body holds."""
     status, output = document.get("status"), document.get("output")
     if status not in ("completed", "incomplete") or not isinstance(output, list):
         raise not_an_answer(name, "is not a finished response", billed(document))

@@ -51,6 +51,8 @@ def check_backend(
 ) -> None:
     """Examine a backend, with about 40 small calls of its model; call it where no event loop runs.
 
+    What it breaks of the contract is a ConformanceError.
+
     Args:
         messages: A conversation that the model can answer; the last message is the user's.
         echoes: Whether the model's reply repeats the last user message. Only then mixed-up answers can be told.
@@ -58,9 +60,6 @@ def check_backend(
         misbehaving: Returns the settings with which the backend asks the server at an address. The kit runs servers
             that refuse, break off and never answer there. Without it, these failures are not examined.
         timeout_s: Seconds that one reply may take.
-
-    Raises:
-        ConformanceError: It breaks promises of the contract.
     """
     promises = Promises(cls.__name__)
     case = Case(

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A backend with its circumstances.
-
-    Attributes:
-        messages: A conversation that it can answer, whose last message is the user's.
-        echoes: Whether a reply repeats the last user message.
-        misbehaving: Makes settings that lead to a server at an address; None if the backend talks to no server.
-        timeout_s: Seconds that one reply may take.
-    """
+    """A backend with its circumstances; see ``check_backend``."""
 
     cls: type[Backend]
     settings: Mapping[str, object]
@@ -65,11 +58,7 @@ class Case:
             await backend.aclose()
 
     async def ask(self, backend: Backend, request: Request) -> Reply:
-        """Return the reply to ``request``.
-
-        Raises:
-            TimeoutError: There is none in time.
-        """
+        """Return the reply to ``request``; a TimeoutError if there is none in time."""
         async with asyncio.timeout(self.timeout_s):
             return await backend.complete(request)
 
@@ -87,10 +76,7 @@ class LoopWatch:
     """Watches the running event loop from a thread while the block lasts.
 
     Time is counted in ticks of that thread, not by the clock: on a machine that has no time for this process, the
-    thread does not tick either.
-
-    Attributes:
-        place: The line that was running when the loop was found blocked first; empty if it never was.
+    thread does not tick either. ``place`` is the line that ran when the loop was first found blocked.
     """
 
     def __init__(self) -> None:

@@ -45,6 +45,8 @@ def check_environment(
 ) -> None:
     """Examine an environment without a model, a script plays the target; call it where no event loop runs.
 
+    What it breaks of the contract is a ConformanceError.
+
     Args:
         root: The folder that relative paths refer to; the working directory if there is none.
         answers: Returns what a target would have to say to solve an item, in one reply or in several. Without it,
@@ -54,9 +56,6 @@ def check_environment(
             and numbers among the options are tried without being named here.
         verdict: What the judge says, where the scorer asks one.
         rollouts: Items of each split that are rolled out.
-
-    Raises:
-        ConformanceError: It breaks promises of the contract.
     """
     promises = Promises(cls.__name__)
     case = Rehearsal(
@@ -151,19 +150,14 @@ _SENTENCES = ("Mind the amber falcon.", "Mind the silver heron.")
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """The environment, and what was seen of it so far.
-
-    Attributes:
-        passed: For each wrong answer, whether it got the full score.
-        blocks: Whether it was found to block the event loop.
-    """
+    """The environment, and what was seen of it so far."""
 
     case: Rehearsal
     environment: Environment
     skill: Skill
     promises: Promises
-    passed: list[bool] = field(default_factory=list)
-    blocks: bool = False
+    passed: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
+    blocks: bool = False  # whether it was found to block the event loop
 
     async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> RehearsalOutcome:
         """Attempt ``item``; where the event loop was blocked, once more, for a first use may load a lot."""

@@ -114,15 +114,7 @@ _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 class Misbehaving:
     """A server that does the same to every request; an error's words quote the keys that were sent.
 
-    Args:
-        status: Of its answers; 0 breaks the connection off.
-        body: Of its answers; empty for an error in the usual form.
-        retry_after_s: Seconds in the header ``Retry-After`` of a refusal.
-        silent: Whether it never answers.
-
-    Attributes:
-        keys: The keys that it was sent.
-        asked: Set when it has been asked.
+    The status 0 breaks connections off, and an empty body is an error in the usual form.
     """
 
     def __init__(self, *, status: int = 0, body: str = "", retry_after_s: float = 0.0, silent: bool = False) -> None:

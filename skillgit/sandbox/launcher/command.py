@@ -20,11 +20,7 @@ _LONGEST = 4096
 
 
 def start(order: Order) -> int:
-    """Start the command and return its process, which leads a session.
-
-    Raises:
-        OSError: It could not be confined, or there is no such program.
-    """
+    """Start the command and return its process, which leads a session; an OSError if it cannot run or be confined."""
     listening, telling = os.pipe()
     waiting, waking = os.pipe()
     child = os.fork()

@@ -44,12 +44,8 @@ def version() -> int:
 def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str], sockets: Iterable[str]) -> None:
     """Confine this process and what it starts; it must have given up new privileges before.
 
-    Args:
-        readable: Files and folders that may be read and executed; those that are missing are passed over.
-        sockets: Folders in which local sockets may be made and removed.
-
-    Raises:
-        OSError: The kernel refuses.
+    ``readable`` paths may be executed too, and are passed over if they are missing; ``sockets`` are folders in which
+    local sockets may be made and removed.
     """
     present = version()
     file_rights = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)

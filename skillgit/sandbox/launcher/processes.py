@@ -33,9 +33,8 @@ class _Process(NamedTuple):
 class Family:
     """The processes below this one.
 
-    Args:
-        alone: Whether this process is the first of a process namespace, so that all others in it are the job's.
-        leader: The command's process, which leads a session and a group.
+    ``alone`` if this is the first process of a process namespace, so that all others in it are the job's; ``leader``
+    is the command's process, which leads a session and a group.
     """
 
     def __init__(self, *, alone: bool, leader: int) -> None:
