@@ -28,7 +28,7 @@ from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
-from skillgit_backends.openai_wire.answer_fields import mapping
+from skillgit_backends.openai_wire.dialects import mapping
 from skillgit_backends.openai_wire.variant import THINKING
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ class MiniMaxChatBackend(OpenAIWireBackend):
             "region": FreeKey(default="", choices=("", *REGIONS)),
             "thinking_mode": FreeKey(default="server_default", choices=THINKING),
         },
-        url_variables=("MINIMAX_BASE_URL",),
-        key_variables=("MINIMAX_API_KEY",),
+        url_variable="MINIMAX_BASE_URL",
+        key_variable="MINIMAX_API_KEY",
         default_url=_by_region,
         effort=False,
         extra_body=_thinking,

@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from skillgit_backends.openai_wire import Settings
 
 
-def _local(settings: Settings) -> str:
-    del settings
-    return "http://localhost:8000/v1"
-
-
 def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
     del request
     if settings.thinking_mode == "server_default":
@@ -54,9 +49,9 @@ class QwenChatBackend(OpenAIWireBackend):
     variant = Variant(
         name="qwen_chat",
         keys={"thinking_mode": FreeKey(default="server_default", choices=THINKING)},
-        url_variables=("QWEN_CHAT_BASE_URL",),
-        key_variables=("QWEN_CHAT_API_KEY",),
-        default_url=_local,
+        url_variable="QWEN_CHAT_BASE_URL",
+        key_variable="QWEN_CHAT_API_KEY",
+        default_url=lambda _: "http://localhost:8000/v1",
         needs_key=False,
         extra_body=_thinking,
     )

@@ -136,7 +136,7 @@ class Calls:
         return tuple(sorted(self._unanswered))
 
     def retract(self) -> None:
-        """Let what this event found unanswerable be asked again: where nothing is answered, questions are not at fault."""
+        """Let what this event found unanswerable be asked again: it is used where nothing at all is answered."""
         self.ledger.retract(self._scope)
 
     @property

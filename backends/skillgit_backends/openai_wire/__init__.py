@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import Probe
+from skillgit.plugin.backend import Probe, token_count
 from skillgit.plugin.request_json import encodable
-from skillgit_backends.openai_wire import chat, responses
-from skillgit_backends.openai_wire.answer_fields import billed, count, mapping, mappings, not_an_answer
-from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
-from skillgit_backends.openai_wire.environment_variables import Variables
+from skillgit_backends.openai_wire import dialects
+from skillgit_backends.openai_wire.dialects import mapping, mappings, not_an_answer
+from skillgit_backends.openai_wire.endpoint import Variables, find_endpoint, looked_at
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.request_fields import Refusals
@@ -29,7 +28,7 @@ from skillgit_backends.trusted_hosts import NO_KEY
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, RequestOptions
 
     from skillgit.plugin.backend import BackendInfo, Reply, Request
     from skillgit_backends.openai_wire.endpoint import Endpoint
@@ -67,12 +66,15 @@ class Connection:
             await handle.close()
 
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
-        from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow
 
-        from skillgit_backends.openai_wire.client import OpenAIHttpClient  # noqa: PLC0415
+        from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
+
+        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+            """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
+        transport = BoundedHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
@@ -116,7 +118,7 @@ def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
-            return next((number for number in (count(entry.get(name)) for name in _NAMES) if number), None)
+            return next((number for name in _NAMES if (number := token_count(entry.get(name)))), None)
     return None
 
 
@@ -151,10 +153,10 @@ class OpenAIWireBackend:
         client = self._connection.client(endpoint)
         adapted_request = self._adapted(request, endpoint)
         if self._wants_responses(adapted_request, endpoint):
-            document = self._checked(await self._ask_responses(client, adapted_request, endpoint), endpoint)
-            return responses.read(document, adapted_request, self.variant.name)
-        document = self._checked(await self._ask_chat(client, adapted_request, endpoint), endpoint)
-        return chat.read(document, adapted_request, self.variant.name)
+            body, read = await self._ask_responses(client, adapted_request, endpoint), dialects.read_responses
+        else:
+            body, read = await self._ask_chat(client, adapted_request, endpoint), dialects.read_chat
+        return read(self._checked(body, endpoint), adapted_request, self.variant.name)
 
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
@@ -175,7 +177,7 @@ class OpenAIWireBackend:
             return None
         try:
             async with asyncio.timeout(_LIST_S):
-                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list, {}, endpoint)
+                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list(), endpoint)
             return context_in(read_document(body), model)
         except (BackendError, TimeoutError, ValueError):
             return None  # a server need not list its models; whether it can be reached, a call tells
@@ -204,20 +206,19 @@ class OpenAIWireBackend:
             return self._settings.api == "responses"
         # Newer models of OpenAI take tools together with an effort only there.
         both = bool(request.tools and request.reasoning_effort) and not endpoint.azure
-        return endpoint.official and (both or responses.only_here(request.model))
+        return endpoint.official and (both or dialects.wants_responses(request.model))
 
     async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        payload = responses.parameters(request, limit=request.max_output_tokens)
-        old = endpoint.azure and endpoint.version < responses.AZURE_VERSION
-        query = {"api-version": responses.AZURE_VERSION} if old else {}
-        return await self._posted(client, "/responses", payload | self._extra(request), endpoint, query)
+        old = endpoint.azure and endpoint.version < dialects.AZURE_VERSION
+        query = {"api-version": dialects.AZURE_VERSION} if old else {}
+        payload = dialects.responses_parameters(request) | self.variant.extra_body(self._settings, request)
+        return await self._posted(client, "/responses", payload, endpoint, query)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         """Ask by chat completions; which of two names the server has for a reply's limit is learned once, for free."""
         key, parameter = (endpoint.url, request.model), self._settings.token_parameter
-        limit_name = (
-            parameter if parameter != "auto" else self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
-        )
+        usual_name = self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
+        limit_name = usual_name if parameter == "auto" else parameter
         try:
             return await self._ask_chat_by(limit_name, client, request, endpoint)
         except FatalBackendError as error:
@@ -227,11 +228,8 @@ class OpenAIWireBackend:
         return await self._ask_chat_by(self._learnt[key], client, request, endpoint)
 
     async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        payload = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
-        return await self._posted(client, "/chat/completions", payload | self._extra(request), endpoint, {})
-
-    def _extra(self, request: Request) -> dict[str, Any]:
-        return dict(self.variant.extra_body(self._settings, request) or {})
+        payload = dialects.chat_parameters(request, limit_name) | self.variant.extra_body(self._settings, request)
+        return await self._posted(client, "/chat/completions", payload, endpoint, {})
 
     async def _posted(
         self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
@@ -240,15 +238,12 @@ class OpenAIWireBackend:
         from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
 
         # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
-        options = {"security": {"bearer_auth": True}, **({"params": query} if query else {})}
-        arguments = {"path": path, "cast_to": Response, "body": body, "options": options}
-        return await self._sent(client.post, arguments, endpoint)
+        options: RequestOptions = {"security": {"bearer_auth": True}, "params": query}
+        return await self._sent(client.post(path, cast_to=Response, body=body, options=options), endpoint)
 
-    async def _sent(
-        self, create: Callable[..., Awaitable[Any]], arguments: dict[str, Any], endpoint: Endpoint
-    ) -> bytes:
+    async def _sent(self, call: Awaitable[Any], endpoint: Endpoint) -> bytes:
         try:
-            answer = await create(**arguments)
+            answer = await call
         except BackendError:
             raise
         except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
@@ -274,7 +269,7 @@ class OpenAIWireBackend:
             problem = embedded(document["error"], endpoint, name)
         if problem is None:
             return document
-        problem.usage = billed(document)
+        problem.usage = dialects.billed(document)
         raise problem
 
 

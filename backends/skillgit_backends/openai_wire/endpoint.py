@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError
-from skillgit_backends.openai_wire.environment_variables import Variables
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
@@ -28,6 +27,31 @@ _MODES = {
     **dict.fromkeys(("aad", "azure_ad"), "managed_identity"),
     **dict.fromkeys(("compat", "openai"), "openai_compatible"),
 }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Variables:
+    """The environment as one role sees it; it has no repr, because it holds keys."""
+
+    environ: Mapping[str, str]
+    role: str = ""  # its variables are TARGET_X before X; empty knows the shared ones only
+
+    def name(self, variable: str) -> str:
+        """Return the name under which ``variable`` is set: the role's own, else the shared one."""
+        own = f"{self.role.upper()}_{variable}"
+        return own if self.role and self.environ.get(own, "").strip() else variable
+
+    def get(self, variable: str) -> str:
+        """Return the value of ``variable``; empty if it is not set."""
+        return self.exactly(self.name(variable))
+
+    def exactly(self, name: str) -> str:
+        """Return the value of the variable called ``name``, whatever the role; empty if it is not set."""
+        return self.environ.get(name, "").strip()
+
+    def is_own(self, variable: str) -> bool:
+        """Say whether the role has ``variable`` for itself."""
+        return self.name(variable) != variable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -67,30 +91,30 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
     A FatalBackendError if a key is missing, or the settings contradict the environment.
     """
     variables = Variables(environ, role)
-    if variant.azure and not settings.base_url:
-        endpoint = _azure(variant, settings, variables)
-        if endpoint is not None:
-            return endpoint
-    default, env_url = variant.default_url(settings), variables.exactly(variables.first(variant.url_variables))
+    if variant.azure and not settings.base_url and (endpoint := _azure(variant, settings, variables)) is not None:
+        return endpoint
+    default, env_url = variant.default_url(settings), variables.get(variant.url_variable)
     url = settings.base_url or env_url or default
     own = [default, env_url, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
     usual = gets_usual_key(settings.base_url, own)
-    name = settings.api_key_env or (variables.first(variant.key_variables) if usual else "")
+    name = settings.api_key_env or (variables.name(variant.key_variable) if usual else "")
     key = variables.exactly(name)
     if not key and (settings.api_key_env or (variant.needs_key and url == default)):
-        missing = settings.api_key_env or variant.key_variables[0]
+        missing = settings.api_key_env or variant.key_variable
         raise FatalBackendError(
             f"{variant.name}: there is no key in the environment variable {missing}",
             hint=f"export {missing}, or name another variable in model.{variant.name}_api_key_env",
         )
-    source = variables.first(variant.url_variables) if env_url and not settings.base_url else ""
-    return Endpoint(url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name)
+    source = variables.name(variant.url_variable) if env_url and not settings.base_url else ""
+    return Endpoint(
+        url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name if key else ""
+    )
 
 
 def looked_at(variant: Variant) -> tuple[str, ...]:
     """Return the variables that say where ``variant`` calls and as whom."""
     azure = (_AZURE_ENDPOINT, _AZURE_KEY, "AZURE_OPENAI_AUTH_MODE", "AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID")
-    return (*variant.url_variables, *variant.key_variables, *(azure if variant.azure else ()))
+    return (variant.url_variable, variant.key_variable, *(azure if variant.azure else ()))
 
 
 def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoint | None:

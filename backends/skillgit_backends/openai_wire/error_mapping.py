@@ -11,21 +11,18 @@ from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
     BadRequestError,
-    ContentFilterError,
     FatalBackendError,
     PromptTooLongError,
-    RefusalError,
     RetryableBackendError,
     behind,
 )
-from skillgit_backends.openai_wire.answer_fields import mapping
+from skillgit_backends.openai_wire.dialects import LONGEST, mapping, withheld
 from skillgit_backends.provider_messages import MOST_READ, asked_pause, quoted
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-    from skillgit.plugin.backend import Usage
     from skillgit_backends.openai_wire.endpoint import Endpoint
 
 OVERFLOW = re.compile(
@@ -65,7 +62,6 @@ _UNREACHED = frozenset(
     {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
 )
 _STATUSES = range(100, 600)
-_LONG = 400
 _SHORTEST_KEY = 6
 
 
@@ -109,7 +105,6 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     return None
 
 
-_POLICY = "look at the item: the provider's content policy does not allow it"
 _ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
 
 
@@ -169,27 +164,10 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     return judged(fault, endpoint, name)
 
 
-def withheld(reason: str, name: str, usage: Usage | None = None) -> ContentFilterError:
-    """Return the error of a question or an answer that the provider's filter keeps back; ``usage`` is billed for it."""
-    return ContentFilterError(
-        f"{name}: the provider's content filter withholds it{f': {reason}' if reason else ''}",
-        hint=_POLICY,
-        usage=usage,
-    )
-
-
-def refused(reason: str, name: str, usage: Usage) -> RefusalError:
-    """Return the error of an answer in which the model declines; ``usage`` is billed for it."""
-    reason = quoted(reason, longest=_LONG)
-    return RefusalError(
-        f"{name}: the model refuses by policy{f': {reason}' if reason else ''}", hint=_POLICY, usage=usage
-    )
-
-
 def clean(text: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
     secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
-    return quoted(text, *secrets, longest=_LONG)
+    return quoted(text, *secrets, longest=LONGEST)
 
 
 def _broke(error: BaseException) -> ConnectionError | None:

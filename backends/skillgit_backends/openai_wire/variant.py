@@ -50,35 +50,20 @@ class Settings:
     region: str = ""
 
 
-def _nothing(settings: Settings, request: Request) -> dict[str, Any]:
-    del settings, request
-    return {}
-
-
-def _no_address(settings: Settings) -> str:
-    del settings
-    return ""
-
-
-def _no_fault(document: Mapping[str, object]) -> tuple[int, str] | None:
-    del document
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """How one backend differs from the others; ``fault`` finds the status and the words of an error in an answer of 200."""
+    """How one backend differs from the others; ``fault`` finds status and words of an error in an answer of 200."""
 
     name: str
+    url_variable: str
+    key_variable: str
+    default_url: Callable[[Settings], str]  # where neither a setting nor the environment names one
     keys: Mapping[str, FreeKey] = field(default_factory=dict)
-    url_variables: tuple[str, ...] = ()  # that may hold the address, in this order
-    key_variables: tuple[str, ...] = ()
-    default_url: Callable[[Settings], str] = _no_address  # where neither a setting nor the environment names one
     needs_key: bool = True  # whether the server at default_url wants one
     azure: bool = False
     effort: bool = True
-    extra_body: Callable[[Settings, Request], dict[str, Any]] = _nothing
-    fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = _no_fault
+    extra_body: Callable[[Settings, Request], dict[str, Any]] = lambda *_: {}
+    fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = lambda _: None
 
 
 def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
