@@ -31,7 +31,7 @@ from weakref import WeakValueDictionary
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, Usage, flatten
+from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, estimated_usage
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit.plugin.request_json import message_json, parameters_json, request_digest, tool_json
 from skillgit_backends.backend_settings import FreeKey, read_keys
@@ -40,7 +40,7 @@ from skillgit_backends.no_cost import Gratis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from skillgit.plugin.backend import Image, Message, Request
+    from skillgit.plugin.backend import Image, Message, Request, Usage
 
 
 _KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}
@@ -74,8 +74,7 @@ class HandoffBackend:
         text = self._folder.answer(name)
         if text is not None:
             self._folder.pending.pop(name, None)
-            tokens_out = -(-len(text) // 4)
-            usage = Usage(tokens_in=-(-len(flatten(request.messages)) // 4), tokens_out=tokens_out)
+            usage = estimated_usage(request.messages, text)
             return read_answer(text, request, usage, self._folder.answer_path(name))
         self._folder.pending[name] = request
         self._folder.write_prompt(name, request)

@@ -28,8 +28,8 @@ from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
-from skillgit_backends.openai_wire.dialects import mapping
 from skillgit_backends.openai_wire.variant import THINKING
+from skillgit_backends.provider_messages import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

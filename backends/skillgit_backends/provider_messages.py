@@ -1,4 +1,4 @@
-"""Owns what is taken from a provider besides its answer: its words for people, and the pause that it asks for."""
+"""Owns what is taken from a provider of any kind: objects of JSON, words for people, and the pause that it asks for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import email.utils
 import math
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from skillgit.plugin.redaction import redact
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 MOST_READ = 8_000
 """Characters of a provider's words that are looked at."""
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """Return ``value`` if it is an object of JSON, else an empty one."""
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def quoted(text: str, *secrets: str, longest: int) -> str:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Usage
+from skillgit.plugin.backend import BackendInfo, Reply, Usage, estimated_tokens
 from skillgit.plugin.request_json import read_reply, request_digest
 from skillgit_backends.backend_settings import FreeKey, read_keys
 from skillgit_backends.no_cost import Gratis
@@ -216,4 +216,4 @@ def _usage(reply: Mapping[str, object]) -> Usage:
 
 
 def _estimate(text: str) -> Usage:
-    return Usage(tokens_in=0, tokens_out=-(-len(text) // 4))
+    return Usage(tokens_in=0, tokens_out=estimated_tokens(text))

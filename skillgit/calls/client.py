@@ -21,12 +21,13 @@ from skillgit.calls.pipeline import Asking, CallOrder, ModelQuestion, Route
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.single_flight import Flights
-from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate, estimated_usage
+from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
+from skillgit.plugin.backend import estimated_usage
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.request_json import request_digest
 
@@ -290,7 +291,7 @@ class Calls:
 
     def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
         if not reply.usage.plausible:
-            reply = replace(reply, usage=estimated_usage(order.request, reply.text))
+            reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
         cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(

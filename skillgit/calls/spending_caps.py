@@ -12,7 +12,7 @@ from skillgit.calls.deadline import waiting
 from skillgit.calls.pricing import dollars
 from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
 from skillgit.errors import BudgetError, StoppedError
-from skillgit.plugin.backend import Usage, flatten
+from skillgit.plugin.backend import Usage, estimated_tokens, flatten
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from skillgit.calls.deadline import Stop
     from skillgit.calls.pipeline import Route
     from skillgit.plugin.backend import Request
-
-
-CHARACTERS_PER_TOKEN = 4
 
 
 class Budget:
@@ -104,16 +101,10 @@ def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
 
     It depends on nothing but the call and the run's cost, so that a resumed run stops where an unbroken one does.
     """
-    tokens_in = estimated_usage(request, "").tokens_in
+    tokens_in = estimated_tokens(flatten(request.messages))
     mean = so_far.tokens_out // so_far.calls if so_far.calls else 0
     usage = Usage(tokens_in=tokens_in, tokens_out=min(mean, request.max_output_tokens))
     return Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=dollars(usage, route.price) or 0.0)
-
-
-def estimated_usage(request: Request, text: str) -> Usage:
-    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
-    tokens_in, tokens_out = (-(-len(part) // CHARACTERS_PER_TOKEN) for part in (flatten(request.messages), text))
-    return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -267,3 +267,16 @@ class PlaysRole(Protocol):
 def flatten(messages: Sequence[Message]) -> str:
     """Return a conversation as plain text, for estimates and digests."""
     return "\n".join(f"{message.role}: {message.text}" for message in messages)
+
+
+CHARACTERS_PER_TOKEN = 4
+"""About; for estimates where nobody counts tokens."""
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def estimated_usage(messages: Sequence[Message], text: str) -> Usage:
+    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
+    return Usage(tokens_in=estimated_tokens(flatten(messages)), tokens_out=estimated_tokens(text))

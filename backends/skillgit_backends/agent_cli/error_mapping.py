@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Usage
 
 LONGEST = 500
+BY_HAND = "run the agent by hand to see more"
 _STATUS = re.compile(r"(?:status:?|API Error:?|rejected \() ?(?P<status>[45]\d\d)\b", re.IGNORECASE)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _SERVER = 500
@@ -75,8 +76,6 @@ def _judged(name: str, text: str, *, status: int, login: str, sure: bool) -> Bac
         return FatalBackendError(f"{name} is not logged in, or may not do this: {words}", hint=login)
     if code in _RETRYABLE or code >= _SERVER:
         return RetryableBackendError(f"{name}: the provider cannot answer now: {words}", hint="try again later")
-    if code in _REQUEST and not sure and not _SETUP.search(words):
-        return BadRequestError(f"{name} failed: {words}", hint="run the agent by hand to see more")
-    if code or sure or _SETUP.search(words):
-        return FatalBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
-    return RetryableBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
+    is_setup = sure or _SETUP.search(words)
+    kind = BadRequestError if code in _REQUEST and not is_setup else FatalBackendError
+    return (kind if code or is_setup else RetryableBackendError)(f"{name} failed: {words}", hint=BY_HAND)

@@ -1,9 +1,13 @@
-"""Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it."""
+"""Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it.
+
+A probe is such a run too: a short command whose output is read whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 
 _CHUNK = 1 << 16
@@ -70,20 +76,18 @@ class _Output:
 
 async def run(
     command: Sequence[str],
-    *,
-    stdin: bytes,
-    folder: Path,
-    root: Path,
+    workspace: CallWorkspace,
     environment: Mapping[str, str],
+    *,
     limits: ProcessLimits,
     take: Callable[[bytes], None],
+    stdin: bytes = b"",
 ) -> Ended:
     """Run ``command`` to its end; when this returns or raises, no process of it is left.
 
-    Stray children are found by ``root``, the folder of the call. No end in time is a BackendTimeoutError, no start a
-    FatalBackendError, and too much output an UnusableAnswerError.
+    No end in time is a BackendTimeoutError, no start a FatalBackendError, too much output an UnusableAnswerError.
     """
-    process = await _started(command, folder, environment)
+    process = await _started(command, workspace.work, environment)
     output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - all three are pipes
     feeding = asyncio.create_task(_feed(process.stdin, stdin))
@@ -99,7 +103,7 @@ async def run(
             f"{command[0]} did not end within {limits.timeout_s:g} s", hint="raise the timeout_s of the backend"
         ) from error
     finally:
-        end_all(process.pid, root)
+        end_all(process.pid, workspace.root)
         feeding.cancel()
         await _closed(process, [feeding, *reading])
     if output.exceeded.is_set():
@@ -220,3 +224,21 @@ def _marked(folder: Path, root: bytes) -> bool:
     with suppress(OSError):
         return (folder / "cwd").readlink().is_relative_to(os.fsdecode(root))
     return False
+
+
+LIMITS = ProcessLimits(timeout_s=30.0, output_bytes=1 << 20)
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+
+
+async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Return the exit code and the standard output of a short command."""
+    lines: list[bytes] = []
+    result = await run(command, workspace, environment, limits=LIMITS, take=lines.append)
+    return result.code, b"\n".join(lines).decode(errors="replace")
+
+
+async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str]) -> str:
+    """Return the version that the program at ``path`` prints; empty if it prints none."""
+    code, output = await ask([path, "--version"], workspace, environment)
+    match = _VERSION.search(output)
+    return match.group() if match and code == 0 else ""

@@ -3,6 +3,8 @@
 A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
 out: it is delivered as a file where the agent looks for skills. A sentence is in its place. Its other files stand
 at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
+
+Tools that an agent does not have are offered in words: it answers in JSON and names the ones to call.
 """
 
 from __future__ import annotations
@@ -12,17 +14,18 @@ import binascii
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.file_names import clashes, path_fault
-from skillgit.errors import BadRequestError
-from skillgit.plugin.backend import Image, Text
+from skillgit.domain.untrusted.json_limits import read_document
+from skillgit.errors import BadRequestError, UnusableAnswerError
+from skillgit.plugin.backend import Image, Reply, Text, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import Message, Request
+    from skillgit.plugin.backend import Message, Request, Tool, Usage
 
 _OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -181,3 +184,53 @@ def _picture(image: Image, number: int) -> PictureFile:
     except binascii.Error as error:
         raise BadRequestError("a picture is not base64", hint="this is a fault of the environment") from error
     return PictureFile(name=f"pictures/{number:02d}.{ending}", data=data)
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "content": {"type": "string"},
+        "tool_calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["content", "tool_calls"],
+    "additionalProperties": False,
+}
+"""The arguments are JSON in a string: providers want to know all keys of an object beforehand."""
+
+
+def offer(tools: Sequence[Tool]) -> str:
+    """Return the words that offer ``tools``; none if there are none."""
+    if not tools:
+        return ""
+    entries = [
+        {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
+    ]
+    return (
+        "Others will carry out these tools for you, besides those that you have yourself:\n"
+        f"{json.dumps(entries, ensure_ascii=False, indent=1)}\n"
+        "End with a JSON object. Its `content` is what you say; its `tool_calls` lists the tools to call now, each "
+        "with its `name` and its `arguments` as JSON in a string, and is empty when your answer is complete."
+    )
+
+
+def read_answer(text: str, usage: Usage) -> Reply:
+    """Return the reply in an answer of the form of ``SCHEMA``; an UnusableAnswerError if it has another."""
+    try:
+        answer: Any = read_document(text)
+        content, calls = str(answer["content"]), list(answer["tool_calls"])
+        pairs = [(str(call["name"]), str(call["arguments"])) for call in calls]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnusableAnswerError("the agent's answer is not of the form asked for", hint="", usage=usage) from error
+    tool_calls = tuple(
+        ToolCall(id=f"call_{number}", name=name, arguments=arguments)
+        for number, (name, arguments) in enumerate(pairs, 1)
+    )
+    return Reply(text=content, usage=usage, finish_reason="tool_calls" if tool_calls else "stop", tool_calls=tool_calls)

@@ -37,9 +37,8 @@ from skillgit.domain.untrusted.json_limits import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 from skillgit.plugin.request_json import encodable
-from skillgit_backends.claude_chat.messages import parameters, read_answer
+from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
-from skillgit_backends.claude_chat.streaming import StreamError, read_message
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
@@ -88,14 +87,13 @@ class ClaudeChatBackend:
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from; a FatalBackendError if there is no key."""
         key = credential(self._settings)
-        name = key.name
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK
-        return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
+        return Probe(place=host(self._settings), ready=True, detail=f"the key in {key.name}" if key.name else "no key")
 
     async def aclose(self) -> None:
-        open_ones = [*self._replaced, *([self._client] if self._client else [])]
+        clients = [*self._replaced, *([self._client] if self._client else [])]
         self._client, self._made_for, self._replaced = None, None, []
-        for client in open_ones:
+        for client in clients:
             await client.close()
 
     async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
@@ -129,19 +127,23 @@ class ClaudeChatBackend:
         loop = asyncio.get_running_loop()
         if self._client is not None and self._made_for == (loop, key):
             return self._client
-        from anthropic import AsyncAnthropic, Timeout  # noqa: PLC0415 - slow to import
+        from anthropic import AsyncAnthropic, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow to import
 
-        from skillgit_backends.claude_chat.client import AnthropicHttpClient  # noqa: PLC0415
+        from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
 
+        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+            """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
+
+        timeout = Timeout(None, connect=_CONNECT_S)  # the caller has a deadline
         if self._client is not None:
             self._replaced.append(self._client)
         self._client = AsyncAnthropic(
-            api_key=key.api_key,
-            auth_token=key.auth_token,
+            api_key=None if key.is_token else key.secret,
+            auth_token=key.secret if key.is_token else None,
             base_url=self._settings.base_url or None,
             max_retries=0,
-            timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
-            http_client=AnthropicHttpClient(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
+            timeout=timeout,
+            http_client=BoundedHttpClient(backend=self.info.name, timeout=timeout),
         )
         self._made_for = (loop, key)
         return self._client

@@ -16,7 +16,7 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
-from skillgit_backends.claude_chat.streaming import StreamError
+from skillgit_backends.claude_chat.messages import StreamError
 from skillgit_backends.provider_messages import asked_pause, quoted
 
 _PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}

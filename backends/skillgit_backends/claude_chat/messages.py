@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from skillgit.domain.untrusted.json_limits import MOST_VALUES, DocumentError, read_document
 from skillgit.errors import (
     BadRequestError,
     FatalBackendError,
@@ -15,12 +18,12 @@ from skillgit.errors import (
     RetryableBackendError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, flatten, token_count
-from skillgit_backends.provider_messages import quoted
+from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_usage, token_count
+from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool
     from skillgit_backends.claude_chat.settings import ClaudeChatSettings
@@ -175,13 +178,12 @@ _FINISH: dict[str, FinishReason] = {
     "pause_turn": "length",
     "tool_use": "tool_calls",
 }
-_CHARACTERS_PER_TOKEN = 4
 _LONG = 400
 
 
 def read_answer(document: object, request: Request) -> Reply:
     """Return the reply that the body of an answer holds."""
-    answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
+    answer = mapping(document)
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         usage = _usage(answer, request, "", ()) if _is_counted(answer) else None
@@ -221,8 +223,7 @@ def _text(values: Mapping[str, object], name: str) -> str:
 
 
 def _refusal(answer: Mapping[str, object], usage: Usage) -> RefusalError:
-    details = answer.get("stop_details")
-    fields = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    fields = mapping(answer.get("stop_details"))
     category, why = (quoted(_text(fields, name), longest=_LONG) for name in ("category", "explanation"))
     return RefusalError(
         "Claude refused to answer, by policy" + (f" ({category})" if category else "") + (f": {why}" if why else ""),
@@ -242,8 +243,7 @@ def _nothing(reason: str, usage: Usage) -> NoAnswerError | UnusableAnswerError:
 
 
 def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
-    usage = answer.get("usage")
-    counts = cast("Mapping[str, object]", usage) if isinstance(usage, dict) else {}
+    counts = mapping(answer.get("usage"))
     cache_reads, cache_writes = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
@@ -255,22 +255,20 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
     output = text + "".join(call.arguments for call in calls)
     if not total or out is None or cache_reads is None or cache_writes is None or (output and not out):
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
-        return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(output))
-    details = counts.get("output_tokens_details")
-    output_details = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+        return estimated_usage(request.messages, output)
+    thinking = _count(mapping(counts.get("output_tokens_details")), "thinking_tokens")
     return Usage(
         tokens_in=total,
         tokens_out=out,
         cached=cache_reads,
         cache_written=cache_writes,
-        reasoning=min(_count(output_details, "thinking_tokens") or 0, out),
+        reasoning=min(thinking or 0, out),
     )
 
 
 def _is_counted(answer: Mapping[str, object]) -> bool:
-    usage = answer.get("usage")
-    names = ("input_tokens", "output_tokens")
-    return isinstance(usage, dict) and all(token_count(usage.get(name)) is not None for name in names)
+    counts = mapping(answer.get("usage"))
+    return all(token_count(counts.get(name)) is not None for name in ("input_tokens", "output_tokens"))
 
 
 def _count(counts: Mapping[str, object], name: str) -> int | None:
@@ -279,5 +277,96 @@ def _count(counts: Mapping[str, object], name: str) -> int | None:
     return 0 if value is None else token_count(value)
 
 
-def _estimate(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""The deltas that continue a text, and where they and the block have it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StreamError(Exception):
+    """The API answered with an error under the status 200; ``kind`` and ``said`` are its own words."""
+
+    kind: str
+    said: str
+
+
+def read_message(body: bytes, *, is_stream: bool) -> object:
+    """Return the message in ``body``; a server may answer with one document where a stream was asked for.
+
+    A DocumentError if it is not JSON; a StreamError if it is an error, though its status was 200.
+    """
+    if is_stream and not body.lstrip().startswith(b"{"):
+        return read_stream(body)
+    message = read_document(body)
+    if isinstance(message, dict) and message.get("type") == "error":
+        raise _stream_error(message)
+    return message
+
+
+def _stream_error(event: Mapping[str, object]) -> StreamError:
+    fields = mapping(event.get("error"))
+    return StreamError(kind=str(fields.get("type")), said=str(fields.get("message") or ""))
+
+
+def read_stream(body: bytes) -> dict[str, Any]:
+    """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
+
+    A tool's input is in ``partial_json``, as the model wrote it.
+    """
+    if body.count(b"\n") > MOST_VALUES:
+        raise DocumentError(f"holds more than {MOST_VALUES:,} lines")
+    message, blocks = dict[str, Any](), dict[int, _Block]()
+    for event in _events(body):
+        match event:
+            case {"type": "message_start", "message": dict(start)}:
+                message |= start
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                blocks[index] = _Block(start=block)
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)} if index in blocks:
+                blocks[index].take(delta)
+            case {"type": "message_delta"}:
+                _end(message, event)
+            case {"type": "error"}:
+                raise _stream_error(event)
+    return message | {"content": [block.whole() for _, block in sorted(blocks.items())]} if message else {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    """A block of content in progress; its texts come in pieces that are joined once."""
+
+    start: dict[str, Any]
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, delta: dict[str, Any]) -> None:
+        name = _GROWS.get(str(delta.get("type")), "")
+        piece = delta.get(name)
+        if isinstance(piece, str):
+            self.pieces.setdefault(name, []).append(piece)
+
+    def whole(self) -> dict[str, Any]:
+        grown = {name: "".join([_text(self.start, name), *pieces]) for name, pieces in self.pieces.items()}
+        return self.start | grown
+
+
+def _end(message: dict[str, Any], event: dict[str, Any]) -> None:
+    """Take in how a message ends; its counts are totals, and those that are left out stay as they were."""
+    delta, usage, before = event.get("delta"), event.get("usage"), message.get("usage")
+    if isinstance(delta, dict):
+        message |= delta
+    if isinstance(usage, dict):
+        counts = {name: count for name, count in usage.items() if count is not None}
+        message["usage"] = (before if isinstance(before, dict) else {}) | counts
+
+
+def _events(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what the events of a stream hold; one that is not ended by an empty line was cut."""
+    data: list[bytes] = []
+    for line in io.BytesIO(body):
+        content = line.rstrip(b"\r\n")
+        if content.startswith(b"data:"):
+            data.append(content.removeprefix(b"data:"))
+        elif not content and data:
+            event = read_document(b"\n".join(data))
+            data.clear()
+            if isinstance(event, dict):
+                yield event

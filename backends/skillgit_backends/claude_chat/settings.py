@@ -51,34 +51,30 @@ def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
 class Credential:
     """A key or a token, as this process has it now, without a repr."""
 
-    api_key: str | None
-    auth_token: str | None
+    secret: str
     name: str  # the environment variable that it came from; empty if nothing is sent
+
+    @property
+    def is_token(self) -> bool:
+        return self.name == TOKEN_VARIABLE
 
     def scrub(self, text: str) -> str:
         """Return ``text`` without the secret: providers quote what they refuse."""
-        for secret in (self.api_key, self.auth_token):
-            if secret and self.name:
-                text = text.replace(secret, "[redacted]")
-        return text
+        return text.replace(self.secret, "[redacted]") if self.name else text
 
 
 def credential(settings: ClaudeChatSettings) -> Credential:
     """Return what the environment holds for the server that is called; a FatalBackendError if it holds nothing."""
-    if settings.api_key_env:
-        key = _variable(settings.api_key_env)
-        if key and settings.api_key_env == TOKEN_VARIABLE:
-            return Credential(None, key, TOKEN_VARIABLE)
-        if key:
-            return Credential(key, None, settings.api_key_env)
-        raise _missing(settings.api_key_env)
-    if not gets_usual_key(settings.base_url, [ANTHROPIC, _variable(URL_VARIABLE)]):
-        return Credential(NO_KEY, None, "")
-    if key := _variable(KEY_VARIABLE):
-        return Credential(key, None, KEY_VARIABLE)
-    if token := _variable(TOKEN_VARIABLE):
-        return Credential(None, token, TOKEN_VARIABLE)
-    raise _missing(KEY_VARIABLE)
+    names = (settings.api_key_env,) if settings.api_key_env else (KEY_VARIABLE, TOKEN_VARIABLE)
+    if not settings.api_key_env and not gets_usual_key(settings.base_url, [ANTHROPIC, _variable(URL_VARIABLE)]):
+        return Credential(NO_KEY, "")
+    for name in names:
+        if secret := _variable(name):
+            return Credential(secret, name)
+    raise FatalBackendError(
+        f"claude_chat has no key: the environment variable {names[0]} is not set",
+        hint=f"export {names[0]}=… in the shell that skillgit runs in",
+    )
 
 
 def host(settings: ClaudeChatSettings) -> str:
@@ -92,10 +88,3 @@ def source(settings: ClaudeChatSettings) -> str:
 
 def _variable(name: str) -> str:
     return os.environ.get(name, "").strip()
-
-
-def _missing(name: str) -> FatalBackendError:
-    return FatalBackendError(
-        f"claude_chat has no key: the environment variable {name} is not set",
-        hint=f"export {name}=… in the shell that skillgit runs in",
-    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, FinishReason, Price, Reply, Usage, flatten
+from skillgit.plugin.backend import CHARACTERS_PER_TOKEN, BackendInfo, FinishReason, Price, Reply, estimated_usage
 from skillgit_backends.offline import agent, epochs, reader
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.diagnosis import by_cause
@@ -214,7 +214,6 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
 }
 
 
-_CHARACTERS_PER_TOKEN = 4
 _MODELS = {"reader": reader.complete, "agent": agent.complete, "analyst": complete}
 
 
@@ -244,17 +243,13 @@ class OfflineBackend:
                 hint="use offline/reader or offline/agent as the target and offline/analyst as the optimizer",
             )
         text = model(request.messages)
-        limit = request.max_output_tokens * _CHARACTERS_PER_TOKEN
+        limit = request.max_output_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason = "length" if len(text) > limit else "stop"
-        usage = Usage(tokens_in=_tokens(flatten(request.messages)), tokens_out=_tokens(text[:limit]))
+        usage = estimated_usage(request.messages, text[:limit])
         return Reply(text=text[:limit], usage=usage, finish_reason=finish)
 
     async def aclose(self) -> None:
         """Release nothing: there is no connection."""
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
 __all__ = ["OfflineBackend"]

@@ -18,10 +18,11 @@ from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import Probe, token_count
 from skillgit.plugin.request_json import encodable
 from skillgit_backends.openai_wire import dialects
-from skillgit_backends.openai_wire.dialects import mapping, mappings, not_an_answer
+from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
 from skillgit_backends.openai_wire.endpoint import Variables, find_endpoint, looked_at
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
+from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals
 from skillgit_backends.trusted_hosts import NO_KEY
 

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import (
     ContentFilterError,
@@ -18,8 +18,8 @@ from skillgit.errors import (
     RetryableBackendError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, flatten, token_count
-from skillgit_backends.provider_messages import quoted
+from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_tokens, flatten, token_count
+from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Fields = Mapping[str, object]
 
 _LOG = logging.getLogger(__name__)
-_CHARACTERS_PER_TOKEN = 4
 _CHAT_COUNTS, _RESPONSES_COUNTS = ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")
 _CUT = ("length", "max_tokens")
 LONGEST = 400
@@ -247,11 +246,6 @@ def split_thought(text: str) -> tuple[str, str]:
     return "", text
 
 
-def mapping(value: object) -> Fields:
-    """Return ``value`` if it is an object of JSON, else an empty one."""
-    return cast("Fields", value) if isinstance(value, dict) else {}
-
-
 def mappings(value: object) -> Sequence[Fields]:
     """Return the objects of JSON in ``value``, if it is a list."""
     return [mapping(entry) for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
@@ -275,22 +269,18 @@ def billed(document: Fields) -> Usage | None:
     return None
 
 
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
-
-
 def _usage(document: Fields, names: tuple[str, str], request: Request, texts: tuple[str, str], name: str) -> Usage:
     """Return what a call used; what the server does not count, or counts as nothing, is estimated from ``texts``."""
     counts, (thinking, answer) = mapping(document.get("usage")), texts
     tokens_in, tokens_out = (token_count(counts.get(key)) for key in names)
     if not tokens_in or tokens_out is None or (thinking + answer and not tokens_out):
         _say_estimated(name, request.model)
-        tokens_in = tokens_in or _tokens(flatten(request.messages))
-        tokens_out = tokens_out or _tokens(thinking + answer)
+        tokens_in = tokens_in or estimated_tokens(flatten(request.messages))
+        tokens_out = tokens_out or estimated_tokens(thinking + answer)
     input_details, output_details = (mapping(counts.get(f"{key}_details")) for key in names)
     cache_reads = min(token_count(input_details.get("cached_tokens")) or 0, tokens_in)
     cache_writes = token_count(input_details.get("cache_write_tokens")) or 0
-    reasoning = token_count(output_details.get("reasoning_tokens")) or _tokens(thinking)
+    reasoning = token_count(output_details.get("reasoning_tokens")) or estimated_tokens(thinking)
     return Usage(
         tokens_in=tokens_in,
         tokens_out=tokens_out,

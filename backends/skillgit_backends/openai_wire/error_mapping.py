@@ -16,8 +16,8 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
-from skillgit_backends.openai_wire.dialects import LONGEST, mapping, withheld
-from skillgit_backends.provider_messages import MOST_READ, asked_pause, quoted
+from skillgit_backends.openai_wire.dialects import LONGEST, withheld
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, mapping, quoted
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
