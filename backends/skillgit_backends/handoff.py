@@ -49,8 +49,6 @@ _NAME = 16
 
 
 class HandoffBackend:
-    """Writes questions to files and reads answers from them."""
-
     info = BackendInfo(
         name="handoff",
         summary="Writes prompts to files, stops the run, and picks up the answers when it goes on: no key needed.",
@@ -135,7 +133,6 @@ class Folder:
         self._listed: set[str] = set()
 
     def answer_path(self, name: str) -> Path:
-        """Return where the answer to a prompt belongs."""
         return self.path / f"{name}.answer.md"
 
     def answer(self, name: str) -> str | None:
@@ -160,7 +157,6 @@ class Folder:
         self._write(f"{name}.prompt.md", redact(text).encode("utf-8", "replace"))
 
     def write_overview(self) -> None:
-        """Write what is not answered yet, for people and for programs."""
         pending = self.pending
         if pending and self._listed == set(pending):
             return

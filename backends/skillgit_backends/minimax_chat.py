@@ -78,8 +78,6 @@ def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
 
 
 class MiniMaxChatBackend(OpenAIWireBackend):
-    """Talks to MiniMax."""
-
     info = BackendInfo(
         name="minimax_chat", summary="MiniMax in both of its regions; thinking on, off or as the server has it."
     )

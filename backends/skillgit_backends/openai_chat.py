@@ -44,8 +44,6 @@ _AUTH_MODES = (
 
 
 class OpenAIChatBackend(OpenAIWireBackend):
-    """Talks to OpenAI, Azure, or a compatible server."""
-
     info = BackendInfo(
         name="openai_chat",
         summary="OpenAI, Azure and compatible servers: chat completions and Responses, tools, pictures, reasoning.",

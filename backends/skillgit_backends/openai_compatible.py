@@ -24,8 +24,6 @@ from skillgit_backends.openai_wire.endpoint import OPENAI
 
 
 class OpenAICompatibleBackend(OpenAIWireBackend):
-    """Talks to a compatible server."""
-
     info = BackendInfo(
         name="openai_compatible",
         summary="A compatible server with an address and a key of its own, besides openai_chat.",

@@ -40,8 +40,6 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
 
 
 class QwenChatBackend(OpenAIWireBackend):
-    """Talks to Qwen."""
-
     info = BackendInfo(
         name="qwen_chat",
         summary="Qwen and other models on vLLM or another local server; thinking on, off or as the server has it.",

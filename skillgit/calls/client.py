@@ -48,8 +48,6 @@ _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unanswered:
-    """A call that will never be answered."""
-
     role: str
     stage: str
     place: str

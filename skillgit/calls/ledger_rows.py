@@ -36,8 +36,6 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidReply:
-    """A reply with what it cost."""
-
     reply: Reply
     scope: str  # the event in progress that paid for it
     charge: Charge
@@ -46,8 +44,6 @@ class PaidReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRollout:
-    """An item outcome with what it cost."""
-
     value: str  # JSON, redacted
     scope: str  # the event in progress that paid for it
     charges: tuple[Charge, ...] = ()

@@ -115,7 +115,6 @@ class Rates:
             self._waiting -= 1
 
     def have(self, tokens: int) -> bool:
-        """Say whether a request with so many tokens may be sent without waiting."""
         return not self._waiting and all(bucket.has(amount) for bucket, amount in self._asked(tokens))
 
     async def take(self, tokens: int) -> None:

@@ -29,8 +29,6 @@ _NONE: Mapping[str, Price] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """List prices."""
-
     date: date
     prices: Mapping[str, Price]
 
@@ -107,8 +105,6 @@ def without_date(model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTable:
-    """Lengths of contexts."""
-
     date: date
     contexts: Mapping[str, int]
 

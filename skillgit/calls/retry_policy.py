@@ -205,8 +205,6 @@ _EITHER = frozenset({FailureKind.BAD_REQUEST, FailureKind.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt at a call that brought no answer."""
-
     call: str
     scope: str
     kind: FailureKind

@@ -25,8 +25,6 @@ FinishReason = Literal["stop", "length", "tool_calls", "refusal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A stretch of text in a message."""
-
     text: str
 
 

@@ -18,8 +18,6 @@ LAST = "\n\n[No tool call is left. Give your final answer now.]"
 
 
 class Toolbox(Protocol):
-    """Tools that a model may use."""
-
     @property
     def tools(self) -> Sequence[Tool]: ...
 
@@ -30,8 +28,6 @@ class Toolbox(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A conversation with tools."""
-
     turns: tuple[Turn, ...]  # all that was said, without the system prompt
     text: str
     finished: bool  # whether it ended by itself, without a tool call left to answer

@@ -47,7 +47,6 @@ def python_paths() -> tuple[Path, ...]:
 
 @cache
 def package_folders() -> tuple[str, ...]:
-    """Return the folders that packages are installed in."""
     return tuple(dict.fromkeys(path for path in sys.path if Path(path).name in _PACKAGES and Path(path).is_dir()))
 
 

@@ -71,14 +71,11 @@ class Job:
 
     @property
     def shown(self) -> tuple[Path, ...]:
-        """The files and folders of this machine that it may read."""
         return tuple(dict.fromkeys((*self.read_only, *self.links.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a job ended."""
-
     exit_code: int | None  # negative for the signal that killed it; None if a limit of the sandbox ended it
     stdout: str
     stderr: str

@@ -72,8 +72,6 @@ class Launch:
 
 
 class Mechanism(Protocol):
-    """A way of isolating jobs."""
-
     kind: Mode
     interpreter: Interpreter
 
@@ -87,7 +85,6 @@ class Mechanism(Protocol):
 
 
 def start(python: str, folder: Path) -> tuple[str, ...]:
-    """Return the command line of a launcher that lies in ``folder``."""
     return (python, "-I", "-S", "-B", "-c", _START, str(folder))
 
 
@@ -275,7 +272,6 @@ class Landlocked:
 
     @contextmanager
     def prepare(self, job: Job) -> Iterator[Launch]:
-        """Yield the launch of a job; its folder is removed afterwards."""
         extra_paths = [_checked(path) for path in job.shown]
         with folders(become()) as (work, scratch):
             paths = (*system_paths(), *python_paths(), Path(self.interpreter.path).resolve().parent, *extra_paths)
@@ -329,7 +325,6 @@ class Unconfined:
 
     @contextmanager
     def prepare(self, job: Job) -> Iterator[Launch]:
-        """Yield the launch of a job; its folder is removed afterwards."""
         with folders(None) as (work, scratch):
             work_order = order(
                 job,

@@ -53,11 +53,9 @@ class Sandbox:
 
     @property
     def python(self) -> str:
-        """The path of the Python that jobs can run."""
         return self._mechanism.interpreter.path
 
     def explain(self) -> str:
-        """Return how jobs are isolated, as one sentence."""
         return self._mechanism.explain()
 
     def python_job(
@@ -173,8 +171,6 @@ class _Output:
 
 @dataclass(slots=True)
 class _Told:
-    """What the launcher has told so far."""
-
     started: float | None = None
     report: Report | None = None
     files: dict[str, bytes] = field(default_factory=dict)

@@ -156,7 +156,6 @@ def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 def _told(result: Result, limits: Limits) -> str:
-    """Return how a program ended, as a model reads it."""
     ends = {
         "timeout": f"stopped after {limits.wall_s:g} seconds",
         "cpu": f"stopped after {limits.cpu_s} seconds of processor time",

@@ -73,7 +73,6 @@ class AgentBackend(ABC):
         self.info = replace(type(self).info, timeout_s=timeout_s)
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``."""
         self._refuse(request)
         with fresh_workspace() as workspace:
             return await self._work(request, workspace, self._prepare(os.environ, workspace))

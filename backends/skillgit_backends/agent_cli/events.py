@@ -42,7 +42,6 @@ class EventLines:
 
 
 def text_at(event: Event, *path: str) -> str:
-    """Return the text at ``path``, or an empty one if there is none."""
     value = _at(event, path)
     return value if isinstance(value, str) else ""
 
@@ -64,7 +63,6 @@ def _whole(value: object) -> object:
 
 
 def event_at(event: Event, *path: str) -> Event:
-    """Return the object at ``path``, or an empty one if there is none."""
     value = _at(event, path)
     return value if isinstance(value, dict) else {}
 
@@ -77,6 +75,5 @@ def _at(event: Event, path: tuple[str, ...]) -> object:
 
 
 def estimate(name: str, request: Request, text: str) -> Usage:
-    """Return about what a call of the agent ``name`` has used."""
     _LOG.warning("%s tells no usage; its tokens are estimated from the length of the texts", name)
     return estimated_usage(request.messages, text)

@@ -33,8 +33,6 @@ _CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may take at most."""
-
     timeout_s: float
     output_bytes: int = 64 << 20  # on standard output
     error_bytes: int = 16 << 10  # of standard error that are kept, the last ones

@@ -56,8 +56,6 @@ class PictureFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What an agent is given."""
-
     skills: tuple[DeliveredSkill, ...]  # to be placed where the agent looks for skills
     pictures: tuple[PictureFile, ...]
     instructions: str  # what the system messages say besides the skills

@@ -42,8 +42,6 @@ _SHORTEST_SECRET = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWorkspace:
-    """The folders of one call."""
-
     root: Path  # holds the others; its path is in the environment of every process of the call
 
     @property

@@ -57,8 +57,6 @@ _NOT_TYPED = {"temperature", "top_p"}
 
 
 class ClaudeChatBackend:
-    """Talks to Claude."""
-
     info = BackendInfo(
         name="claude_chat",
         summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
@@ -72,7 +70,6 @@ class ClaudeChatBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``."""
         try:
             return await self._refusals.ask(host(self._settings), encodable(request), self._answer)
         except BackendError as error:

@@ -182,7 +182,6 @@ _LONG = 400
 
 
 def read_answer(document: object, request: Request) -> Reply:
-    """Return the reply that the body of an answer holds."""
     answer = mapping(document)
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):

@@ -29,8 +29,6 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeChatSettings:
-    """What the user may choose."""
-
     base_url: str  # empty for the provider's own
     api_key_env: str  # the variable that holds the key; empty for the usual ones
     thinking: str

@@ -93,8 +93,6 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeCodeSettings(AgentSettings):
-    """The settings as given, or by default."""
-
     effort: str
     tools: tuple[str, ...]
     allowed_tools: tuple[str, ...]
@@ -118,8 +116,6 @@ _OUTPUT_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 
 class ClaudeCodeExecBackend(AgentBackend):
-    """Lets Claude Code work on each request in a workspace of its own."""
-
     info = BackendInfo(
         name=NAME,
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
@@ -204,7 +200,6 @@ def command(settings: ClaudeCodeSettings, request: Request, workspace: CallWorks
 
 
 def instructions(task: Assignment, pictures: Sequence[Path], tool_text: str) -> str:
-    """Return what is added to the agent's own system prompt."""
     parts = [task.instructions, tool_text]
     parts += [
         f"Before you begin, load the skill {skill.name} with the Skill tool, or read {SKILLS}/{skill.name}/SKILL.md."
@@ -241,8 +236,6 @@ _OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens"
 
 @dataclass(slots=True, kw_only=True)
 class ClaudeSession:
-    """What a session has said so far."""
-
     result: Event = field(default_factory=dict)  # the last result event; empty if there was none
     actions: dict[str, int] = field(default_factory=dict)  # tool to how often the agent has used it
     trouble: str = ""  # the kind of error that a message of the agent carried; empty if none did
@@ -261,7 +254,6 @@ class ClaudeSession:
 
     @property
     def text(self) -> str:
-        """What the agent said at the end."""
         return text_at(self.result, "result")
 
     @property
@@ -298,7 +290,6 @@ _ACCOUNT = ".credentials.json"
 
 
 def prepare(settings: ClaudeCodeSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-    """Furnish the home of a call and return the environment of its process."""
     credential = _credential(settings, environ)
     if not credential:
         _copy_account(environ, workspace)

@@ -90,8 +90,6 @@ _OWN_PROVIDER = "skillgit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodexSettings(AgentSettings):
-    """The settings as given, or by default."""
-
     sandbox: str
     profile: str
     reasoning_effort: str
@@ -124,8 +122,6 @@ OTHER_KEY = "OPENAI_API_KEY"
 
 
 class CodexExecBackend(AgentBackend):
-    """Lets Codex work on each request in a workspace of its own."""
-
     info = BackendInfo(
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
@@ -186,7 +182,6 @@ SKILLS = ".agents/skills"
 
 
 def last_message(workspace: CallWorkspace) -> Path:
-    """Return the file that the agent's last message goes to."""
     return workspace.outside / "last-message.txt"
 
 
@@ -327,7 +322,6 @@ def _usage(event: Event) -> Usage | None:
 
 
 def codex_home(workspace: CallWorkspace) -> Path:
-    """Return the call's own ``CODEX_HOME``."""
     return workspace.home / ".codex"
 
 
@@ -362,7 +356,6 @@ def key_name(settings: CodexSettings, environ: Mapping[str, str]) -> str:
 
 
 def users_home(environ: Mapping[str, str]) -> Path:
-    """Return the user's own ``CODEX_HOME``."""
     own = environ.get("CODEX_HOME")
     return Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".codex"
 

@@ -235,7 +235,6 @@ class OfflineBackend:
             )
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``: the same request always gets the same reply."""
         model = _MODELS.get(request.model)
         if model is None:
             raise FatalBackendError(

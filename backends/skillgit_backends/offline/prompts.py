@@ -59,8 +59,6 @@ def parse_task(prompt: str) -> SearchTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAttempt:
-    """One try at a task."""
-
     item: str
     turns: tuple[tuple[str, str], ...] = ()
     answer: str

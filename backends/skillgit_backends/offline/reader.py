@@ -12,9 +12,19 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.candidates import AnswerCandidate, Shape, candidates, lower_mentions, title_candidate
+from skillgit_backends.offline.candidates import (
+    AnswerCandidate,
+    AnswerKind,
+    Question,
+    Shape,
+    candidates,
+    fit,
+    lower_mentions,
+    names_kind,
+    read_question,
+    title_candidate,
+)
 from skillgit_backends.offline.prompts import parse_task, skill_text
-from skillgit_backends.offline.question import AnswerKind, Question, fit, names_kind, read_question
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (

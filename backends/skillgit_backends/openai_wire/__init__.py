@@ -142,7 +142,6 @@ class OpenAIWireBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``."""
         endpoint = self._endpoint()
         try:
             return await self._refusals.ask(endpoint.url, request, lambda asked: self._answer(asked, endpoint))

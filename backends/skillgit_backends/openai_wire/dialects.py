@@ -154,7 +154,6 @@ def _responses_part(part: Part) -> dict[str, Any]:
 
 
 def read_chat(document: Fields, request: Request, name: str) -> Reply:
-    """Return the reply that the body of an answer to chat completions holds."""
     choices = mappings(document.get("choices"))
     if not choices:
         raise not_an_answer(name, "has no choices", billed(document))
@@ -178,7 +177,6 @@ def read_chat(document: Fields, request: Request, name: str) -> Reply:
 
 
 def read_responses(document: Fields, request: Request, name: str) -> Reply:
-    """Return the reply that the body of an answer to Responses holds."""
     status, output = document.get("status"), document.get("output")
     if status not in ("completed", "incomplete") or not isinstance(output, list):
         raise not_an_answer(name, "is not a finished response", billed(document))

@@ -45,8 +45,6 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalOutcome:
-    """What happened to one item."""
-
     trajectory: Trajectory
     scored: Scored | None  # None if there is no trajectory to score
     feedback: str

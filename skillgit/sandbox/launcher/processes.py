@@ -16,8 +16,6 @@ _BLOCK = 512
 
 
 class Use(NamedTuple):
-    """What the living processes of a job use together."""
-
     memory: int
     cpu_s: float
 

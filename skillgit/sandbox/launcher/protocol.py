@@ -86,12 +86,10 @@ def report(
 
 
 def frame(content: bytes) -> bytes:
-    """Return ``content`` as it is sent."""
     return HEADER.pack(len(content)) + content
 
 
 def message(value: Order | Report) -> bytes:
-    """Return an order or a report as it is sent."""
     return frame(json.dumps(value).encode())
 
 
