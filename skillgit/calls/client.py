@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import Stop, item_deadline
-from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, lanes
-from skillgit.calls.pipeline import Asking, CallOrder, ModelQuestion, Route
+from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.single_flight import Flights
@@ -77,17 +76,20 @@ class Calls:
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
         self._policy = policy or CallPolicy()
         self._stop = Stop()
+        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
             lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
             budget=Budget(caps, self.spent, self._stop),
+            failures=self._failures,
             estimate=self._estimate,
+            keep=self._keep,
+            charge=self._charge,
             stop=self._stop,
             sleep=sleep,
             random=random,
             clock=clock,
         )
-        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._unanswered: set[Unanswered] = set()
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
@@ -98,9 +100,6 @@ class Calls:
         self._clock = clock
         self.ledger = ledger
         self.meter = Meter()
-        self._check_prices(caps)
-
-    def _check_prices(self, caps: Caps) -> None:
         if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
@@ -195,7 +194,7 @@ class Calls:
             scope = _SCOPE.get() or self._scope
             order = CallOrder(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
             try:
-                paid = await self._replies.share(key, lambda: self._buy(order))
+                paid = await self._replies.share(key, lambda: self._asking.ask(order))
             except UnanswerableError as error:
                 kind, text = FailureKind.of(error), json.dumps(draw)
                 self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
@@ -241,7 +240,7 @@ class Calls:
             key = digest([STAGE, scope, role, self._clock()])
             order = CallOrder(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
             try:
-                await self._buy(order)
+                await self._asking.ask(order)
             except BackendError as error:
                 raise ProviderFailureError(
                     f"{route.name} does not answer any more: {error.message}",
@@ -264,28 +263,10 @@ class Calls:
         """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
-    async def _buy(self, order: CallOrder) -> PaidReply:
-        def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
-            if copies > 1:
-                self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
-            return self._record(order, reply, seconds)
-
-        def failed(error: BackendError, seconds: float) -> BackendError:
-            fault, charge = self._failures.attempt(order, error, seconds)
-            if charge is not None:
-                self._charge(order.scope, (charge,))
-            return fault
-
-        question = ModelQuestion(
-            route=order.route,
-            request=order.request,
-            role=order.role,
-            keep=keep,
-            failed=failed,
-            given_up=lambda error: self._failures.given_up(order, error),
-            failures=self._failures.before(order),
-        )
-        return await self._asking.ask(question)
+    def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
+        if order.begun > 1:
+            self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
+        return self._record(order, reply, seconds)
 
     def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
         if not reply.usage.plausible:

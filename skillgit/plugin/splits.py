@@ -2,26 +2,28 @@
 
 An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
 divided yet, takes those that a manifest names, and refuses what would spoil a measurement: ids that occur twice,
-content that is in two splits, and splits without items.
+content that is in two splits, and splits without items. A manifest says by ids which items train, select and test: it
+is a folder like one of divided data, but its rows are ids, or objects with an ``id`` and whatever else.
 """
 
 from __future__ import annotations
 
 import hashlib
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.evaluation import Split
+from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin import manifests
-from skillgit.plugin.data_rows import raise_all
+from skillgit.plugin.data_rows import raise_all, read_each
 from skillgit.plugin.environment import Option
-from skillgit.plugin.manifests import repetitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
+    from skillgit.plugin.data_rows import Row
 
 Splits = dict[Split, tuple["Item", ...]]
 Thing = TypeVar("Thing")
@@ -71,8 +73,8 @@ def load_splits(
     if not split_dir and not whole:
         splits = read_folders(bundle, read)
     elif mode == "split_dir" and whole:
-        manifest = read_folders(root / split_dir, manifests.read_ids)
-        splits = manifests.pick(manifest, read(data_files(root / whole)), root / whole)
+        manifest = read_folders(root / split_dir, read_ids)
+        splits = pick(manifest, read(data_files(root / whole)), root / whole)
     elif mode == "split_dir":
         splits = _of_divided(root / split_dir, read)
     else:
@@ -98,7 +100,7 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
         return read_folders(folder, read)
     except DataError as error:
         parts = _split_places(folder) if folder.is_dir() else {}
-        if parts and all(manifests.holds_ids_only(data_files(part)) for part in parts.values()):
+        if parts and all(holds_ids_only(data_files(part)) for part in parts.values()):
             raise DataError(
                 f"{folder} is a manifest: it has ids, and no items",
                 hint="name the data that the ids are of: env.data_path=FILE or FOLDER",
@@ -222,3 +224,95 @@ def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     ]
     raise_all([*faults, *repetitions(splits)])
     return {split: tuple(splits[split]) for split in Split}
+
+
+_KEYS = ("id", "key", "uid", "questionId")
+_SHOWN = 5
+
+
+def read_ids(files: Sequence[Path]) -> list[str]:
+    """Return the ids in the files of a manifest, in their order; a DataError if a row has none."""
+    return read_each(files, _ids)
+
+
+def holds_ids_only(files: Sequence[Path]) -> bool:
+    """Say whether rows of ``files`` have an id and nothing else."""
+
+    def bare(row: Row, path: Path) -> Iterator[bool]:
+        del path
+        yield isinstance(row.value, str | int) or (isinstance(row.value, dict) and set(row.value) <= set(_KEYS))
+
+    try:
+        return all(read_each(files, bare))
+    except DataError:
+        return False
+
+
+def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
+    """Return the items that a manifest names, in its order; a DataError if ids are not there, or mean several items."""
+    by_id: dict[str, Item] = {}
+    double: set[str] = set()
+    for item in items:
+        if by_id.setdefault(item.id, item).digest != item.digest:
+            double.add(item.id)
+    faults = []
+    for split, ids in manifest.items():
+        missing, unclear = [name for name in ids if name not in by_id], [name for name in ids if name in double]
+        if missing:
+            faults.append(missing_ids(split, missing, len(ids), str(source)))
+        if unclear:
+            faults.append(
+                DataError(
+                    f"ids of the {split} split stand for several items in {source}: {named(unclear)}",
+                    hint="give every item of the data an id of its own",
+                )
+            )
+    raise_all(faults)
+    return {split: tuple(by_id[name] for name in ids) for split, ids in manifest.items()}
+
+
+def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:
+    """Return the error that ids of a manifest, of ``total`` in its split, are not in the data."""
+    return DataError(
+        f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}",
+        hint="the data and the manifest have to come from the same release of the benchmark",
+    )
+
+
+def _ids(row: Row, path: Path) -> Iterator[str]:
+    del path
+    value = row.value
+    if isinstance(value, dict):
+        value = next((value[key] for key in _KEYS if value.get(key) not in (None, "")), None)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise DataError(f"{row.where} has no id", hint="a manifest has ids, or objects with an 'id'")
+    yield str(value).strip()
+
+
+def repetitions(splits: Mapping[Split, Sequence[Item]]) -> Iterator[DataError]:
+    """Yield a fault for each kind of repetition, inside of splits and between them."""
+    for split, items in splits.items():
+        yield from _fault(f"ids occur more than once in the {split} split", _repeated(items))
+    for first, second in combinations([split for split in Split if split in splits], 2):
+        common = {item.id for item in splits[first]} & {item.id for item in splits[second]}
+        yield from _fault(f"ids occur in both the {first} and the {second} split", common)
+        ids = {item.digest: item.id for item in splits[first]}
+        pairs = [f"{ids[item.digest]} = {item.id}" for item in splits[second] if item.digest in ids]
+        yield from _fault(f"the same content is in both the {first} and the {second} split", pairs)
+
+
+def named(names: Collection[str]) -> str:
+    """Return the first of ``names`` in their order, and how many more there are."""
+    sequence = sorted(names)
+    more = f" and {len(sequence) - _SHOWN} more" if len(sequence) > _SHOWN else ""
+    return f"{', '.join(map(shortened, sequence[:_SHOWN]))}{more}"
+
+
+def _repeated(items: Sequence[Item]) -> set[str]:
+    ids: set[str] = set()
+    return {item.id for item in items if item.id in ids or ids.add(item.id)}  # type: ignore[func-returns-value]
+
+
+def _fault(text: str, names: Collection[str]) -> Iterator[DataError]:
+    if names:
+        yield DataError(f"{text}: {named(names)}", hint="remove the repetitions, so that no split leaks into another")

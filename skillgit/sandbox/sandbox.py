@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
 from skillgit.sandbox.job import Job, Limits, Result, check_name
-from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
+from skillgit.sandbox.launcher.protocol import HEADER, Report, frame, message
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Mode, Unconfined
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.sandbox.job import Ended
+    from skillgit.sandbox.launcher.protocol import Order
     from skillgit.sandbox.mechanisms import Launch, Mechanism
 
 
@@ -256,11 +257,11 @@ async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
     """Take down what the launcher tells; it is not believed about sizes and names."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while log.report is None:
-            report = cast("Report", json.loads(await _frame(reader, _LONGEST_REPORT)))
-            if report["kind"] == "started":
+            report = Report(*json.loads(await _frame(reader, _LONGEST_REPORT)))
+            if report.kind == "started":
                 log.started = time.monotonic()
                 continue
-            for name in report["files"]:
+            for name in report.files:
                 content = await _frame(reader, limit)
                 limit -= len(content)
                 with suppress(EnvironmentFaultError):
@@ -289,33 +290,33 @@ async def _over(process: Process) -> None:
 def _result(job: Job, order: Order, output: _Output, log: _Told) -> Result:
     report = log.report
     errors = _read(output.stderr, order)
-    if report is not None and report["kind"] == "fault":
+    if report is not None and report.kind == "fault":
         raise EnvironmentFaultError(
-            f"the sandbox cannot run {job.command[0]}: {report['text']}", hint="see docs/sandbox.md"
+            f"the sandbox cannot run {job.command[0]}: {report.text}", hint="see docs/sandbox.md"
         )
     if log.started is None:
         reason = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
         raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/sandbox.md")
     stdout = _read(output.stdout, order)
     if output.exceeded.is_set():
-        seconds = report["seconds"] if report else time.monotonic() - log.started
+        seconds = report.seconds if report else time.monotonic() - log.started
         return Result(exit_code=None, stdout=stdout, stderr=errors, files={}, ended="output", seconds=seconds)
     if report is None:
         raise EnvironmentFaultError("the sandbox was killed while a job ran", hint="see whether memory ran out")
-    ending = cast("Ended", report["ended"])
+    ending = cast("Ended", report.ended)
     return Result(
-        exit_code=report["exit_code"],
+        exit_code=report.exit_code,
         stdout=stdout,
         stderr=errors,
         files=log.files if ending in {"exit", "killed"} else {},
         ended=ending,
-        seconds=report["seconds"],
+        seconds=report.seconds,
     )
 
 
 def _read(data: bytearray, order: Order) -> str:
     """Return output as text; the names of folders that are made up for each job are not part of what it says."""
     text = data.decode(errors="replace")
-    for path, name in zip((order["folder"], *order["scratch"]), (FOLDER, SCRATCH), strict=False):
+    for path, name in zip((order.folder, *order.scratch), (FOLDER, SCRATCH), strict=False):
         text = text.replace(path, name)
     return text

@@ -25,8 +25,7 @@ from skillgit.plugin.backend import (
     user,
 )
 from skillgit.plugin.conformance import failure_checks
-from skillgit.plugin.conformance.case import Case
-from skillgit.plugin.conformance.promises import Promises, described
+from skillgit.plugin.conformance.case import Case, Promises, described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

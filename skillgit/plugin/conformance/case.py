@@ -1,4 +1,4 @@
-"""Owns what a backend is examined with: how it is made, what it is asked, and how long it may take."""
+"""Owns what a plug-in is examined with: its questions, a watch on the event loop, and the promises that it breaks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import sys
 import sysconfig
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from skillgit.plugin.backend import Request, Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from types import FrameType, TracebackType
 
     from skillgit.plugin.backend import Backend, Message, Reply
@@ -117,3 +117,48 @@ def _place(frame: FrameType) -> str:
         current = current.f_back
     last = current or frame
     return f"{Path(last.f_code.co_filename).name}:{last.f_lineno}"
+
+
+_LONG = 300
+
+
+class ConformanceError(AssertionError):
+    """A plug-in breaks promises of its contract."""
+
+    def __init__(self, subject: str, sentences: tuple[str, ...]) -> None:
+        promises = "1 promise" if len(sentences) == 1 else f"{len(sentences)} promises"
+        super().__init__("\n".join([f"{subject} breaks {promises}:", *(f"- {sentence}" for sentence in sentences)]))
+        self.broken = sentences
+
+
+class Promises:
+    """What is broken so far."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._broken: dict[str, None] = {}
+
+    def hold(self, condition: object, sentence: str) -> bool:
+        """Note ``sentence`` unless the promise is kept; say whether it is."""
+        if not condition:
+            self._broken[sentence] = None
+        return bool(condition)
+
+    @contextmanager
+    def during(self, activity: str) -> Iterator[None]:
+        """Note an error that comes out of the block, and go on behind it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the next promise is looked at
+            self._broken[f"{activity} raises {described(error)}"] = None
+
+    def settle(self) -> None:
+        """Raise a ConformanceError if anything is broken."""
+        if self._broken:
+            raise ConformanceError(self._subject, tuple(self._broken))
+
+
+def described(error: BaseException) -> str:
+    """Return an error in a few words."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}"[:_LONG] if message else type(error).__name__

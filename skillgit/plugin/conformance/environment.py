@@ -14,9 +14,8 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
-from skillgit.plugin.conformance import setup
-from skillgit.plugin.conformance.case import BLOCKED_S
-from skillgit.plugin.conformance.promises import Promises, described
+from skillgit.plugin.conformance import rehearsal
+from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described
 from skillgit.plugin.conformance.rehearsal import Rehearsal, Scripted, watched, with_sentence
 from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets, ShowsPictures
 
@@ -74,8 +73,8 @@ def check_environment(
         promises.hold(condition=False, sentence=f"it cannot be made with its options: {described(error)}")
     else:
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
-        setup.check_digest(case, environment, twin, scoring_options or {}, promises)
-        setup.check_source(case, environment, promises)
+        rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
+        rehearsal.check_source(case, environment, promises)
         skill = _check_skill(environment, promises)
         items = _check_items(environment, twin, promises)
         if skill is not None:
@@ -87,7 +86,7 @@ async def _check_work(
     case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
     await check_rollouts(case, environment, skill, items, promises)
-    await setup.check_options(case, environment, skill, items, promises)
+    await rehearsal.check_options(case, environment, skill, items, promises)
 
 
 def _check_info(case: Rehearsal, promises: Promises) -> None:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
-from skillgit.plugin.conformance.promises import described
+from skillgit.plugin.conformance.case import described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from skillgit.plugin.conformance.case import Case
-    from skillgit.plugin.conformance.promises import Promises
+    from skillgit.plugin.conformance.case import Case, Promises
 
 
 _WAIT_S = 7.0
