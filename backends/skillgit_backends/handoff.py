@@ -31,7 +31,7 @@ from weakref import WeakValueDictionary
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, estimated_usage
+from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit.plugin.request_json import message_json, parameters_json, request_digest, tool_json
 from skillgit_backends.backend_settings import FreeKey, read_keys
@@ -39,8 +39,6 @@ from skillgit_backends.no_cost import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from skillgit.plugin.backend import Image, Message, Request, Usage
 
 
 _KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}

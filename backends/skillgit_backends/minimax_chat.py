@@ -25,17 +25,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.backend import BackendInfo, Request
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
 from skillgit_backends.provider_messages import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.openai_wire import Settings
 
 REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _STATUS = {

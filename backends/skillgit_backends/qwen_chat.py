@@ -20,16 +20,12 @@ whose thought reached the limit of its length is an error that says so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.backend import BackendInfo, Request
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
-
-if TYPE_CHECKING:
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.openai_wire import Settings
 
 
 def _thinking(settings: Settings, request: Request) -> dict[str, Any]:

@@ -27,15 +27,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Usage, estimated_tokens
+from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
 from skillgit.plugin.request_json import read_reply, request_digest
 from skillgit_backends.backend_settings import FreeKey, read_keys
 from skillgit_backends.no_cost import Gratis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from skillgit.plugin.backend import Request
 
 
 _SHOWN = 60

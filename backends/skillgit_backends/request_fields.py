@@ -8,12 +8,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Image, Text, Usage
+from skillgit.plugin.backend import Image, Part, Request, Text, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from skillgit.plugin.backend import Part, Request
 
 _UNBILLED = (None, Usage(tokens_in=0, tokens_out=0))
 _NAMES = {"stop": "stop texts"}

@@ -8,7 +8,7 @@ event in progress that first made it, so that a killed and resumed run reports t
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,17 +26,15 @@ from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
-from skillgit.plugin.backend import estimated_usage
+from skillgit.plugin.backend import Message, Reply, Request, Tool, estimated_usage
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.request_json import request_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
     from random import Random
 
     from skillgit.calls.ledger import Ledger
-    from skillgit.plugin.backend import Message, Reply, Request, Tool
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 

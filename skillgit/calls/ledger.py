@@ -24,7 +24,7 @@ from skillgit.calls.ledger_rows import (
     read_paid,
     read_rollout,
 )
-from skillgit.domain.cost import CostSum
+from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.request_json import reply_json
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from skillgit.calls.ledger_rows import KnownRollout, PaidReply
     from skillgit.calls.retry_policy import FailedAttempt
-    from skillgit.domain.cost import Cost
 
 _FORMAT = 4
 _BUSY_S = 30.0

@@ -11,13 +11,12 @@ from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
-from skillgit.plugin.backend import Usage, token_count
+from skillgit.plugin.backend import Reply, Usage, token_count
 from skillgit.plugin.request_json import read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.plugin.backend import Reply
 
 JSON: TypeAlias = object
 """A value that JSON can hold; it is checked when it is recorded."""

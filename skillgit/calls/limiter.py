@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import waiting
+from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.calls.single_flight import Latency
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from aiolimiter import AsyncLimiter
 
-    from skillgit.calls.deadline import Stop
     from skillgit.calls.pipeline import Route
-    from skillgit.errors import BackendError
 
 
 class Window:

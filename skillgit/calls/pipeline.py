@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
-from skillgit.calls.deadline import overdue, waiting
-from skillgit.calls.limiter import lane_of
-from skillgit.calls.retry_policy import RetryPolicy
+from skillgit.calls.deadline import Stop, overdue, waiting
+from skillgit.calls.limiter import CallPolicy, Lane, lane_of
+from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.single_flight import hedged
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
@@ -22,7 +22,7 @@ from skillgit.errors import (
     SkillgitError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import FinishReason, Reply, Request, ToolCall, Usage, user
+from skillgit.plugin.backend import Backend, FinishReason, Message, Price, Reply, Request, Tool, ToolCall, Usage, user
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.request_json import parameters_json
 
@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from random import Random
 
-    from skillgit.calls.deadline import Stop
     from skillgit.calls.ledger_rows import PaidReply
-    from skillgit.calls.limiter import CallPolicy, Lane
-    from skillgit.calls.retry_policy import Failures
     from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.domain.cost import Cost
-    from skillgit.plugin.backend import Backend, Message, Price, Tool
 
 
 def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:

@@ -12,12 +12,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
-from skillgit.plugin.backend import Price
+from skillgit.plugin.backend import Price, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from skillgit.plugin.backend import Usage
 
 
 MOST_USD = 1e12

@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import waiting
+from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.pricing import dollars
 from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
 from skillgit.errors import BudgetError, StoppedError
-from skillgit.plugin.backend import Usage, estimated_tokens, flatten
+from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-    from skillgit.calls.deadline import Stop
     from skillgit.calls.pipeline import Route
-    from skillgit.plugin.backend import Request
 
 
 class Budget:

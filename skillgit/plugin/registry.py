@@ -10,23 +10,21 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.abc import MetaPathFinder
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
-from skillgit.domain.gate_policies import POLICIES, Policy, Terms
+from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    from skillgit.domain.gate_policies import Comparison
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
-from skillgit.plugin.backend import FinishReason, Reply, Text, ToolCall
+from skillgit.plugin.backend import FinishReason, Message, Part, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from skillgit.plugin.backend import Message, Part, Request, Tool, Usage
 
 
 def request_digest(request: Request) -> str:

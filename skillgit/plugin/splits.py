@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from skillgit.domain.evaluation import Split
 from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.data_rows import raise_all, read_each
+from skillgit.plugin.data_rows import Row, raise_all, read_each
 from skillgit.plugin.environment import Option
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
-    from skillgit.plugin.data_rows import Row
 
 Splits = dict[Split, tuple["Item", ...]]
 Thing = TypeVar("Thing")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.plugin.backend import Message, Text
+from skillgit.plugin.backend import Message, Text, Tool, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.domain.trajectory import Turn
-    from skillgit.plugin.backend import Tool, ToolCall
     from skillgit.plugin.environment import Asked
 
 LAST = "\n\n[No tool call is left. Give your final answer now.]"

@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -17,16 +17,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed
-from skillgit.sandbox.job import expression, folders
+from skillgit.sandbox.job import Job, expression, folders
 from skillgit.sandbox.launcher import landlock, supervisor
 from skillgit.sandbox.launcher.protocol import Bounds, Order
 from skillgit.sandbox.syscalls import seccomp_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from skillgit.sandbox.job import Job
 
 
 NOBODY = 65534

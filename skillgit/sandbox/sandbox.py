@@ -16,19 +16,15 @@ from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
-from skillgit.sandbox.job import Job, Limits, Result, check_name
-from skillgit.sandbox.launcher.protocol import HEADER, Report, frame, message
-from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Mode, Unconfined
+from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name
+from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
+from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
     from asyncio.subprocess import Process
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
-
-    from skillgit.sandbox.job import Ended
-    from skillgit.sandbox.launcher.protocol import Order
-    from skillgit.sandbox.mechanisms import Launch, Mechanism
 
 
 PROGRAM = "main.py"

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Tool
+from skillgit.plugin.backend import Tool, ToolCall
 from skillgit.sandbox.documents import ANSWER, REQUEST
-from skillgit.sandbox.job import Limits, expression
-from skillgit.sandbox.sandbox import PROGRAM
+from skillgit.sandbox.job import Limits, Result, expression
+from skillgit.sandbox.sandbox import PROGRAM, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import ToolCall
-    from skillgit.sandbox.job import Result
-    from skillgit.sandbox.sandbox import Sandbox
 
 Name = Literal["read", "grep", "glob", "python"]
 NAMES: tuple[Name, ...] = get_args(Name)

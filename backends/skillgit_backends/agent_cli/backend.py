@@ -7,24 +7,17 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from skillgit.errors import ConfigError, RetryableBackendError, UnusableAnswerError
-from skillgit.plugin.backend import Probe
+from skillgit.errors import BackendError, ConfigError, RetryableBackendError, UnusableAnswerError
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
-from skillgit_backends.agent_cli.events import EventLines
-from skillgit_backends.agent_cli.process import ProcessLimits, run, version
-from skillgit_backends.agent_cli.workspace import fresh_workspace
-from skillgit_backends.backend_settings import read_keys
+from skillgit_backends.agent_cli.events import Event, EventLines
+from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run, version
+from skillgit_backends.agent_cli.workspace import CallWorkspace, fresh_workspace
+from skillgit_backends.backend_settings import FreeKey, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from skillgit.errors import BackendError
-    from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
-    from skillgit_backends.agent_cli.events import Event
-    from skillgit_backends.agent_cli.process import Ended
-    from skillgit_backends.agent_cli.workspace import CallWorkspace
-    from skillgit_backends.backend_settings import FreeKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

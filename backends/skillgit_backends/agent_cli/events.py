@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
-from skillgit.plugin.backend import estimated_usage, token_count
+from skillgit.plugin.backend import Request, Usage, estimated_usage, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.plugin.backend import Request, Usage
 
 _LOG = logging.getLogger(__name__)
 Event = dict[str, Any]

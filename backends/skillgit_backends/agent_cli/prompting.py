@@ -20,12 +20,11 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall
+from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import Message, Request, Tool, Usage
 
 _OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)

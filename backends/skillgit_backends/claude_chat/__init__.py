@@ -35,10 +35,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.json_limits import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
-from skillgit.plugin.backend import BackendInfo, Probe
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request
 from skillgit.plugin.request_json import encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
-from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
+from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from anthropic import AsyncAnthropic
 
-    from skillgit.plugin.backend import Reply, Request
-    from skillgit_backends.claude_chat.settings import Credential
 
 STREAMED_FROM = 21_333
 """Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""

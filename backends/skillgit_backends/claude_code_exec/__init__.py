@@ -48,25 +48,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RefusalError
-from skillgit.plugin.backend import BackendInfo, Reply, Usage
+from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, names, read_agent_settings
 from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
 from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, number_at, text_at
-from skillgit_backends.agent_cli.process import ask
-from skillgit_backends.agent_cli.prompting import SCHEMA, assignment, offer, read_answer
-from skillgit_backends.agent_cli.workspace import child_environment, without_secrets
+from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
+from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.agent_cli.process import Ended
-    from skillgit_backends.agent_cli.prompting import Assignment
-    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 
 NAME = "claude_code_exec"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.agent import APPLIANCES, NOTHING, Scene, kind, played
-from skillgit_backends.offline.candidates import Shape, candidates, fit, names_kind, read_question
-from skillgit_backends.offline.prompts import parse_task
+from skillgit_backends.offline.candidates import Question, Shape, candidates, fit, names_kind, read_question
+from skillgit_backends.offline.prompts import TaskAttempt, parse_task
 from skillgit_backends.offline.reader import is_hedged
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore, Habit
 from skillgit_backends.offline.text import (
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
-    from skillgit_backends.offline.candidates import Question
-    from skillgit_backends.offline.prompts import TaskAttempt
     from skillgit_backends.offline.text import Document
 
 _ARTICLES = frozenset({"a", "an", "the"})

@@ -24,7 +24,7 @@ from skillgit_backends.offline.candidates import (
     read_question,
     title_candidate,
 )
-from skillgit_backends.offline.prompts import parse_task, skill_text
+from skillgit_backends.offline.prompts import SearchTask, parse_task, skill_text
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from skillgit.plugin.backend import Message
-    from skillgit_backends.offline.prompts import SearchTask
     from skillgit_backends.offline.text import Document
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import Probe, token_count
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, token_count
 from skillgit.plugin.request_json import encodable
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
-from skillgit_backends.openai_wire.endpoint import Variables, find_endpoint, looked_at
+from skillgit_backends.openai_wire.endpoint import Endpoint, Variables, find_endpoint, looked_at
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.provider_messages import mapping
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from openai import AsyncOpenAI, RequestOptions
 
-    from skillgit.plugin.backend import BackendInfo, Reply, Request
-    from skillgit_backends.openai_wire.endpoint import Endpoint
 
 _CONNECT_S = 20.0
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from skillgit.plugin.backend import Request, Text
+from skillgit.plugin.backend import Backend, Message, Reply, Request, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from types import FrameType, TracebackType
-
-    from skillgit.plugin.backend import Backend, Message, Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.conformance import rehearsal
 from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described
-from skillgit.plugin.conformance.rehearsal import Rehearsal, Scripted, watched, with_sentence
+from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
 from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets, ShowsPictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.conformance.rehearsal import RehearsalOutcome, Value
 
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

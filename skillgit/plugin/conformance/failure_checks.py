@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
-from skillgit.plugin.conformance.case import described
+from skillgit.plugin.conformance.case import Case, Promises, described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
-
-    from skillgit.plugin.conformance.case import Case, Promises
 
 
 _WAIT_S = 7.0

@@ -15,23 +15,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Scored
+from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import RetryableBackendError
-from skillgit.plugin.backend import Reply, Usage
-from skillgit.plugin.conformance.case import LoopWatch
-from skillgit.plugin.environment import EnvironmentInfo
+from skillgit.plugin.backend import Message, Reply, Tool, Usage
+from skillgit.plugin.conformance.case import LoopWatch, Promises
+from skillgit.plugin.environment import Environment, EnvironmentInfo, Option
 from skillgit.plugin.plugin_identity import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.domain.evaluation import Split
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.backend import Message, Tool
-    from skillgit.plugin.conformance.case import Promises
-    from skillgit.plugin.environment import Environment, Option
 
 Value = str | int | float | bool
 UNKNOWN = "I do not know."

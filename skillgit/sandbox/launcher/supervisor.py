@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import folder
 from .confinement import adopt_orphans, hide, start
-from .protocol import Report, frame, message, read_order, receive
+from .protocol import Order, Report, frame, message, read_order, receive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .protocol import Order
 
 _LOOK_S = 0.05
 _SHARE = 4
