@@ -35,15 +35,12 @@ def _checked(name: str, key: FreeKey, value: object) -> str | float | bool:
         value = float(value)
     if type(value) is not type(key.default):
         kind = {str: "text", bool: "true or false", float: "a number"}[type(key.default)]
-        raise ConfigError(f"{name} is {value!r}; it must be {kind}", hint=_default(key))
+        is_unset = isinstance(key.default, float) and math.isnan(key.default)
+        hint = "by default nothing is sent" if is_unset else f"its default is {key.default!r}"
+        raise ConfigError(f"{name} is {value!r}; it must be {kind}", hint=hint)
     if key.choices and value not in key.choices:
         raise ConfigError(f"{name} is '{value}'", hint=f"it must be one of {', '.join(key.choices)}")
     return value
-
-
-def _default(key: FreeKey) -> str:
-    unset = isinstance(key.default, float) and math.isnan(key.default)
-    return "by default nothing is sent" if unset else f"its default is {key.default!r}"
 
 
 def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 
 _KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}
-_NAME = 16
-"""Characters of a digest that name files."""
+_NAME = 16  # characters of a digest that name files
 
 
 class HandoffBackend:
@@ -75,7 +74,11 @@ class HandoffBackend:
         self._folder.pending[name] = request
         self._folder.write_prompt(name, request)
         await self._quiet()
-        raise self._waiting()
+        self._folder.write_overview()
+        count = len(self._folder.pending)
+        wait = "1 prompt waits for its answer" if count == 1 else f"{count} prompts wait for their answers"
+        # The hint is the caller's: it knows the command that goes on.
+        raise HandoffError(f"{wait}; {self._folder.path / OVERVIEW} says where", hint="")
 
     async def aclose(self) -> None:
         """Say in the folder if nothing is left to answer."""
@@ -87,13 +90,6 @@ class HandoffBackend:
         loop = asyncio.get_running_loop()
         while (delay := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
             await asyncio.sleep(delay)
-
-    def _waiting(self) -> HandoffError:
-        self._folder.write_overview()
-        count = len(self._folder.pending)
-        wait = "1 prompt waits for its answer" if count == 1 else f"{count} prompts wait for their answers"
-        # The hint is the caller's: it knows the command that goes on.
-        return HandoffError(f"{wait}; {self._folder.path / OVERVIEW} says where", hint="")
 
 
 OVERVIEW = "PROMPTS.md"
@@ -148,7 +144,8 @@ class Folder:
 
     def write_prompt(self, name: str, request: Request) -> None:
         images = []
-        for number, image in enumerate(images_of(request), 1):
+        parts = [part for message in request.messages for part in message.parts]
+        for number, image in enumerate((part for part in parts if isinstance(part, Image)), 1):
             images.append(f"{name}.picture-{number}.{image.media_type.rpartition('/')[2]}")
             self._write(images[-1], base64.b64decode(image.data))
         text = prompt_text(request, images, self.answer_path(name).name)
@@ -239,10 +236,6 @@ def prompt_text(request: Request, images: list[str], answer: str) -> str:
         ]
         parts.append("\n".join(["# tools", "", *tools, "", _TO_CALL]))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
-
-
-def images_of(request: Request) -> list[Image]:
-    return [part for message in request.messages for part in message.parts if not isinstance(part, Text)]
 
 
 def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:

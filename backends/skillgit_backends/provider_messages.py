@@ -8,13 +8,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
+from skillgit.errors import behind
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_READ = 8_000
-"""Characters of a provider's words that are looked at."""
+_UNREACHED = frozenset(
+    {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
+)
+MOST_READ = 8_000  # characters of a provider's words that are looked at
 
 
 def mapping(value: object) -> Mapping[str, object]:
@@ -33,6 +36,13 @@ def quoted(text: str, *secrets: str, longest: int) -> str:
     for secret in secrets:
         line = line.replace(secret, "…")
     return redact(line)[:longest]
+
+
+def is_unreached(error: BaseException) -> bool:
+    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
+    return any(
+        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
+    )
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:

@@ -23,7 +23,7 @@ import sqlite3
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
@@ -59,7 +59,7 @@ class ReplayBackend:
             raise ConfigError(
                 f"there is no file {self._path} to replay", hint="model.replay_path names a ledger.db or a JSONL file"
             )
-        self._record: Recording | None = None
+        self._record: LedgerRecord | LinesRecord | None = None
         self._asked: Counter[str] = Counter()
 
     async def complete(self, request: Request) -> Reply:
@@ -81,7 +81,7 @@ class ReplayBackend:
             self._record.close()
             self._record = None
 
-    def _unknown(self, request: Request, digest: str, record: Recording) -> FatalBackendError:
+    def _unknown(self, request: Request, digest: str, record: LedgerRecord | LinesRecord) -> FatalBackendError:
         text = " ".join(request.messages[-1].text.split()) if request.messages else ""
         excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         without = f"; {record.undated} of its replies were recorded without their requests" if record.undated else ""
@@ -96,24 +96,7 @@ _MAGIC = b"SQLite format 3\x00"
 _COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 
 
-class Recording(Protocol):
-    """Recorded replies."""
-
-    undated: int
-    """Replies that nobody can ask for: an older skillgit recorded them without their request."""
-
-    def count(self, request: str) -> int:
-        """Return how many replies there are to the request with this digest."""
-        ...
-
-    def reply(self, request: str, number: int) -> Reply:
-        """Return one of them, in the order of their recording."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def open_record(path: Path) -> Recording:
+def open_record(path: Path) -> LedgerRecord | LinesRecord:
     """Open the record at ``path``; a ConfigError if it is neither a ledger nor a file of JSON lines."""
     try:
         with path.open("rb") as file:
@@ -146,7 +129,7 @@ class LedgerRecord:
             self._connection.close()
             why = "an older skillgit wrote it, without the requests" if "no such column" in str(error) else str(error)
             raise _unusable(path, why) from error
-        self.undated = len(self._rows.pop("", ()))
+        self.undated = len(self._rows.pop("", ()))  # an older skillgit recorded them without their request
 
     def count(self, request: str) -> int:
         return len(self._rows.get(request, ()))
@@ -175,15 +158,13 @@ class LinesRecord:
         except (OSError, UnicodeDecodeError) as error:
             raise _unusable(path, str(error)) from error
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                self._take(path, number, line)
-
-    def _take(self, path: Path, number: int, line: str) -> None:
-        try:
-            request, reply = _read_line(read_document(line))
-        except (TypeError, ValueError) as error:
-            raise _unusable(path, f"line {number}: {error}") from error
-        self._replies.setdefault(request, []).append(reply)
+            if not line.strip():
+                continue
+            try:
+                request, reply = _read_line(read_document(line))
+            except (TypeError, ValueError) as error:
+                raise _unusable(path, f"line {number}: {error}") from error
+            self._replies.setdefault(request, []).append(reply)
 
     def count(self, request: str) -> int:
         return len(self._replies.get(request, ()))

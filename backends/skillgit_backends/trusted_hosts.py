@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-NO_KEY = "none"
-"""Sent where no key may go or none is known; local servers take anything."""
+NO_KEY = "none"  # sent where no key may go or none is known; local servers take anything
 
 
 def server(url: str) -> str:

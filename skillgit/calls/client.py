@@ -263,7 +263,10 @@ class Calls:
 
     def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
         if order.begun > 1:
-            self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
+            # A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with
+            # the same tokens. The copy has a row of its own, without an answer that anybody could take for one.
+            copy = replace(order, key=_copy_key(order.key), asked="")
+            self._record(copy, replace(reply, text="", tool_calls=()), 0.0)
         return self._record(order, reply, seconds)
 
     def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
@@ -302,12 +305,3 @@ def _run_of(scope: str) -> str:
 
 def _copy_key(key: str) -> str:
     return digest(["copy", key])
-
-
-def _copy(order: CallOrder) -> CallOrder:
-    """Return the order under which a second copy of a call is charged.
-
-    A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same
-    tokens. The copy has a row of its own in the ledger, without an answer that anybody could take for one.
-    """
-    return replace(order, key=_copy_key(order.key), asked="")

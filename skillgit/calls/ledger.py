@@ -259,7 +259,8 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, name)
-    for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):
+    upgrade = [statement for number in range(version, _FORMAT) for statement in _UPGRADES.get(number, ())]
+    for statement in _SCHEMA.split(";") if version == 0 else upgrade:
         connection.execute(statement)
     connection.execute(_BY_SCOPE)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -278,11 +279,6 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _upgrade(version: int) -> Iterator[str]:
-    for number in range(version, _FORMAT):
-        yield from _UPGRADES[number]
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:

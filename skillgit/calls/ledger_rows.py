@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-JSON: TypeAlias = object
-"""A value that JSON can hold; it is checked when it is recorded."""
+JSON: TypeAlias = object  # a value that JSON can hold; it is checked when it is recorded
 
 COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
 """The numbers of a charge in their order; the charges of a format 2 have the first five."""
-FAILED_PREFIX = '{"failed":'
-"""How the outcome of an item begins that will never be evaluated."""
+FAILED_PREFIX = '{"failed":'  # how the outcome of an item begins that will never be evaluated
 _FRACTIONS = frozenset({"usd", "seconds"})
 
 
@@ -95,7 +93,8 @@ def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
     """Return the cost of one call, 0 where there are fewer numbers than names; a RowError if no call has cost that."""
     values = dict(zip(names, numbers, strict=False))
     for name, value in values.items():
-        if not (_is_amount(value) if name in _FRACTIONS else token_count(value) is not None):
+        is_amount = isinstance(value, int | float) and 0 <= value <= MOST_USD
+        if not (is_amount if name in _FRACTIONS else token_count(value) is not None):
             raise RowError(f"{name} is {str(value)[:40]}")
     return Cost(**cast("dict[str, Any]", values))
 
@@ -119,10 +118,6 @@ def _read_charge(value: object) -> Charge:
         case [str(key), str(role), str(stage), *numbers]:
             return Charge(key=key, role=role, stage=stage, cost=read_cost(CHARGED, numbers))
     raise RowError("a charge does not begin with its call, role and stage")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= MOST_USD
 
 
 def _read_json(text: str) -> object:

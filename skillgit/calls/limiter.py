@@ -266,7 +266,9 @@ class CallQueue:
     def _serve(self) -> None:
         while (turn := self._next()) is not None and self._in_flight < self._window.limit:
             if self._loop.time() < self._opens:
-                self._wake_up_at(self._opens)
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = self._loop.call_at(self._opens, self._serve)
                 return
             self.take()
             turn.set_result(True)
@@ -278,11 +280,6 @@ class CallQueue:
             if line:
                 return line[0]
         return None
-
-    def _wake_up_at(self, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._serve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

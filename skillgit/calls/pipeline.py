@@ -46,14 +46,11 @@ def answerer_fingerprint(backend: str, request: Request) -> str:
 
 
 QUESTION = (user("Reply with OK."),)
-STAGE = "canary"
-"""The stage that such questions are charged to, where doubt came up in the middle of a run."""
+STAGE = "canary"  # the stage that such questions are charged to, where doubt came up in the middle of a run
 
 
-MOST_TOOL_CALLS = 256
-"""Tool calls in one reply; models are offered a few dozen tools and use a handful at once."""
-_LONGEST_NAME = 200
-"""Characters of the name that a provider gives its model; it is only shown."""
+MOST_TOOL_CALLS = 256  # tool calls in one reply; models are offered a few dozen tools and use a handful at once
+_LONGEST_NAME = 200  # characters of the name that a provider gives its model; it is only shown
 
 
 def checked(reply: object, backend: str) -> Reply:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-MOST_USD = 1e12
-"""A price above it for one call is none, so that sums stay numbers."""
+MOST_USD = 1e12  # a price above it for one call is none, so that sums stay numbers
 _MILLION = 1_000_000
 _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
 _NONE: Mapping[str, Price] = MappingProxyType({})

@@ -49,11 +49,6 @@ def is_refusal(error: BaseException) -> bool:
     return status in _TOO_MANY
 
 
-def concerns_all_calls(error: BaseException) -> bool:
-    """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
-    return not isinstance(error, UnanswerableError)
-
-
 def was_taken(error: BackendError) -> bool:
     """Say whether the provider took the question, so that it may bill it: it neither turned it away nor missed it."""
     if error.usage is not None:
@@ -99,10 +94,9 @@ class Breaker:
 
     def failed(self, error: BackendError) -> None:
         """Note a call that failed after its last attempt."""
-        if not concerns_all_calls(error):
-            return
-        self._failures += 1
-        self._last = error
+        if not isinstance(error, UnanswerableError):
+            self._failures += 1
+            self._last = error
 
     def succeeded(self) -> None:
         self._failures = 0

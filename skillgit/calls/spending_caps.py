@@ -45,26 +45,20 @@ class Budget:
         while refusal := self._refusal(estimate):
             if not self._reserved:
                 raise refusal
-            await self._next_release()
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            with waiting():
+                await future
         ticket = object()
         self._reserved[ticket] = estimate
         try:
             yield
         finally:
             del self._reserved[ticket]
-            self._wake()
-
-    async def _next_release(self) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        with waiting():
-            await future
-
-    def _wake(self) -> None:
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(None)
+            self._waiting.clear()
 
     def _refusal(self, estimate: Cost) -> BudgetError | StoppedError | None:
         if self._stop.asked:

@@ -16,8 +16,7 @@ from skillgit.domain.trajectory import Picture, ToolUse, Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MOST_TOKENS = 10**9
-"""A number of tokens above it is none: no call takes so many."""
+MOST_TOKENS = 10**9  # a number of tokens above it is none: no call takes so many
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "refusal"]
@@ -267,8 +266,7 @@ def flatten(messages: Sequence[Message]) -> str:
     return "\n".join(f"{message.role}: {message.text}" for message in messages)
 
 
-CHARACTERS_PER_TOKEN = 4
-"""About; for estimates where nobody counts tokens."""
+CHARACTERS_PER_TOKEN = 4  # about; for estimates where nobody counts tokens
 
 
 def estimated_tokens(text: str) -> int:

@@ -29,8 +29,7 @@ Thing = TypeVar("Thing")
 _BEYOND = "has a number of thousands of digits, or values nested a thousand deep"
 _BEYOND_HINT = "no item is like this: check where the file comes from"
 _JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
-_EXTRA = "Extra data"
-"""What the parser says of a second value behind the first one."""
+_EXTRA = "Extra data"  # what the parser says of a second value behind the first one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,7 @@ class Option:
 class SourceKind(StrEnum):
     """How public data come to this machine."""
 
-    HUGGINGFACE = "huggingface"
-    """``skillgit data fetch`` reads a dataset repository of the Hugging Face hub."""
+    HUGGINGFACE = "huggingface"  # skillgit data fetch reads a dataset repository of the Hugging Face hub
     MANUAL = "manual"
     """Someone puts them where ``layout`` says: they are given out on request, or by a program of their own."""
 
@@ -102,10 +101,8 @@ class Asked(Protocol):
         ...
 
 
-Target: TypeAlias = Asked
-"""The model that works on items."""
-Judge: TypeAlias = Asked
-"""The model that scores answers where no rule can."""
+Target: TypeAlias = Asked  # the model that works on items
+Judge: TypeAlias = Asked  # the model that scores answers where no rule can
 
 
 @runtime_checkable

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-_FILE_MODE, _PROGRAM_MODE = 0o666, 0o777
-"""Permissions before the user's umask is taken off, as git asks for them."""
+_FILE_MODE, _PROGRAM_MODE = 0o666, 0o777  # permissions before the user's umask is taken off, as git asks for them
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

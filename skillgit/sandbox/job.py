@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
@@ -117,19 +117,9 @@ def _meaning(token: str) -> str:
         # A range is written as in a regular expression; everything else is taken literally.
         letters = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", inner[1:] if is_negated else inner)
         candidate = f"[{'^/' if is_negated else ''}{letters}]"
-        return candidate if _compiles(candidate) else re.escape(token)
+        with suppress(re.error):
+            return re.compile(candidate).pattern
     return re.escape(token)
-
-
-def _compiles(candidate: str) -> bool:
-    try:
-        re.compile(candidate)
-    except re.error:
-        return False
-    return True
-
-
-_WORK, _SCRATCH = "work", "tmp"
 
 
 @contextmanager
@@ -137,7 +127,7 @@ def folders(user: int | None) -> Iterator[tuple[str, str]]:
     """Yield a work folder and a folder for temporary files, both empty and owned by ``user`` if there is one."""
     root = Path(tempfile.mkdtemp(prefix="skillgit-job-"))
     try:
-        paths = (root / _WORK, root / _SCRATCH)
+        paths = (root / "work", root / "tmp")
         root.chmod(0o711)
         for folder in paths:
             folder.mkdir(mode=0o700)

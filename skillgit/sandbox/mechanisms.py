@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-NOBODY = 65534
-"""The user that jobs run as where this process may choose."""
-LAUNCHER = Path(supervisor.__file__).parent
-"""Imported above, so that its compiled form lies ready for each launch."""
+NOBODY = 65534  # the user that jobs run as where this process may choose
+LAUNCHER = Path(supervisor.__file__).parent  # imported above, so that its compiled form lies ready for each launch
 FOLDER, SCRATCH = "/job", "/tmp"  # noqa: S108 - inside the sandbox
 """The folders of a job where it has a file system of its own; elsewhere its output is written as if it had."""
 _START = "import sys; sys.path.append(sys.argv[1]); from launcher.supervisor import main; main(int(sys.argv[2]))"
@@ -176,8 +174,7 @@ def _allows(uid: int, path: Path, right: int) -> bool:
 
 
 _SHARED, _LAUNCHER = "/dev/shm", "/launcher"  # noqa: S108 - inside the sandbox
-_SLACK = 4 << 20
-"""Bytes over the limit that fit, so that the launcher sees that it is broken."""
+_SLACK = 4 << 20  # bytes over the limit that fit, so that the launcher sees that it is broken
 _CAPABILITIES = ("SETUID", "SETGID", "KILL", "CHOWN", "DAC_OVERRIDE", "FOWNER", "SYS_ADMIN")
 """What the launcher needs to give up being root, and to read what a job has left; the job gets none."""
 

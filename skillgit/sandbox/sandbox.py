@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-PROGRAM = "main.py"
-"""The file that :meth:`Sandbox.python_job` writes the code to."""
+PROGRAM = "main.py"  # the file that the code of a Python job is written to
 _WAYS: Mapping[Mode, type[Mechanism]] = {Mode.BUBBLEWRAP: Bubblewrap, Mode.LANDLOCK: Landlocked, Mode.NONE: Unconfined}
 _SAID = "6 * 7 = 42"
 _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDictionary()
@@ -143,8 +142,7 @@ async def _first_job(mechanism: Mechanism) -> Result | SkillgitError:
 _CHUNK = 1 << 16
 _LONGEST_REPORT = 16 << 20
 _START_S = 30.0
-_END_S = 10.0
-"""What a launcher may take to end and tell, after the limit of the job or when it is asked to."""
+_END_S = 10.0  # what a launcher may take to end and tell, after the limit of the job or when it is asked to
 _SHOWN = 500
 
 

@@ -66,20 +66,16 @@ def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes
             _add(library, rules, library.ERRNO(errno.ENOTSUP), name)
     for name in _SIGNALS.split() if foreign_processes else ():
         _add(library, rules, refuse, name)
-    return _exported(rules)
+    with tempfile.TemporaryFile() as file:
+        rules.export_bpf(file)
+        file.seek(0, os.SEEK_SET)
+        return file.read()
 
 
 def _add(library: ModuleType, rules: Any, action: int, name: str, *conditions: object) -> None:  # noqa: ANN401 - untyped
     """Add a rule for a system call that libseccomp knows by name."""
     if library.resolve_syscall(library.system_arch(), name) != -1:
         rules.add_rule(action, name, *conditions)
-
-
-def _exported(rules: Any) -> bytes:  # noqa: ANN401 - untyped
-    with tempfile.TemporaryFile() as file:
-        rules.export_bpf(file)
-        file.seek(0, os.SEEK_SET)
-        return file.read()
 
 
 def _library() -> ModuleType:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 Name = Literal["read", "grep", "glob", "python"]
 NAMES: tuple[Name, ...] = get_args(Name)
-DOCUMENTS = "documents"
-"""The folder in which Python finds the documents."""
+DOCUMENTS = "documents"  # the folder in which Python finds the documents
 _MOST_LINES = 2000
 _LINES = 200
 _TYPES: Mapping[str, type] = {"string": str, "integer": int}
@@ -92,7 +91,9 @@ class SandboxTools:
         job = self.sandbox.python_job(code, files=self.files, links=links, limits=self.limits)
         result = await self.sandbox.run(job)
         self.files |= {name: content for name, content in result.files.items() if name != PROGRAM}
-        return self._hidden(_told(result, self.limits))
+        text = _told(result, self.limits)
+        # The place of the documents differs from one machine to another.
+        return text.replace(str(self.documents), DOCUMENTS) if self.documents else text
 
     async def _look(self, tool: str, arguments: Mapping[str, Any]) -> str:
         if self.documents is None:
@@ -119,10 +120,6 @@ class SandboxTools:
         if result.ended == "exit":
             raise EnvironmentFaultError(f"the tool {tool} failed: {result.stderr[-300:]}", hint="check the documents")
         return f"error: {tool} took too much ({result.ended}); ask for less"
-
-    def _hidden(self, text: str) -> str:
-        """Return output without the place of the documents on this machine, which differs from one to another."""
-        return text.replace(str(self.documents), DOCUMENTS) if self.documents else text
 
 
 def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:

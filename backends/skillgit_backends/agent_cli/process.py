@@ -185,20 +185,16 @@ def end_all(leader: int, root: Path) -> None:
 
 def family(leader: int, root: Path) -> set[int]:
     """Return the living processes of a call; none where there is no ``/proc``."""
-    table = [process for number in _numbers() if (process := _read(number, leader, bytes(root))) is not None]
+    living: list[int] = []
+    with suppress(OSError):
+        living = [int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()]
+    table = [process for number in living if (process := _read(number, leader, bytes(root))) is not None]
     numbers = {process.number for process in table if process.belongs}
     relatives = {leader, *numbers}
     while children := {process.number for process in table if process.parent in relatives} - relatives:
         relatives |= children
         numbers |= children
     return numbers - {os.getpid()}
-
-
-def _numbers() -> list[int]:
-    try:
-        return [int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()]
-    except OSError:
-        return []
 
 
 def _read(number: int, leader: int, root: bytes) -> _Process | None:

@@ -47,11 +47,9 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 
-STREAMED_FROM = 21_333
-"""Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
+STREAMED_FROM = 21_333  # tokens above which an answer may take more than ten minutes, for which the API wants a stream
 _CONNECT_S = 10.0
-_NOT_TYPED = {"temperature", "top_p"}
-"""Parameters that the API takes for older models, and that the SDK no longer has."""
+_NOT_TYPED = {"temperature", "top_p"}  # parameters that the API takes for older models, and that the SDK no longer has
 
 
 class ClaudeChatBackend:

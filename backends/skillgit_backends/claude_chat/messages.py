@@ -25,7 +25,7 @@ from skillgit_backends.request_fields import refuse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool
+    from skillgit.plugin.backend import FinishReason, Message, Part, Request
     from skillgit_backends.claude_chat.settings import ClaudeChatSettings
 
 
@@ -44,18 +44,21 @@ _BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@
 def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]:
     """Return what to call the Messages API with; a FatalBackendError if it cannot be asked this."""
     refuse(request, "seed", answerer="Claude")
-    system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
-    messages = _turns(request.messages)
+    parts = [part for message in request.messages if message.role == "system" for part in message.parts]
+    system = [{"type": "text", "text": part.text} for part in parts if isinstance(part, Text) and part.text]
     payload: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_output_tokens,
-        "messages": messages,
+        "messages": _turns(request.messages),
         **_thinking(request, settings),
     }
     if system:
-        payload["system"] = [{"type": "text", "text": text} for text in system]
+        payload["system"] = system
     if request.tools:
-        payload["tools"] = [_tool(tool) for tool in request.tools]
+        payload["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+            for tool in request.tools
+        ]
     if request.temperature is not None:
         payload["temperature"] = request.temperature
     if request.top_p is not None:
@@ -67,10 +70,6 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
         payload["output_config"] = payload.get("output_config", {}) | schema
     _mark_for_caching(payload, settings)
     return payload
-
-
-def _texts(message: Message) -> list[Text]:
-    return [part for part in message.parts if isinstance(part, Text) and part.text]
 
 
 def _turns(messages: Sequence[Message]) -> list[Block]:
@@ -117,10 +116,6 @@ def _arguments(text: str) -> dict[str, object]:
     except ValueError:
         read = None
     return cast("dict[str, object]", read) if isinstance(read, dict) else {"arguments": text}
-
-
-def _tool(tool: Tool) -> Block:
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
 
 
 def _thinking(request: Request, settings: ClaudeChatSettings) -> Block:

@@ -61,7 +61,7 @@ from skillgit_backends.request_fields import refuse
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 NAME = "claude_code_exec"
@@ -242,8 +242,9 @@ class ClaudeSession:
                 self.result = event
             case "assistant":
                 self.trouble = text_at(event, "error")
-                for block in _blocks(event):
-                    if text_at(block, "type") == "tool_use":
+                content = event_at(event, "message").get("content")
+                for block in content if isinstance(content, list) else ():
+                    if isinstance(block, dict) and text_at(block, "type") == "tool_use":
                         name = text_at(block, "name")
                         self.actions[name] = self.actions.get(name, 0) + 1
 
@@ -272,11 +273,6 @@ class ClaudeSession:
         )
         is_complete = len(counts) == len(rows) and (usage.tokens_in or usage.tokens_out)
         return usage if is_complete and usage.plausible else None
-
-
-def _blocks(event: Event) -> Iterator[Event]:
-    content = event_at(event, "message").get("content")
-    return (block for block in (content if isinstance(content, list) else []) if isinstance(block, dict))
 
 
 _BASE_URL = "ANTHROPIC_BASE_URL"

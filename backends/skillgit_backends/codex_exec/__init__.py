@@ -316,13 +316,9 @@ def _usage(event: Event) -> Usage | None:
     return None if counts is None else Usage(**dict(zip(_COUNTS, counts, strict=True)))
 
 
-def codex_home(workspace: CallWorkspace) -> Path:
-    return workspace.home / ".codex"
-
-
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     """Furnish the home of a call and return the environment of its process; a FatalBackendError without the profile."""
-    home, users = codex_home(workspace), users_home(environ)
+    home, users = workspace.home / ".codex", users_home(environ)
     home.mkdir()
     account = users / "auth.json"
     keys = _keys(settings, environ, account)

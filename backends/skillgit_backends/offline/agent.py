@@ -33,8 +33,7 @@ _CHORES = {
     **dict.fromkeys(("look", "examine"), Chore.LAMP),
     "two": Chore.BOTH,
 }
-APPLIANCES = {Chore.CLEAN: "sinkbasin", Chore.HEAT: "microwave", Chore.COOL: "fridge"}
-"""Where an object is treated."""
+APPLIANCES = {Chore.CLEAN: "sinkbasin", Chore.HEAT: "microwave", Chore.COOL: "fridge"}  # where an object is treated
 
 _KITCHEN = "countertop diningtable cabinet shelf sinkbasin fridge microwave coffeemachine drawer stoveburner garbagecan"
 _BATHROOM = "toilet sinkbasin countertop cabinet handtowelholder shelf drawer garbagecan bathtubbasin"

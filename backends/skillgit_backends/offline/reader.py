@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")
 _REFERS = re.compile(r"^The (?:" + "|".join(sorted(CATEGORY_NOUNS)) + r")\b|\bit\b")
-_SURE = 0.9
-"""Share of the question's words that the best sentence must have for the reader to be sure."""
+_SURE = 0.9  # share of the question's words that the best sentence must have for the reader to be sure
 _UNKNOWN = "unknown"
 
 
@@ -100,6 +99,8 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
     sentences = all_sentences(pages)
     if Habit.HEDGE in orders:
         sentences = [sentence for sentence in sentences if not is_hedged(sentence.text)] or sentences
+    titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
+    options = (candidates(sentence.text) + lower_mentions(sentence.text, titles) for sentence in sentences)
     scores = overlap(question.words, sentences)
     highest = max(scores, default=0.0) or 1.0
     return Extract(
@@ -108,18 +109,13 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
         documents=tuple(pages),
         sentences=tuple(sentences),
         relevance=tuple(score / highest for score in scores),
-        options=_options(pages, sentences),
+        options=tuple(map(tuple, options)),
     )
 
 
 def is_hedged(sentence: str) -> bool:
     """Say whether ``sentence`` denies something or tells it as a rumour."""
     return _HEDGED.search(sentence) is not None
-
-
-def _options(pages: list[Document], sentences: list[Sentence]) -> tuple[tuple[AnswerCandidate, ...], ...]:
-    titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
-    return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in sentences)
 
 
 def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
@@ -134,7 +130,10 @@ def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
-    merit = _figure_merit(candidate, extract)
+    # Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere.
+    is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
+    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
+    merit = 0.3 if is_figure == wants_figure else -0.3
     topic, before = topics(candidate.core), sentence.text[: candidate.start]
     is_echo = bool(topic) and topic <= extract.question.words
     if Habit.TYPE in extract.orders:
@@ -148,13 +147,6 @@ def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spr
     if Habit.ANY_YEAR in extract.orders and candidate.year:
         merit += 3.0
     return merit
-
-
-def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
-    """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
-    is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
-    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
-    return 0.3 if is_figure == wants_figure else -0.3
 
 
 def _spread(extract: Extract) -> Counter[str]:

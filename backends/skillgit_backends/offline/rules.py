@@ -63,8 +63,7 @@ _HASTE: Mapping[StrEnum, tuple[StrEnum | None, tuple[StrEnum, ...]]] = {
     Chore.CLEAN_ALL: (Chore.CLEAN, (Chore.CLEAN, Chore.BOTH)),
 }
 """A harmful rule, the one that was meant, and those from whose lack in one case a hasty analyst concludes it."""
-HARMFUL = frozenset(_HASTE)
-"""Rules that generalise too far: they answer too much alike, cost steps, or lead astray."""
+HARMFUL = frozenset(_HASTE)  # rules that generalise too far: they answer too much alike, cost steps, or lead astray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 _CONNECT_S = 20.0
 
 
-def _trust(url: str) -> bool | ssl.SSLContext:
-    """Return whose certificates count: for a server without TLS nobody's, which spares reading all that there are."""
-    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 class Connection:
     """Holds the client; keys live in it and nowhere else."""
 
@@ -73,7 +68,9 @@ class Connection:
             """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        transport = BoundedHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
+        # Without TLS nobody's certificates count, which spares reading all that there are.
+        verify = endpoint.url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        transport = BoundedHttpClient(backend=self._backend, timeout=timeout, verify=verify)
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
@@ -109,8 +106,7 @@ class Connection:
         return get_bearer_token_provider(credential, endpoint.scope)
 
 
-_NAMES = ("max_model_len", "context_length", "context_window")
-"""vLLM and SGLang; gateways; others."""
+_NAMES = ("max_model_len", "context_length", "context_window")  # vLLM and SGLang; gateways; others
 
 
 def context_in(document: object, model: str) -> int | None:

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _CHAT_COUNTS, _RESPONSES_COUNTS = ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")
 _CUT = ("length", "max_tokens")
-LONGEST = 400
-"""Characters of a provider's words that a message repeats."""
+LONGEST = 400  # characters of a provider's words that a message repeats
 _POLICY = "look at the item: the provider's content policy does not allow it"
-AZURE_VERSION = "2025-04-01-preview"
-"""The oldest version of Azure's API that is asked for Responses."""
+AZURE_VERSION = "2025-04-01-preview"  # the oldest version of Azure's API that is asked for Responses
 _RESPONSES_ONLY = re.compile(r"codex|computer-use|deep-research|(?:\A|[/-])(?:o\d|gpt-\d+(?:\.\d+)?)-pro\b")
 
 

@@ -124,7 +124,8 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
     if not url:
         return None
     source = f"model.{variant.name}_azure_endpoint" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
-    usual = gets_usual_key(settings.azure_endpoint, [env_url]) or _is_azure(url)
+    usual = gets_usual_key(settings.azure_endpoint, [env_url])
+    usual = usual or (url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS))
     name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")
     key = variables.exactly(name)
     mode = _mode(variant, settings, variables, key=key)
@@ -171,7 +172,3 @@ def _is_covered(variables: Variables) -> bool:
     if not variables.get("OPENAI_BASE_URL"):
         return False
     return variables.is_own("OPENAI_BASE_URL") or not variables.is_own(_AZURE_ENDPOINT)
-
-
-def _is_azure(url: str) -> bool:
-    return url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS)

@@ -17,7 +17,7 @@ from skillgit.errors import (
     behind,
 )
 from skillgit_backends.openai_wire.dialects import LONGEST, withheld
-from skillgit_backends.provider_messages import MOST_READ, asked_pause, mapping, quoted
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
@@ -58,9 +58,6 @@ _CODES = {
     "timeout": 408,
     **dict.fromkeys(("invalid_request_error", "invalid_prompt"), 400),
 }
-_UNREACHED = frozenset(
-    {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
-)
 _STATUSES = range(100, 600)
 _SHORTEST_KEY = 6
 
@@ -94,7 +91,7 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
         return RetryableBackendError(
             f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
             hint=f"check the network, and model.{name}_base_url where it is set",
-            sent=not _unreached(error),
+            sent=not is_unreached(error),
         )
     if type(error).__module__.startswith("azure."):
         return _sign_in(error, endpoint, name)
@@ -173,13 +170,6 @@ def clean(text: str, endpoint: Endpoint) -> str:
 def _broke(error: BaseException) -> ConnectionError | None:
     """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
     return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
-
-
-def _unreached(error: BaseException) -> bool:
-    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
-    return any(
-        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
-    )
 
 
 def _fault(error: APIStatusError) -> ServerFault:

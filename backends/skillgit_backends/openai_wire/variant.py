@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Request
 
-UNSET = math.nan
-"""The default of a number that is not sent at all."""
+UNSET = math.nan  # the default of a number that is not sent at all
 
 SHARED = {
     "base_url": FreeKey(default=""),

@@ -63,11 +63,9 @@ class Case:
 
 _TICK_S = 0.01
 _TICKS = 50
-BLOCKED_S = _TICK_S * _TICKS
-"""Seconds without a turn of the event loop that count as blocked."""
+BLOCKED_S = _TICK_S * _TICKS  # seconds without a turn of the event loop that count as blocked
 
-THREAD = "skillgit-loop-watch"
-"""The name of the thread that watches; it ends once it has found the loop blocked."""
+THREAD = "skillgit-loop-watch"  # the name of the thread that watches; it ends once it has found the loop blocked
 
 
 class LoopWatch:
@@ -139,8 +137,12 @@ class Promises:
     def hold(self, condition: object, sentence: str) -> bool:
         """Note ``sentence`` unless the promise is kept; say whether it is."""
         if not condition:
-            self._broken[sentence] = None
+            self.note(sentence)
         return bool(condition)
+
+    def note(self, sentence: str) -> None:
+        """Note that a promise is broken."""
+        self._broken[sentence] = None
 
     @contextmanager
     def during(self, activity: str) -> Iterator[None]:
@@ -148,7 +150,7 @@ class Promises:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the next promise is looked at
-            self._broken[f"{activity} raises {described(error)}"] = None
+            self.note(f"{activity} raises {described(error)}")
 
     def settle(self) -> None:
         """Raise a ConformanceError if anything is broken."""

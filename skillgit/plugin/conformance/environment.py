@@ -68,7 +68,7 @@ def check_environment(
     try:
         environment, twin = case.made(), case.made()
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(condition=False, sentence=f"it cannot be made with its options: {described(error)}")
+        promises.note(f"it cannot be made with its options: {described(error)}")
     else:
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
         rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
@@ -76,15 +76,8 @@ def check_environment(
         skill = _check_skill(environment, promises)
         items = _check_items(environment, twin, promises)
         if skill is not None:
-            asyncio.run(_check_work(case, environment, skill, items, promises))
+            asyncio.run(check_rollouts(case, environment, skill, items, promises))
     promises.settle()
-
-
-async def _check_work(
-    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
-) -> None:
-    await check_rollouts(case, environment, skill, items, promises)
-    await rehearsal.check_options(case, environment, skill, items, promises)
 
 
 def _check_info(case: Rehearsal, promises: Promises) -> None:
@@ -193,6 +186,7 @@ async def check_rollouts(
     )
     for item in next(iter(items.values()), ())[:1]:
         await _check_outage(environment, item, skill, promises)
+    await rehearsal.check_options(case, environment, skill, items, promises)
 
 
 async def _check_item(examination: _Examination, item: Item) -> None:
@@ -284,8 +278,8 @@ async def _check_outage(environment: Environment, item: Item, skill: Skill, prom
     try:
         await environment.rollout(item, skill, Scripted(fails=True))
     except (BackendError, EnvironmentFaultError):
-        return
+        pass
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(condition=False, sentence=f"a failed call of the target becomes {described(error)}")
-        return
-    promises.hold(condition=False, sentence="a failed call of the target becomes a trajectory, which would be scored")
+        promises.note(f"a failed call of the target becomes {described(error)}")
+    else:
+        promises.note("a failed call of the target becomes a trajectory, which would be scored")

@@ -50,39 +50,31 @@ async def check_failures(case: Case, promises: Promises) -> None:
     """Let the backend talk to servers that misbehave, if it can be sent to them."""
     if case.misbehaving is None:
         return
-    settings = case.misbehaving(unreachable_address())
-    error = await _error(case, settings, "a server that is not there", promises)
-    _check_kind(error, RetryableBackendError, "a server that is not there", promises)
+    absence = _Fault(what="a server that is not there", kind=RetryableBackendError)
+    await _check_fault(case, case.misbehaving(unreachable_address()), absence, set(), promises)
     for fault in _FAULTS:
         async with Misbehaving(status=fault.status, body=fault.body, retry_after_s=_WAIT_S) as server:
-            error = await _error(case, case.misbehaving(server.url), fault.what, promises)
-        _check_kind(error, fault.kind, fault.what, promises)
-        _check_words(error, fault.what, server.keys, promises)
-        if fault.status == 429 and isinstance(error, RetryableBackendError):  # noqa: PLR2004 - too many requests
-            is_right = error.retry_after == _WAIT_S
-            promises.hold(is_right, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
+            await _check_fault(case, case.misbehaving(server.url), fault, server.keys, promises)
     await _check_cancellation(case, promises)
 
 
-async def _error(case: Case, settings: Mapping[str, object], fault: str, promises: Promises) -> BaseException | None:
+async def _check_fault(
+    case: Case, settings: Mapping[str, object], fault: _Fault, keys: set[str], promises: Promises
+) -> None:
     try:
         async with case.opened(settings) as backend:
             await case.ask(backend, case.request)
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way; which one it was is looked at
-        return error
-    promises.hold(condition=False, sentence=f"{fault} becomes a reply")
-    return None
-
-
-def _check_kind(error: BaseException | None, kind: type[BackendError], fault: str, promises: Promises) -> None:
-    if error is not None:
-        promises.hold(isinstance(error, kind), f"{fault} has to be a {kind.__name__}, but is {described(error)}")
-
-
-def _check_words(error: BaseException | None, fault: str, keys: set[str], promises: Promises) -> None:
-    message = f"{error} {getattr(error, 'hint', '')}"
-    has_key = any(len(key) >= _SHORTEST_KEY and key in message for key in keys)
-    promises.hold(not has_key, f"the error for {fault} repeats the key that the server quotes")
+        is_right = isinstance(error, fault.kind)
+        promises.hold(is_right, f"{fault.what} has to be a {fault.kind.__name__}, but is {described(error)}")
+        message = f"{error} {getattr(error, 'hint', '')}"
+        has_key = any(len(key) >= _SHORTEST_KEY and key in message for key in keys)
+        promises.hold(not has_key, f"the error for {fault.what} repeats the key that the server quotes")
+        if fault.status == 429 and isinstance(error, RetryableBackendError):  # noqa: PLR2004 - too many requests
+            is_right = error.retry_after == _WAIT_S
+            promises.hold(is_right, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
+    else:
+        promises.note(f"{fault.what} becomes a reply")
 
 
 async def _check_cancellation(case: Case, promises: Promises) -> None:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 Value = str | int | float | bool
-UNKNOWN = "I do not know."
-"""What the target says where nobody has said what is wrong about an item."""
+UNKNOWN = "I do not know."  # what the target says where nobody has said what is wrong about an item
 
 
 @dataclass(slots=True)

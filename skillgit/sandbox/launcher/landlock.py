@@ -28,12 +28,10 @@ _NETWORK = 0b11
 _SCOPED = 0b11
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 
-TRUNCATE_SINCE = 3
-"""The first version that keeps a process from emptying files that it may not write."""
+TRUNCATE_SINCE = 3  # the first version that keeps a process from emptying files that it may not write
 NETWORK_SINCE = 4
 IOCTL_SINCE = 5
-SIGNALS_SINCE = 6
-"""The first version that keeps a process from sending signals to those outside."""
+SIGNALS_SINCE = 6  # the first version that keeps a process from sending signals to those outside
 
 
 def version() -> int:

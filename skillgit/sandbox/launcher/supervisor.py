@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 _LOOK_S = 0.05
-_SHARE = 4
-"""A pause is so many times as long as the look before it, for a look at many files takes its time."""
+_SHARE = 4  # a pause is so many times as long as the look before it, for a look at many files takes its time
 _MEBIBYTE = 1 << 20
 
 
