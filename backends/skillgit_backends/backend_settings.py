@@ -48,7 +48,5 @@ def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:
 
     near = process.extractOne(name, names, score_cutoff=60)
     listing = ", ".join(f"model.{backend}_{key}" for key in names)
-    return ConfigError(
-        f"there is no key 'model.{backend}_{name}'",
-        hint=f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}",
-    )
+    hint = f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}"
+    return ConfigError(f"there is no key 'model.{backend}_{name}'", hint=hint)

@@ -180,10 +180,8 @@ class Folder:
             beside.write_bytes(data)
             beside.replace(path)
         except OSError as error:
-            raise HandoffError(
-                f"{self.path / name} cannot be written: {error.strerror or error}",
-                hint="model.handoff_dir names a folder that can be written",
-            ) from error
+            hint = "model.handoff_dir names a folder that can be written"
+            raise HandoffError(f"{self.path / name} cannot be written: {error.strerror or error}", hint=hint) from error
 
 
 _OPEN: WeakValueDictionary[Path, Folder] = WeakValueDictionary()

@@ -59,10 +59,8 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
     if settings.thinking_mode == "enabled":
         return {"thinking": {"type": "adaptive"}}
     if "minimax-m2" in request.model.lower():
-        raise FatalBackendError(
-            f"minimax_chat: {request.model} always thinks",
-            hint="leave model.minimax_chat_thinking_mode at server_default, or take a newer model",
-        )
+        hint = "leave model.minimax_chat_thinking_mode at server_default, or take a newer model"
+        raise FatalBackendError(f"minimax_chat: {request.model} always thinks", hint=hint)
     return {"thinking": {"type": "disabled"}}
 
 

@@ -24,10 +24,8 @@ def refuse(request: Request, *fields: str, answerer: str) -> None:
     """Refuse a request that sets one of ``fields``: ``answerer`` has no such parameter, and ignores none silently."""
     for field in fields:
         if getattr(request, field) not in (None, ()):
-            raise FatalBackendError(
-                f"{answerer} takes no {_NAMES.get(field, field)}",
-                hint=f"leave {_KEYS.get(field, f'model.{field}')} empty",
-            )
+            hint = f"leave {_KEYS.get(field, f'model.{field}')} empty"
+            raise FatalBackendError(f"{answerer} takes no {_NAMES.get(field, field)}", hint=hint)
 
 
 def _without_schema(request: Request) -> Request:

@@ -284,10 +284,8 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 def _version(connection: sqlite3.Connection, name: str) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > _FORMAT:
-        raise FormatVersionError(
-            f"the ledger {name} was written by a newer skillgit",
-            hint="update skillgit, or delete the file: history stays, calls are paid for again",
-        )
+        hint = "update skillgit, or delete the file: history stays, calls are paid for again"
+        raise FormatVersionError(f"the ledger {name} was written by a newer skillgit", hint=hint)
     return version
 
 
@@ -296,12 +294,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise HistoryError(
-            f"the ledger {name} holds a row that cannot be right: {error}",
-            hint="delete the file, or take it from a backup: history stays, calls are paid for again",
-        ) from error
+        hint = "delete the file, or take it from a backup: history stays, calls are paid for again"
+        raise HistoryError(f"the ledger {name} holds a row that cannot be right: {error}", hint=hint) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's own messages hold what is damaged
-        raise HistoryError(
-            f"the ledger {name} cannot be used: {error}",
-            hint="check space and permissions, or delete the file: history stays, calls are paid for again",
-        ) from error
+        hint = "check space and permissions, or delete the file: history stays, calls are paid for again"
+        raise HistoryError(f"the ledger {name} cannot be used: {error}", hint=hint) from error

@@ -187,10 +187,8 @@ class Route:
         except SkillgitError:
             raise
         except Exception as error:  # a backend is a plug-in and may fail in any way; the run must survive the item
-            raise FatalBackendError(
-                f"backend {self.backend_name} broke down: {type(error).__name__}: {storable(redact(str(error)))}",
-                hint="this is a fault of the backend, not of the provider",
-            ) from error
+            message = f"backend {self.backend_name} broke down: {type(error).__name__}: {storable(redact(str(error)))}"
+            raise FatalBackendError(message, hint="this is a fault of the backend, not of the provider") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,10 +56,8 @@ def check_storable(where: str, value: object) -> None:
     path = unstorable_place(value)
     if path is not None:
         key = f" in {shown(path)}" if path else ""
-        raise DataError(
-            f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
-            hint="write the whole character, or leave it out; no file and no model can take half of one",
-        )
+        hint = "write the whole character, or leave it out; no file and no model can take half of one"
+        raise DataError(f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves", hint=hint)
 
 
 def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:

@@ -100,10 +100,8 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
     except DataError as error:
         parts = _split_places(folder) if folder.is_dir() else {}
         if parts and all(holds_ids_only(data_files(part)) for part in parts.values()):
-            raise DataError(
-                f"{folder} is a manifest: it has ids, and no items",
-                hint="name the data that the ids are of: env.data_path=FILE or FOLDER",
-            ) from error
+            hint = "name the data that the ids are of: env.data_path=FILE or FOLDER"
+            raise DataError(f"{folder} is a manifest: it has ids, and no items", hint=hint) from error
         raise
 
 
@@ -155,10 +153,8 @@ def _split_places(folder: Path) -> dict[Split, Path]:
         if split is None or not (child.is_dir() or child.suffix in SUFFIXES):
             continue
         if split in parts:
-            raise DataError(
-                f"{folder} has two folders for the {split} split: {parts[split].name} and {child.name}",
-                hint="keep one of them",
-            )
+            message = f"{folder} has two folders for the {split} split: {parts[split].name} and {child.name}"
+            raise DataError(message, hint="keep one of them")
         parts[split] = child
     return parts
 
@@ -180,10 +176,8 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
     counts = _apportion(len(items), weights)
     for split, count in zip(Split, counts, strict=True):
         if count == 0:
-            raise DataError(
-                f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty",
-                hint="bring more items, or choose another env.split_ratio",
-            )
+            message = f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty"
+            raise DataError(message, hint="bring more items, or choose another env.split_ratio")
     # A sort by digest, for the standard library does not promise that its shuffle stays the same.
     order = sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
     first, second = counts[0], counts[0] + counts[1]
@@ -198,10 +192,8 @@ def parse_ratio(ratio: str) -> tuple[int, int, int]:
     """Return the three numbers of a ratio like ``2:1:7``; a ConfigError if it is something else."""
     parts = ratio.split(":")
     if len(parts) != len(Split) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
-        raise ConfigError(
-            f"env.split_ratio is '{ratio}'; it must be three positive whole numbers for train, selection and test",
-            hint="write it like 2:1:7",
-        )
+        message = f"env.split_ratio is '{ratio}'; it must be three positive whole numbers for train, selection and test"
+        raise ConfigError(message, hint="write it like 2:1:7")
     return int(parts[0]), int(parts[1]), int(parts[2])
 
 
@@ -272,10 +264,8 @@ def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source:
 
 def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:
     """Return the error that ids of a manifest, of ``total`` in its split, are not in the data."""
-    return DataError(
-        f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}",
-        hint="the data and the manifest have to come from the same release of the benchmark",
-    )
+    message = f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}"
+    return DataError(message, hint="the data and the manifest have to come from the same release of the benchmark")
 
 
 def _ids(row: Row, path: Path) -> Iterator[str]:

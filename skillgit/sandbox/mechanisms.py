@@ -277,10 +277,8 @@ class Landlocked:
     def __init__(self) -> None:
         version = landlock.version() if sys.platform.startswith("linux") else 0
         if version < landlock.TRUNCATE_SINCE:
-            raise SandboxError(
-                f"the kernel's Landlock has version {version}, and {landlock.TRUNCATE_SINCE} is needed",
-                hint="use Linux 6.2 or newer, or install bubblewrap",
-            )
+            message = f"the kernel's Landlock has version {version}, and {landlock.TRUNCATE_SINCE} is needed"
+            raise SandboxError(message, hint="use Linux 6.2 or newer, or install bubblewrap")
         interpreter = interpreter_for(become())
         if interpreter is None:
             raise SandboxError(

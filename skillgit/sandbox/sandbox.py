@@ -106,10 +106,8 @@ def _strongest() -> Mechanism:
             return _tried(mode)
         except SandboxError as error:
             reasons.append(error.message)
-    raise SandboxError(
-        f"this machine cannot isolate model-written code: {'; '.join(reasons)}",
-        hint="install bubblewrap, or set env.sandbox: none to run such code without isolation",
-    )
+    hint = "install bubblewrap, or set env.sandbox: none to run such code without isolation"
+    raise SandboxError(f"this machine cannot isolate model-written code: {'; '.join(reasons)}", hint=hint)
 
 
 @cache

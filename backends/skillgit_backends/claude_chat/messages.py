@@ -127,18 +127,14 @@ def _thinking(request: Request, settings: ClaudeChatSettings) -> Block:
     if by_budget and request.messages[-1].role == "tool":
         return {}
     if request.temperature is not None:
-        raise FatalBackendError(
-            "Claude takes no temperature while it thinks",
-            hint="unset calls.temperature, or unset model.reasoning_effort, or model.claude_chat_thinking: off",
-        )
+        hint = "unset calls.temperature, or unset model.reasoning_effort, or model.claude_chat_thinking: off"
+        raise FatalBackendError("Claude takes no temperature while it thinks", hint=hint)
     if not by_budget:
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.reasoning_effort}}
     budget = min(BUDGETS[request.reasoning_effort], request.max_output_tokens // 2)
     if budget < LEAST_BUDGET:
-        raise FatalBackendError(
-            f"Claude cannot think within {request.max_output_tokens} tokens",
-            hint=f"calls.max_output_tokens must be {2 * LEAST_BUDGET} or more, or model.reasoning_effort unset",
-        )
+        hint = f"calls.max_output_tokens must be {2 * LEAST_BUDGET} or more, or model.reasoning_effort unset"
+        raise FatalBackendError(f"Claude cannot think within {request.max_output_tokens} tokens", hint=hint)
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 

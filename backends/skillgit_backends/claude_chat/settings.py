@@ -69,10 +69,8 @@ def credential(settings: ClaudeChatSettings) -> Credential:
     for name in names:
         if secret := _variable(name):
             return Credential(secret, name)
-    raise FatalBackendError(
-        f"claude_chat has no key: the environment variable {names[0]} is not set",
-        hint=f"export {names[0]}=… in the shell that skillgit runs in",
-    )
+    hint = f"export {names[0]}=… in the shell that skillgit runs in"
+    raise FatalBackendError(f"claude_chat has no key: the environment variable {names[0]} is not set", hint=hint)
 
 
 def host(settings: ClaudeChatSettings) -> str:

@@ -125,10 +125,8 @@ class ClaudeCodeExecBackend(AgentBackend):
     def _refuse(self, request: Request) -> None:
         refuse(request, "temperature", "top_p", "seed", "stop", answerer="Claude Code")
         if os.geteuid() == 0 and not self._settings.allow_root:
-            raise FatalBackendError(
-                f"{NAME} does not run as root",
-                hint=f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container",
-            )
+            hint = f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container"
+            raise FatalBackendError(f"{NAME} does not run as root", hint=hint)
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
         return prepare(self._settings, environ, workspace)

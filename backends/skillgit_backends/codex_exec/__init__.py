@@ -97,15 +97,11 @@ def read_settings(values: Mapping[str, object]) -> CodexSettings:
     settings = read_agent_settings(NAME, _KEYS, values)
     for key in ("profile", "model_provider"):
         if not _PLAIN.fullmatch(settings[key]):
-            raise ConfigError(
-                f"model.{NAME}_{key} is '{settings[key]}'",
-                hint="a name has letters, digits, hyphens and underscores only",
-            )
+            hint = "a name has letters, digits, hyphens and underscores only"
+            raise ConfigError(f"model.{NAME}_{key} is '{settings[key]}'", hint=hint)
     if settings["base_url"] and settings["model_provider"] == "openai":
-        raise ConfigError(
-            f"model.{NAME}_base_url has no effect on the provider 'openai'",
-            hint=f"give model.{NAME}_model_provider another name, or leave it empty",
-        )
+        hint = f"give model.{NAME}_model_provider another name, or leave it empty"
+        raise ConfigError(f"model.{NAME}_base_url has no effect on the provider 'openai'", hint=hint)
     del settings["approval_policy"], settings["use_sdk"]
     provider = settings["model_provider"] or (_OWN_PROVIDER if settings["base_url"] else "")
     return CodexSettings(**settings | {"model_provider": provider})

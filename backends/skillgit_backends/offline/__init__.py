@@ -237,10 +237,8 @@ class OfflineBackend:
     async def complete(self, request: Request) -> Reply:
         model = _MODELS.get(request.model)
         if model is None:
-            raise FatalBackendError(
-                f"the offline backend has no model '{request.model}'",
-                hint="use offline/reader or offline/agent as the target and offline/analyst as the optimizer",
-            )
+            hint = "use offline/reader or offline/agent as the target and offline/analyst as the optimizer"
+            raise FatalBackendError(f"the offline backend has no model '{request.model}'", hint=hint)
         text = model(request.messages)
         limit = request.max_output_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason = "length" if len(text) > limit else "stop"

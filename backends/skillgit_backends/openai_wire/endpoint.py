@@ -101,10 +101,8 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
     key = variables.exactly(name)
     if not key and (settings.api_key_env or (variant.needs_key and url == default)):
         missing = settings.api_key_env or variant.key_variable
-        raise FatalBackendError(
-            f"{variant.name}: there is no key in the environment variable {missing}",
-            hint=f"export {missing}, or name another variable in model.{variant.name}_api_key_env",
-        )
+        hint = f"export {missing}, or name another variable in model.{variant.name}_api_key_env"
+        raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {missing}", hint=hint)
     source = variables.name(variant.url_variable) if env_url and not settings.base_url else ""
     return Endpoint(
         url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name if key else ""
@@ -137,10 +135,8 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
             hint=f"name the variable with its key in model.{variant.name}_api_key_env, or export {_AZURE_ENDPOINT}",
         )
     if mode == "api_key" and not key:
-        raise FatalBackendError(
-            f"{variant.name}: there is no key in the environment variable {name}",
-            hint=f"export {name}, or set model.{variant.name}_auth_mode to azure_cli or managed_identity",
-        )
+        hint = f"export {name}, or set model.{variant.name}_auth_mode to azure_cli or managed_identity"
+        raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {name}", hint=hint)
     if mode == "api_key" and url.rstrip("/").endswith("/openai/v1"):
         return Endpoint(url=url, source=source, key=key, key_name=name)
     return Endpoint(
@@ -160,10 +156,8 @@ def _mode(variant: Variant, settings: Settings, variables: Variables, *, key: st
     value = (settings.auth_mode or variables.get("AZURE_OPENAI_AUTH_MODE")).lower()
     mode = _MODES.get(value, value) or ("api_key" if key else "azure_cli")
     if mode not in ("api_key", "azure_cli", "managed_identity", "openai_compatible"):
-        raise FatalBackendError(
-            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{value}'",
-            hint="it must be api_key, azure_cli, managed_identity or openai_compatible",
-        )
+        hint = "it must be api_key, azure_cli, managed_identity or openai_compatible"
+        raise FatalBackendError(f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{value}'", hint=hint)
     return mode
 
 

@@ -117,10 +117,8 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
         return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {reason}", hint="check the billing")
     if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
-        return PromptTooLongError(
-            f"{name}: the prompt does not fit into the model's context: {reason}",
-            hint="shorten the items or the skill, lower calls.max_output_tokens, or take another model",
-        )
+        hint = "shorten the items or the skill, lower calls.max_output_tokens, or take another model"
+        return PromptTooLongError(f"{name}: the prompt does not fit into the model's context: {reason}", hint=hint)
     if POLICY.search(text) and status in (0, 400, 403):
         return withheld(reason, name)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
