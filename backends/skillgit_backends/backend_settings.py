@@ -1,15 +1,13 @@
-"""Owns how a backend reads its settings: a key that does not exist or a value that is not allowed ends the program."""
+"""Owns how a backend reads its settings, whose faults end the program, and the prices of one that costs nothing."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from skillgit.plugin.backend import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +48,16 @@ def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:
     listing = ", ".join(f"model.{backend}_{key}" for key in names)
     hint = f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}"
     return ConfigError(f"there is no key 'model.{backend}_{name}'", hint=hint)
+
+
+class Gratis(Mapping[str, Price]):
+    """Has a price of zero for every model, and lists none."""
+
+    def __getitem__(self, model: str) -> Price:
+        return Price(usd_in=0.0, usd_out=0.0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

@@ -34,8 +34,7 @@ from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit.plugin.request_json import message_json, parameters_json, request_digest, tool_json
-from skillgit_backends.backend_settings import FreeKey, read_keys
-from skillgit_backends.no_cost import Gratis
+from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -245,9 +244,8 @@ def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
         calls = tuple(_tool_calls(read_document(match["calls"]), path.name))
     except ValueError as error:
         why = f"the block {error}" if isinstance(error, DocumentError) else error
-        raise HandoffError(
-            f"the calls of tools in {path} cannot be read: {why}", hint="write them as its prompt says"
-        ) from error
+        hint = "write them as its prompt says"
+        raise HandoffError(f"the calls of tools in {path} cannot be read: {why}", hint=hint) from error
     return Reply(text=text[: match.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
 
 

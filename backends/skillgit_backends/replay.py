@@ -29,8 +29,7 @@ from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
 from skillgit.plugin.request_json import read_reply, request_digest
-from skillgit_backends.backend_settings import FreeKey, read_keys
-from skillgit_backends.no_cost import Gratis
+from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,9 +55,8 @@ class ReplayBackend:
             raise ConfigError("replay has nothing to answer from", hint="set model.replay_path to a ledger.db or JSONL")
         self._path = Path(values["path"]).expanduser()
         if not self._path.is_file():
-            raise ConfigError(
-                f"there is no file {self._path} to replay", hint="model.replay_path names a ledger.db or a JSONL file"
-            )
+            hint = "model.replay_path names a ledger.db or a JSONL file"
+            raise ConfigError(f"there is no file {self._path} to replay", hint=hint)
         self._record: LedgerRecord | LinesRecord | None = None
         self._asked: Counter[str] = Counter()
 

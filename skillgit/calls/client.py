@@ -190,7 +190,9 @@ class Calls:
         is_known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
-            order = CallOrder(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
+            order = CallOrder(
+                key=key, route=route, request=request, question=digest, role=role, stage=stage, scope=scope
+            )
             try:
                 paid = await self._replies.share(key, lambda: self._asking.ask(order))
             except UnanswerableError as error:
@@ -236,7 +238,7 @@ class Calls:
                 continue
             request, scope = route.request(QUESTION), self._scope
             key = digest([STAGE, scope, role, self._clock()])
-            order = CallOrder(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            order = CallOrder(key=key, route=route, request=request, question="", role=role, stage=STAGE, scope=scope)
             try:
                 await self._asking.ask(order)
             except BackendError as error:
@@ -262,10 +264,10 @@ class Calls:
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
     def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
-        if order.begun > 1:
+        if order.copies > 1:
             # A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with
             # the same tokens. The copy has a row of its own, without an answer that anybody could take for one.
-            copy = replace(order, key=_copy_key(order.key), asked="")
+            copy = replace(order, key=_copy_key(order.key), question="")
             self._record(copy, replace(reply, text="", tool_calls=()), 0.0)
         return self._record(order, reply, seconds)
 
@@ -275,7 +277,7 @@ class Calls:
         cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
-            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.asked)
+            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.question)
         )
         if paid.scope == self._scope:
             self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it

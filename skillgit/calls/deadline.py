@@ -73,9 +73,8 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
             raise
         cause = error
     if timeout.expired():
-        raise ItemTimeoutError(
-            f"the item was not done within {seconds:g} s", hint="raise calls.item_timeout_s"
-        ) from cause
+        hint = "raise calls.item_timeout_s"
+        raise ItemTimeoutError(f"the item was not done within {seconds:g} s", hint=hint) from cause
 
 
 def overdue() -> bool:

@@ -10,7 +10,8 @@ import sqlite3
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from skillgit.calls.ledger_rows import (
     CHARGED,
@@ -30,13 +31,13 @@ from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.request_json import reply_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from types import TracebackType
 
     from skillgit.calls.ledger_rows import KnownRollout, PaidReply
     from skillgit.calls.retry_policy import FailedAttempt
 
+T = TypeVar("T")
 _FORMAT = 4
 _BUSY_S = 30.0
 _FAILURES = (
@@ -137,9 +138,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -147,10 +146,8 @@ class Ledger:
 
     def reply(self, key: str) -> PaidReply | None:
         """Return the reply of the call ``key``; None if it was never made."""
-        with _explained(self._name):
-            query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
-            row = self._connection.execute(query, (key,)).fetchone()
-            return None if row is None else read_paid(key, row)
+        query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
+        return next(iter(self._rows(lambda row: read_paid(key, row), query, key)), None)
 
     def record_reply(self, paid: PaidReply) -> PaidReply:
         """Record a reply and return what the ledger now holds: another process may have been first."""
@@ -176,29 +173,23 @@ class Ledger:
 
     def roles_answered(self, run: str) -> tuple[str, ...]:
         """Return the roles that were answered on the account of an event of ``run``."""
-        with _explained(self._name):
-            query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
-            rows = self._connection.execute(query, (f"{run}/", f"{run}0")).fetchall()  # "0" comes after "/"
-        return tuple(role for (role,) in rows)
+        query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
+        return tuple(self._rows(itemgetter(0), query, f"{run}/", f"{run}0"))  # "0" comes after "/"
 
     def spent(self, scope: str) -> Cost:
         """Return what all calls cost that the event in progress ``scope`` paid for, those that failed included."""
         columns = ("usd", "seconds", "unpriced", *COUNTS)
         query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
+        costs = self._rows(lambda row: read_cost(("calls", *columns), (1, *row)), query, scope)
         total = CostSum()
-        with _explained(self._name):
-            for row in self._connection.execute(query, (scope,)):
-                total.add(read_cost(("calls", *columns), (1, *row)))
-        for attempt in self.failures_of(scope):
-            total.add(attempt.charge.cost)
+        for cost in (*costs, *(attempt.charge.cost for attempt in self.failures_of(scope))):
+            total.add(cost)
         return total.total()
 
     def rollout(self, key: str) -> KnownRollout | None:
         """Return the item outcome ``key``; None if it was never kept."""
-        with _explained(self._name):
-            query = "SELECT scope, value, cost FROM rollout WHERE key = ?"
-            row = self._connection.execute(query, (key,)).fetchone()
-            return None if row is None else read_rollout(row)
+        rows = self._rows(read_rollout, "SELECT scope, value, cost FROM rollout WHERE key = ?", key)
+        return next(iter(rows), None)
 
     def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
         """Record an item outcome and return what the ledger now holds: another process may have been first.
@@ -245,9 +236,12 @@ class Ledger:
             self._connection.execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", (scope,))  # noqa: S608
 
     def _failures(self, condition: str, value: str) -> list[FailedAttempt]:
+        query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
+        return self._rows(read_failure, query, value)
+
+    def _rows(self, read: Callable[[Any], T], query: str, *values: str) -> list[T]:
         with _explained(self._name):
-            query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
-            return [read_failure(row) for row in self._connection.execute(query, (value,))]
+            return [read(row) for row in self._connection.execute(query, values)]
 
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:

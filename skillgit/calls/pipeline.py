@@ -60,9 +60,8 @@ def checked(reply: object, backend: str) -> Reply:
     measure of what a model can have said.
     """
     if not isinstance(reply, Reply) or not _is_typed(reply):
-        raise FatalBackendError(
-            f"backend {backend} returned no reply", hint="this is a fault of the backend, not of the provider"
-        )
+        hint = "this is a fault of the backend, not of the provider"
+        raise FatalBackendError(f"backend {backend} returned no reply", hint=hint)
     size = len(reply.text) + sum(len(call.id) + len(call.name) + len(call.arguments) for call in reply.tool_calls)
     fault = f"has {len(reply.tool_calls):,} tool calls" if len(reply.tool_calls) > MOST_TOOL_CALLS else ""
     if size > MOST_BYTES:
@@ -103,13 +102,13 @@ class CallOrder:
     key: str  # what makes it the same call
     route: Route
     request: Request
-    asked: str  # the digest of the question; empty where no replay may take the answer for one
+    question: str  # the digest of the question; empty where no replay may take the answer for one
     role: str
     stage: str
     scope: str
     again: bool = False  # whether it had a turn before
-    copied: bool = False
-    begun: int = 0  # copies that the provider works on or has answered, without those that failed
+    has_copy: bool = False
+    copies: int = 0  # that the provider works on or has answered, without those that failed
 
     @property
     def is_canary(self) -> bool:
@@ -174,9 +173,8 @@ class Route:
             async with asyncio.timeout(self.timeout_s):
                 return checked(await self.backend.complete(request), self.backend_name)
         except TimeoutError as error:
-            raise BackendTimeoutError(
-                f"no reply from {self.name} within {self.timeout_s:g} s", hint=self.as_written("raise calls.timeout_s")
-            ) from error
+            hint = self.as_written("raise calls.timeout_s")
+            raise BackendTimeoutError(f"no reply from {self.name} within {self.timeout_s:g} s", hint=hint) from error
         except BackendError as error:
             # Providers quote keys in their messages, and messages become evidence.
             error.message, error.hint = storable(redact(error.message)), self.as_written(error.hint)
@@ -241,7 +239,7 @@ class Asking:
         with line.slot(is_given=is_given):
             lane.breaker.check()  # again: it may have opened while this call stood in line
             async with self.budget.reserve(self.estimate(order.route, order.request)):
-                after = lane.latency.slow(order.role) if self.policy.hedge and not order.copied else None
+                after = lane.latency.slow(order.role) if self.policy.hedge and not order.has_copy else None
                 if after is None:
                     return await self._send(lane, order)
                 return await hedged(self._send(lane, order), lambda: self._send_copy(lane, order), after=after)
@@ -249,11 +247,11 @@ class Asking:
     async def _send(self, lane: Lane, order: CallOrder) -> PaidReply:
         time = asyncio.get_running_loop().time
         ticket, began, seconds = lane.window.sent(), time(), self.clock()
-        order.begun += 1
+        order.copies += 1
         try:
             reply = await order.route.attempt(order.request)
         except BackendError as error:
-            order.begun -= 1
+            order.copies -= 1
             lane.failed(ticket, error)
             fault = self._fail(order, error, self.clock() - seconds)
             if fault is error:
@@ -280,7 +278,7 @@ class Asking:
         tokens = cost.tokens_in + cost.tokens_out
         if not (line.free() and lane.rates.have(tokens) and self.budget.fits(cost)):
             return None
-        order.copied = True
+        order.has_copy = True
         line.take()
         with line.slot():
             await lane.rates.take(tokens)

@@ -148,39 +148,39 @@ class RetryPolicy:
         return await retrying(again)
 
 
+@dataclass(slots=True)
 class _Course:
     """What has befallen one call."""
 
-    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float], failures: int) -> None:
-        self._policy = policy
-        self._first_ceiling = first_ceiling
-        self._failures = failures
-        self._paused = 0.0
+    policy: RetryPolicy
+    first_ceiling: Callable[[], float]
+    failures: int
+    pauses_s: float = 0.0
 
     async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except BackendError as error:
-            self._failures += not is_refusal(error)
+            self.failures += not is_refusal(error)
             raise
 
     def goes_on(self, error: BaseException) -> bool:
         """Say whether the call is worth another attempt after ``error``."""
-        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self._policy.patience_s:
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self.policy.patience_s:
             return False
         if is_refusal(error):
-            return self._paused < self._policy.patience_s
-        return self._failures < self._policy.attempts
+            return self.pauses_s < self.policy.patience_s
+        return self.failures < self.policy.attempts
 
     def pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait before the next attempt."""
         error = state.outcome.exception() if state.outcome is not None else None
         retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
-        return pause(state.attempt_number, retry_after, self._policy.random, first_ceiling=self._first_ceiling())
+        return pause(state.attempt_number, retry_after, self.policy.random, first_ceiling=self.first_ceiling())
 
     async def sleep(self, seconds: float) -> None:
-        self._paused += seconds
-        await self._policy.sleep(seconds)
+        self.pauses_s += seconds
+        await self.policy.sleep(seconds)
 
 
 def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:

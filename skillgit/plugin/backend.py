@@ -104,24 +104,19 @@ class Tool:
 class Request:
     """One question to a model; None and empty values leave a parameter to the provider.
 
-    Attributes:
-        max_output_tokens: Upper limit of the reply's length.
-        reasoning_effort: ``""`` (provider's default) ``low medium high xhigh max``.
-        top_p: Share of the likeliest tokens that are sampled from.
-        stop: Texts at which a reply ends; they are no part of it.
-        schema: The JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
-            ``title``. The prompt asks for the same, so a backend need not hand it on.
+    ``schema`` is the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
+    ``title``. The prompt asks for the same, so a backend need not hand it on.
     """
 
     model: str
     messages: tuple[Message, ...]
     max_output_tokens: int = 16384
     temperature: float | None = None
-    reasoning_effort: str = ""
+    reasoning_effort: str = ""  # or low, medium, high, xhigh, max
     tools: tuple[Tool, ...] = ()
-    top_p: float | None = None
+    top_p: float | None = None  # share of the likeliest tokens that are sampled from
     seed: int | None = None
-    stop: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()  # texts at which a reply ends; they are no part of it
     schema: Mapping[str, object] | None = None
 
 
@@ -171,25 +166,15 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendInfo:
-    """What ``skillgit backends`` says of a backend.
+    """What ``skillgit backends`` says of a backend."""
 
-    Attributes:
-        name: Its entry point.
-        summary: One sentence.
-        models: The models that it knows by name; empty if it takes any.
-        needs_network: Whether a call leaves this machine.
-        prices: Model name to price; a backend whose calls cost nothing says so with zeros.
-        timeout_s: Of one call, where the configuration does not say; None leaves it to skillgit.
-        paths: The settings that are paths, with their defaults; relative ones are resolved as all in a configuration.
-    """
-
-    name: str
-    summary: str
-    models: tuple[str, ...] = ()
-    needs_network: bool = True
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    timeout_s: float | None = None
-    paths: Mapping[str, str] = field(default_factory=dict)
+    name: str  # its entry point
+    summary: str  # one sentence
+    models: tuple[str, ...] = ()  # that it knows by name; empty if it takes any
+    needs_network: bool = True  # whether a call leaves this machine
+    prices: Mapping[str, Price] = field(default_factory=dict)  # by model; zeros if calls cost nothing
+    timeout_s: float | None = None  # of one call, where the configuration does not say
+    paths: Mapping[str, str] = field(default_factory=dict)  # settings that are paths, with their defaults
 
 
 @runtime_checkable
@@ -253,10 +238,9 @@ class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
 
     def play(self, role: str) -> tuple[str, ...]:
-        """Take a role, once, before the first call: ``target``, ``optimizer`` or ``judge``.
+        """Take ``target``, ``optimizer`` or ``judge``, once, before the first call; return the variables that it uses.
 
-        Returns the names of the role's own variables that are set. Roles that go by other variables have limits of
-        their own.
+        Roles that go by other variables have limits of their own.
         """
         ...
 

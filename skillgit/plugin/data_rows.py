@@ -108,9 +108,8 @@ def read_rows(path: Path) -> list[Row]:
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
-        ) from error
+        hint = "check the path and its permissions"
+        raise DataError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
     if path.suffix == ".csv":
         return _csv(path, text)
     if path.suffix != ".jsonl":

@@ -26,16 +26,14 @@ if TYPE_CHECKING:
 class Option:
     """A key of the ``env`` section that an environment understands.
 
-    Attributes:
-        help: What it means, in one sentence, with unit and limits.
-        path: Whether it names a file or folder; a relative one refers to the file that it is written in. What is found
-            there has to be part of the digests of items or environment, for the path itself does not identify a run.
+    A ``path`` names a file or folder; a relative one refers to the file that it is written in. What is found there has
+    to be part of the digests of items or environment, for the path itself does not identify a run.
     """
 
     name: str
     type: type[str | int | float | bool]
     default: str | float | bool
-    help: str
+    help: str  # one sentence, with unit and limits
     path: bool = False
 
 
@@ -51,45 +49,30 @@ class SourceKind(StrEnum):
 class PublicSource:
     """Where the public data of an environment are, and how they become files that it reads.
 
-    Attributes:
-        place: The repository as ``owner/name``, or an address.
-        layout: What has to be where, and which option names it; for whoever places the data by hand.
-        revision: The commit that is fetched.
-        files: Patterns of the files of the repository that hold rows, like ``data/*.parquet``.
-        convert: ``module:function`` that makes the rows of a data file of the repository's rows: a pure function from
-            an iterable of mappings to an iterator of mappings, each with an ``id``.
+    ``convert`` is the ``module:function`` that makes rows of a data file of the repository's rows: a pure function from
+    an iterable of mappings to an iterator of mappings, each with an ``id``.
     """
 
     kind: SourceKind
-    place: str
-    layout: str
-    revision: str = ""
-    files: tuple[str, ...] = ()
+    place: str  # the repository as owner/name, or an address
+    layout: str  # what has to be where, and which option names it; for whoever places the data by hand
+    revision: str = ""  # the commit that is fetched
+    files: tuple[str, ...] = ()  # patterns of the files of the repository that hold rows, like data/*.parquet
     convert: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentInfo:
-    """What ``skillgit envs`` says of an environment.
+    """What ``skillgit envs`` says of an environment."""
 
-    Attributes:
-        name: Its entry point.
-        summary: One sentence.
-        fields: Field of an item to its meaning.
-        scorer: What hard and soft are, with the source of the rules.
-        source: Where the data comes from.
-        task_types: The groups that results are broken down by.
-        licence: The terms of the data that come with it and of the public data.
-    """
-
-    name: str
-    summary: str
-    fields: Mapping[str, str]
-    scorer: str
-    source: str
+    name: str  # its entry point
+    summary: str  # one sentence
+    fields: Mapping[str, str]  # of an item, and what they mean
+    scorer: str  # what hard and soft are, with the source of the rules
+    source: str  # of the data
     options: tuple[Option, ...] = ()
-    task_types: tuple[str, ...] = ()
-    licence: str = ""
+    task_types: tuple[str, ...] = ()  # that results are broken down by
+    licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
 
 

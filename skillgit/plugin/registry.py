@@ -200,9 +200,8 @@ def _imported(module: str, kind: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:  # a plug-in may fail to import in any way; the user asked for this one
-        raise UsageError(
-            f"{kind} '{name}' cannot be loaded: {error}", hint="reinstall it, or install its extra"
-        ) from error
+        hint = "reinstall it, or install its extra"
+        raise UsageError(f"{kind} '{name}' cannot be loaded: {error}", hint=hint) from error
 
 
 def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
@@ -224,9 +223,8 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
         return getattr(module, attribute)
     except AttributeError:
         noun = "function" if kind == _CONVERSION else "class"
-        raise UsageError(
-            f"{kind} '{name}' has no {noun} '{attribute}'", hint="check the name after the colon"
-        ) from None
+        hint = "check the name after the colon"
+        raise UsageError(f"{kind} '{name}' has no {noun} '{attribute}'", hint=hint) from None
 
 
 class _FromBytes(SourceFileLoader):

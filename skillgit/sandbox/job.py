@@ -65,9 +65,8 @@ class Job:
             raise EnvironmentFaultError("the files of a job are larger than its disk", hint="raise the limit disk_mb")
         for path in self.shown:
             if not path.is_absolute() or path == path.parent:
-                raise EnvironmentFaultError(
-                    f"'{path}' cannot be shown to a sandboxed job", hint="name one folder or file by its absolute path"
-                )
+                hint = "name one folder or file by its absolute path"
+                raise EnvironmentFaultError(f"'{path}' cannot be shown to a sandboxed job", hint=hint)
 
     @property
     def shown(self) -> tuple[Path, ...]:
@@ -94,9 +93,8 @@ def check_name(name: str) -> None:
     path = PurePosixPath(name)
     inside = not path.is_absolute() and ".." not in path.parts and path.parts and str(path) == name
     if not inside or "\0" in name or "\\" in name:
-        raise EnvironmentFaultError(
-            f"{name!r} is no path in the work folder of a job", hint="use a relative path without '..' and backslashes"
-        )
+        hint = "use a relative path without '..' and backslashes"
+        raise EnvironmentFaultError(f"{name!r} is no path in the work folder of a job", hint=hint)
 
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", re.DOTALL)

@@ -330,9 +330,8 @@ def _user_namespaces() -> bool:
 def _checked(path: Path) -> Path:
     user = become()
     if not path.exists() or (user is not None and not usable_by(user, path)):
-        raise EnvironmentFaultError(
-            f"'{path}' is not there for a sandboxed job to read", hint="check the path, and that everybody may read it"
-        )
+        hint = "check the path, and that everybody may read it"
+        raise EnvironmentFaultError(f"'{path}' is not there for a sandboxed job to read", hint=hint)
     return path
 
 

@@ -148,23 +148,23 @@ _SHOWN = 500
 class _Output:
     """Both streams of a job; what is over the limit is dropped."""
 
-    left: int
-    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+    rest: int
+    overflow: asyncio.Event = field(default_factory=asyncio.Event)
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
 
     async def read(self, stream: StreamReader, into: bytearray) -> None:
         """Read a stream to its end; a full pipe would stop the job before its end is noticed."""
         while chunk := await stream.read(_CHUNK):
-            into += chunk[: self.left]
-            if len(chunk) > self.left:
-                self.exceeded.set()
-            self.left = max(0, self.left - len(chunk))
+            into += chunk[: self.rest]
+            if len(chunk) > self.rest:
+                self.overflow.set()
+            self.rest = max(0, self.rest - len(chunk))
 
 
 @dataclass(slots=True)
 class _Told:
-    started: float | None = None
+    start_time: float | None = None
     report: Report | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -205,7 +205,7 @@ async def _spoken(  # noqa: PLR0917 - the parts of one conversation
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all streams are pipes")
     listening = asyncio.create_task(_listen(reader, log, job.limits.disk_mb << 20))
-    flood = asyncio.create_task(output.exceeded.wait())
+    flood = asyncio.create_task(output.overflow.wait())
     tasks = [
         asyncio.create_task(_order(writer, launch, job)),
         asyncio.create_task(_give(process.stdin, job.stdin)),
@@ -251,7 +251,7 @@ async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
         while log.report is None:
             report = Report(*json.loads(await _frame(reader, _LONGEST_REPORT)))
             if report.kind == "started":
-                log.started = time.monotonic()
+                log.start_time = time.monotonic()
                 continue
             for name in report.files:
                 content = await _frame(reader, limit)
@@ -283,15 +283,14 @@ def _result(job: Job, order: Order, output: _Output, log: _Told) -> Result:
     report = log.report
     errors = _read(output.stderr, order)
     if report is not None and report.kind == "fault":
-        raise EnvironmentFaultError(
-            f"the sandbox cannot run {job.command[0]}: {report.text}", hint="see docs/sandbox.md"
-        )
-    if log.started is None:
+        hint = "see docs/sandbox.md"
+        raise EnvironmentFaultError(f"the sandbox cannot run {job.command[0]}: {report.text}", hint=hint)
+    if log.start_time is None:
         reason = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
         raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/sandbox.md")
     stdout = _read(output.stdout, order)
-    if output.exceeded.is_set():
-        seconds = report.seconds if report else time.monotonic() - log.started
+    if output.overflow.is_set():
+        seconds = report.seconds if report else time.monotonic() - log.start_time
         return Result(exit_code=None, stdout=stdout, stderr=errors, files={}, ended="output", seconds=seconds)
     if report is None:
         raise EnvironmentFaultError("the sandbox was killed while a job ran", hint="see whether memory ran out")

@@ -54,21 +54,21 @@ class _Output:
     limit: int
     size: int = 0
     rest: bytearray = field(default_factory=bytearray)
-    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+    overflow: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self, stream: StreamReader) -> None:
         while chunk := await stream.read(_CHUNK):
             self.size += len(chunk)
             if self.size > self.limit:
                 self.rest.clear()
-                self.exceeded.set()
+                self.overflow.set()
                 continue
             *lines, last = chunk.split(b"\n")
             for line in lines:
                 self.take(bytes(self.rest + line))
                 self.rest.clear()
             self.rest += last
-        if self.rest and not self.exceeded.is_set():
+        if self.rest and not self.overflow.is_set():
             self.take(bytes(self.rest))
 
 
@@ -95,19 +95,17 @@ async def run(
     ]
     try:
         async with asyncio.timeout(limits.timeout_s):
-            await _over(process, output.exceeded)
+            await _over(process, output.overflow)
     except TimeoutError as error:
-        raise BackendTimeoutError(
-            f"{command[0]} did not end within {limits.timeout_s:g} s", hint="raise the timeout_s of the backend"
-        ) from error
+        hint = "raise the timeout_s of the backend"
+        raise BackendTimeoutError(f"{command[0]} did not end within {limits.timeout_s:g} s", hint=hint) from error
     finally:
         end_all(process.pid, workspace.root)
         feeding.cancel()
         await _closed(process, [feeding, *reading])
-    if output.exceeded.is_set():
-        raise UnusableAnswerError(
-            f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint="such an output holds no answer"
-        )
+    if output.overflow.is_set():
+        hint = "such an output holds no answer"
+        raise UnusableAnswerError(f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint=hint)
     return Ended(code=process.returncode or 0, errors=errors.decode(errors="replace").strip())
 
 
@@ -118,9 +116,8 @@ async def _started(command: Sequence[str], folder: Path, environment: Mapping[st
             *command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
     except (FileNotFoundError, PermissionError) as error:
-        raise FatalBackendError(
-            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or set the path of the backend"
-        ) from error
+        hint = "install it, or set the path of the backend"
+        raise FatalBackendError(f"{command[0]} cannot be started: {error.strerror}", hint=hint) from error
     except OSError as error:
         raise RetryableBackendError(
             f"{command[0]} cannot be started now: {error.strerror}", hint="lower calls.concurrency", sent=False

@@ -23,9 +23,10 @@ from skillgit.errors import BadRequestError, UnusableAnswerError
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
+Match = re.Match[str]
 _OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
@@ -77,24 +78,28 @@ def assignment(request: Request) -> Assignment:
     )
 
 
-def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
-    """Return ``text`` without its skills, which are added to ``skills``.
+def _blocks(text: str, openings: re.Pattern[str], closings: re.Pattern[str]) -> Iterator[tuple[Match, Match]]:
+    """Yield where each block opens and closes: at the last closing line before the next one opens.
 
-    A skill ends at the last closing line before the next one opens: its text may itself speak of such lines.
+    The text of a block may itself speak of such lines.
     """
+    starts = list(openings.finditer(text))
+    for start, limit in zip(starts, [*(start.start() for start in starts[1:]), len(text)], strict=True):
+        ends = list(closings.finditer(text, start.end(), limit))
+        if ends:
+            yield start, ends[-1]
+
+
+def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
+    """Return ``text`` without its skills, which are added to ``skills``."""
     parts: list[str] = []
     position = 0
-    openings = list(_OPENED.finditer(text))
-    for number, opening in enumerate(openings):
-        limit = openings[number + 1].start() if number + 1 < len(openings) else len(text)
-        closings = list(_CLOSED.finditer(text, opening.end(), limit))
-        if opening.start() < position or not closings:
-            continue
-        skill = _skill(opening["name"], text[opening.end() : closings[-1].start()], {skill.name for skill in skills})
+    for opening, closing in _blocks(text, _OPENED, _CLOSED):
+        skill = _skill(opening["name"], text[opening.end() : closing.start()], {skill.name for skill in skills})
         skills.append(skill)
         parts.append(text[position : opening.start()])
         parts.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
-        position = closings[-1].end()
+        position = closing.end()
     return "".join([*parts, text[position:]]).strip()
 
 
@@ -115,21 +120,17 @@ def _skill(label: str, body: str, names: set[str]) -> DeliveredSkill:
 def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     """Return the text of a skill without its companions, and path to text of these.
 
-    A companion ends at the last closing line before the next one opens. One whose path leaves the skill's folder or
-    names a file that is there already stays in the text: a model may have written it.
+    One whose path leaves the skill's folder or names a file that is there already stays in the text: a model may have
+    written it.
     """
     parts: list[str] = []
     files: dict[str, str] = {}
     position = 0
-    openings = list(_COMPANION.finditer(body))
-    for number, opening in enumerate(openings):
-        limit = openings[number + 1].start() if number + 1 < len(openings) else len(body)
-        closings = list(_COMPANION_END.finditer(body, opening.end(), limit))
-        if not closings or not _fits(opening["path"], files):
-            continue
-        files[opening["path"]] = body[opening.end() : closings[-1].start()]
-        parts.append(body[position : opening.start()])
-        position = closings[-1].end()
+    for opening, closing in _blocks(body, _COMPANION, _COMPANION_END):
+        if _fits(opening["path"], files):
+            files[opening["path"]] = body[opening.end() : closing.start()]
+            parts.append(body[position : opening.start()])
+            position = closing.end()
     return "".join([*parts, body[position:]]), files
 
 

@@ -111,9 +111,8 @@ class ClaudeChatBackend:
             fault.args = (fault.message,)
             raise fault from None  # the SDK's error holds the request with its headers
         except DocumentError as error:
-            raise RetryableBackendError(
-                f"Claude's answer {error}", hint="check model.claude_chat_base_url, or what stands in between"
-            ) from None
+            hint = "check model.claude_chat_base_url, or what stands in between"
+            raise RetryableBackendError(f"Claude's answer {error}", hint=hint) from None
 
     def _connected(self, key: Credential) -> AsyncAnthropic:
         """Return the client; a new one where the key is another one now, or the event loop."""

@@ -103,9 +103,8 @@ def _part(part: Part) -> Block:
     if not isinstance(part, Image):
         return {"type": "text", "text": part.text}
     if part.media_type not in _IMAGES:
-        raise BadRequestError(
-            f"Claude does not see pictures of type {part.media_type}", hint=f"it sees {', '.join(_IMAGES)}"
-        )
+        hint = f"it sees {', '.join(_IMAGES)}"
+        raise BadRequestError(f"Claude does not see pictures of type {part.media_type}", hint=hint)
     return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
 
 

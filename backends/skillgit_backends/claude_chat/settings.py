@@ -39,9 +39,8 @@ def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
     """Return the settings; a ConfigError for a wrong key or value."""
     settings = cast("dict[str, str]", read_keys("claude_chat", _KEYS, values))
     if settings["base_url"] and not settings["base_url"].startswith(("http://", "https://")):
-        raise ConfigError(
-            f"model.claude_chat_base_url is '{settings['base_url']}'", hint="it begins with https:// or http://"
-        )
+        hint = "it begins with https:// or http://"
+        raise ConfigError(f"model.claude_chat_base_url is '{settings['base_url']}'", hint=hint)
     return ClaudeChatSettings(**settings)
 
 

@@ -323,9 +323,8 @@ def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: Call
     if settings.profile:
         profile = users / f"{settings.profile}.config.toml"
         if not profile.is_file():
-            raise FatalBackendError(
-                f"there is no profile {profile}", hint="check model.codex_exec_profile and CODEX_HOME"
-            )
+            hint = "check model.codex_exec_profile and CODEX_HOME"
+            raise FatalBackendError(f"there is no profile {profile}", hint=hint)
         workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
     return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
 

@@ -53,9 +53,8 @@ def complete(messages: Sequence[Message]) -> str:
     heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
     task = _TASKS.get(heading.lower())
     if task is None:
-        raise FatalBackendError(
-            f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
-        )
+        hint = "use it with skillgit's own prompts only"
+        raise FatalBackendError(f"offline/analyst does not know the task '{heading[:60]}'", hint=hint)
     briefing = Briefing(user)
     answer = task(briefing)
     if epochs.wants_reminders(system):
@@ -230,9 +229,8 @@ class OfflineBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         if settings:
-            raise ConfigError(
-                f"the offline backend has no setting '{min(settings)}'", hint="remove the model.offline_* keys"
-            )
+            hint = "remove the model.offline_* keys"
+            raise ConfigError(f"the offline backend has no setting '{min(settings)}'", hint=hint)
 
     async def complete(self, request: Request) -> Reply:
         model = _MODELS.get(request.model)

@@ -79,8 +79,8 @@ def answer(task: SearchTask, orders: frozenset[StrEnum]) -> str:
     best = extract.sentences[
         max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
     ]
-    asked = extract.question.words
-    if Habit.UNKNOWN in orders and len(asked & best.words) < _SURE * len(asked):
+    topic = extract.question.words
+    if Habit.UNKNOWN in orders and len(topic & best.words) < _SURE * len(topic):
         return _UNKNOWN
     if Habit.SENTENCE in orders:
         return best.text

@@ -138,7 +138,7 @@ class OpenAIWireBackend:
     async def complete(self, request: Request) -> Reply:
         endpoint = self._endpoint()
         try:
-            return await self._refusals.ask(endpoint.url, request, lambda asked: self._answer(asked, endpoint))
+            return await self._refusals.ask(endpoint.url, request, lambda question: self._answer(question, endpoint))
         except BackendError as error:
             error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
             raise

@@ -80,9 +80,8 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
     if isinstance(error, openai.APITimeoutError) and not _broke(error):
-        return BackendTimeoutError(
-            f"{name}: {endpoint.host} did not answer in time", hint=f"raise model.{name}_timeout_s"
-        )
+        hint = f"raise model.{name}_timeout_s"
+        return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
         ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
     ):

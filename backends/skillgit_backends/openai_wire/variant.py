@@ -70,9 +70,8 @@ def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
     settings = cast("dict[str, Any]", read_keys(variant.name, {**SHARED, **variant.keys}, values))
     for name in ("base_url", "azure_endpoint"):
         if settings.get(name) and not settings[name].startswith(("http://", "https://")):
-            raise ConfigError(
-                f"model.{variant.name}_{name} is '{settings[name]}'", hint="it begins with https:// or http://"
-            )
+            hint = "it begins with https:// or http://"
+            raise ConfigError(f"model.{variant.name}_{name} is '{settings[name]}'", hint=hint)
     for name in ("timeout_s", "max_tokens"):
         if settings[name] <= 0:
             raise ConfigError(f"model.{variant.name}_{name} is {settings[name]:g}", hint="it must be greater than 0")

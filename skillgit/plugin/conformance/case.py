@@ -15,7 +15,7 @@ from skillgit.plugin.backend import Backend, Message, Reply, Request, Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-    from types import FrameType, TracebackType
+    from types import FrameType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +86,7 @@ class LoopWatch:
         self._thread.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._handle.cancel()
         self._done.set()
         self._thread.join()

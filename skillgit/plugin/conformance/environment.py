@@ -251,14 +251,14 @@ def _is_whole(attempt: RehearsalOutcome, item: Item, promises: Promises) -> bool
 
 
 def _check_pictures(environment: Environment, item: Item, trajectory: Trajectory, promises: Promises) -> None:
-    shown = {picture for turn in trajectory.turns for picture in turn.pictures}
+    target_pictures = {picture for turn in trajectory.turns for picture in turn.pictures}
     pictures = environment.pictures(item) if isinstance(environment, ShowsPictures) else ()
     promises.hold(
-        shown >= {image.picture for image in pictures},
+        target_pictures >= {image.picture for image in pictures},
         "pictures returns one that the rollout does not show, so that the optimizer would see more than the target",
     )
     promises.hold(
-        not pictures or shown <= {image.picture for image in pictures},
+        not pictures or target_pictures <= {image.picture for image in pictures},
         "pictures lacks one that the rollout shows, so that the optimizer never sees it",
     )
 

@@ -156,7 +156,7 @@ class _End(NamedTuple):
     """How the command ended: its status as wait(2) gives it, or the limit that it broke, and what it took."""
 
     status: int
-    broken: str
+    breach: str
     seconds: float
     cpu_s: float
 
@@ -256,8 +256,8 @@ def _tell(order: Order, files: Mapping[str, bytes], end: _End, channel: socket.s
 
 def _judged(end: _End, cpu_s: int) -> tuple[int | None, str]:
     """Return the exit code, negative for a signal, and what ended the command."""
-    if end.broken:
-        return None, end.broken
+    if end.breach:
+        return None, end.breach
     code = os.waitstatus_to_exitcode(end.status)
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and end.cpu_s >= cpu_s):
         return code, "cpu"
