@@ -8,13 +8,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Image, Part, Request, Text, Usage
+from skillgit.plugin.backend import NO_TOKENS, Image, Part, Request, Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
 
-_UNBILLED = (None, Usage(tokens_in=0, tokens_out=0))
+_UNBILLED = (None, NO_TOKENS)
 _NAMES = {"stop": "stop texts"}
 _KEYS = {"temperature": "calls.temperature"}
 T = TypeVar("T")

@@ -143,12 +143,10 @@ class Lane:
 
     @property
     def line(self) -> CallQueue:
-        """The line in the event loop that runs."""
         return self._in_loop()[1]
 
     @property
     def rates(self) -> Rates:
-        """The limits on requests and tokens in the event loop that runs."""
         return self._in_loop()[2]
 
     def first_ceiling(self) -> float:
@@ -170,7 +168,7 @@ class Lane:
             self.line.pause(after)
 
     def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, CallQueue, Rates]:
-        # Who waits belongs to an event loop; a front end may start several, one by one.
+        # Who waits, and at which pace, belongs to an event loop; a front end may start several, one by one.
         loop = asyncio.get_running_loop()
         if self._here is None or self._here[0] is not loop:
             policy = self._policy

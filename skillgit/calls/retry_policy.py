@@ -19,7 +19,7 @@ from skillgit.errors import (
     UnusableAnswerError,
     behind,
 )
-from skillgit.plugin.backend import Usage
+from skillgit.plugin.backend import NO_TOKENS, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -255,11 +255,7 @@ class Failures:
         final = isinstance(fault, UnanswerableError)
         if not final and not was_sent:
             return fault, None
-        usage = (
-            error.usage
-            if isinstance(error.usage, Usage) and error.usage.plausible
-            else Usage(tokens_in=0, tokens_out=0)
-        )
+        usage = error.usage if isinstance(error.usage, Usage) and error.usage.plausible else NO_TOKENS
         cost = call_cost(usage, order.route.price, seconds) if was_sent else Cost()
         is_billed = isinstance(fault, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
         attempt = self._ledger.record_failure(

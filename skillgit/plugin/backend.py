@@ -99,6 +99,10 @@ class Tool:
     description: str
     parameters: Mapping[str, object]
 
+    def fields(self) -> dict[str, object]:
+        """Return the tool as most providers take it."""
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -135,6 +139,9 @@ class Usage:
         """Whether all of it are numbers of tokens; a server, or a plug-in, may say anything."""
         counts = (self.tokens_in, self.tokens_out, self.cached, self.cache_written, self.reasoning)
         return all(token_count(count) is not None for count in counts)
+
+
+NO_TOKENS = Usage(tokens_in=0, tokens_out=0)
 
 
 def token_count(value: object) -> int | None:

@@ -9,6 +9,8 @@ is a folder like one of divided data, but its rows are ids, or objects with an `
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -149,7 +151,9 @@ def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]
 def _split_places(folder: Path) -> dict[Split, Path]:
     parts: dict[Split, Path] = {}
     for child in sorted(folder.iterdir()):
-        split = _split_of(child.name if child.is_dir() else child.stem)
+        split = None
+        with suppress(DataError):
+            split = Split.parse(child.name if child.is_dir() else child.stem)
         if split is None or not (child.is_dir() or child.suffix in SUFFIXES):
             continue
         if split in parts:
@@ -157,13 +161,6 @@ def _split_places(folder: Path) -> dict[Split, Path]:
             raise DataError(message, hint="keep one of them")
         parts[split] = child
     return parts
-
-
-def _split_of(name: str) -> Split | None:
-    try:
-        return Split.parse(name)
-    except DataError:
-        return None
 
 
 def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
@@ -281,7 +278,9 @@ def _ids(row: Row, path: Path) -> Iterator[str]:
 def repetitions(splits: Mapping[Split, Sequence[Item]]) -> Iterator[DataError]:
     """Yield a fault for each kind of repetition, inside of splits and between them."""
     for split, items in splits.items():
-        yield from _fault(f"ids occur more than once in the {split} split", _repeated(items))
+        counts = Counter(item.id for item in items)
+        repeated_ids = [name for name, count in counts.items() if count > 1]
+        yield from _fault(f"ids occur more than once in the {split} split", repeated_ids)
     for first, second in combinations([split for split in Split if split in splits], 2):
         common = {item.id for item in splits[first]} & {item.id for item in splits[second]}
         yield from _fault(f"ids occur in both the {first} and the {second} split", common)
@@ -295,11 +294,6 @@ def named(names: Collection[str]) -> str:
     sequence = sorted(names)
     more = f" and {len(sequence) - _SHOWN} more" if len(sequence) > _SHOWN else ""
     return f"{', '.join(map(shortened, sequence[:_SHOWN]))}{more}"
-
-
-def _repeated(items: Sequence[Item]) -> set[str]:
-    ids: set[str] = set()
-    return {item.id for item in items if item.id in ids or ids.add(item.id)}  # type: ignore[func-returns-value]
 
 
 def _fault(text: str, names: Collection[str]) -> Iterator[DataError]:

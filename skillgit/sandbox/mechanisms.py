@@ -130,11 +130,8 @@ def package_folders() -> tuple[str, ...]:
 @cache
 def hidden_paths() -> tuple[Path, ...]:
     """Return the installed packages that no job may read: skillgit and all plug-ins, which bring items with answers."""
-    modules = {
-        plugin.reference.split(".")[0].split(":")[0]
-        for group in (ENVIRONMENTS, BACKENDS)
-        for plugin in installed(group)
-    }
+    plugins = (*installed(ENVIRONMENTS), *installed(BACKENDS))
+    modules = {re.split("[.:]", plugin.reference)[0] for plugin in plugins}
     folders = [Path(folder) / name for folder in package_folders() for name in sorted({"skillgit", *modules})]
     return tuple(path for path in folders if path.is_dir())
 
@@ -211,11 +208,8 @@ class Bubblewrap:
         alone = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         # Root mounts what only root may read, and the launcher then makes the command a user of a namespace of its own.
         capabilities = [word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}")]
-        user = (
-            ["--cap-drop", "ALL", *capabilities]
-            if self._root
-            else ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
-        )
+        nobody = ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
+        user = ["--cap-drop", "ALL", *capabilities] if self._root else nobody
         life = ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sandbox"]
         return [self._program, *alone, *user, *life]
 
@@ -240,11 +234,8 @@ class Bubblewrap:
 def _shown(path: Path) -> list[str]:
     """Return the words that show a path at its own place, in folders that everybody may pass through."""
     above = [str(parent) for parent in reversed(path.parents) if parent != Path("/")]
-    return [
-        *(word for parent in above for word in ("--perms", "0755", "--dir", parent)),
-        "--ro-bind",
-        *(str(path),) * 2,
-    ]
+    folders = [word for parent in above for word in ("--perms", "0755", "--dir", parent)]
+    return [*folders, "--ro-bind", str(path), str(path)]
 
 
 def _present(path: Path) -> Path:

@@ -208,9 +208,7 @@ def offer(tools: Sequence[Tool]) -> str:
     """Return the words that offer ``tools``; none if there are none."""
     if not tools:
         return ""
-    entries = [
-        {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
-    ]
+    entries = [tool.fields() for tool in tools]
     return (
         "Others will carry out these tools for you, besides those that you have yourself:\n"
         f"{json.dumps(entries, ensure_ascii=False, indent=1)}\n"

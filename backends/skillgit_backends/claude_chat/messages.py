@@ -236,13 +236,10 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
     cache_reads, cache_writes = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    total = (
-        None
-        if plain is None or cache_reads is None or cache_writes is None
-        else token_count(plain + cache_reads + cache_writes)
-    )
+    total = token_count((plain or 0) + (cache_reads or 0) + (cache_writes or 0))
     output = text + "".join(call.arguments for call in calls)
-    if not total or out is None or cache_reads is None or cache_writes is None or (output and not out):
+    is_short = plain is None or (output and not out)
+    if is_short or not total or out is None or cache_reads is None or cache_writes is None:
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
         return estimated_usage(request.messages, output)
     thinking = _count(mapping(counts.get("output_tokens_details")), "thinking_tokens")

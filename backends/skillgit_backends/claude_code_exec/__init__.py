@@ -263,9 +263,7 @@ class ClaudeSession:
         rows = [counts_at(model, *_OF_A_MODEL) for model in models]
         rows = rows or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
         counts = [each for each in rows if each is not None]
-        fresh, out, cache_reads, cache_writes = (
-            (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
-        )
+        fresh, out, cache_reads, cache_writes = map(sum, zip(*(counts or [(0,) * 4]), strict=True))
         usage = Usage(
             tokens_in=fresh + cache_reads + cache_writes, tokens_out=out, cached=cache_reads, cache_written=cache_writes
         )

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
 from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, read_agent_settings
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, text_at
@@ -258,7 +258,6 @@ _COUNTS = {
     "reasoning": "reasoning_output_tokens",
 }
 """A count of ours, and Codex's name for it."""
-_NOTHING = Usage(tokens_in=0, tokens_out=0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,7 +267,7 @@ class CodexTurn:
     An error that comes before the turn completes is none: Codex reports lost connections that it mends itself.
     """
 
-    before: Usage = _NOTHING  # of the thread, which Codex counts from its beginning
+    before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
     message: str = ""
     actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete

@@ -147,17 +147,11 @@ def _advise(briefing: Briefing) -> list[Answer]:
     """Return advice that fits any failure, if some is neither in the skill nor rejected; often nothing."""
     seed, options = briefing.seed, _subject(briefing).advice
     first = draw(seed, "advice", len(options))
-    text = next(
-        (
-            text
-            for text in (*options[first:], *options[:first])
-            if normalised(text) not in briefing.rejected_lines and text not in briefing.document
-        ),
-        "",
-    )
-    if not text or not briefing.attempts or draw(seed, "advise", 5) == 0:
+    sequence = [text for text in (*options[first:], *options[:first]) if text not in briefing.document]
+    fresh = [text for text in sequence if normalised(text) not in briefing.rejected_lines]
+    if not fresh or not briefing.attempts or draw(seed, "advise", 5) == 0:
         return []
-    return [added_rule(briefing.document, text, support=len(briefing.attempts), anchors=set())]
+    return [added_rule(briefing.document, fresh[0], support=len(briefing.attempts), anchors=set())]
 
 
 def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: int) -> str:

@@ -191,9 +191,8 @@ def played(turns: Iterable[tuple[str, str]]) -> Scene | None:
             commands.append(" ".join(match["body"].lower().split()) if match else "")
     # Where earlier turns were left out, the commands before them are not known either.
     missing = [""] * (len(observations) - 1 - len(commands))
-    return (
-        scene_of(observations[0], zip([*missing, *commands], observations[1:], strict=False)) if observations else None
-    )
+    steps = zip([*missing, *commands], observations[1:], strict=False)
+    return scene_of(observations[0], steps) if observations else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

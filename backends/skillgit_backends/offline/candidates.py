@@ -304,14 +304,8 @@ def _person(candidate: AnswerCandidate, sentence: str) -> float:
     (_, before), end = _words_before(candidate, sentence), candidate.start + len(candidate.core)
     is_role = before in PERSON_NOUNS or re.search(r"(?:ist|ian|er|or|man|woman)$", before)
     acts = candidate.shape is Shape.NAME and _HUMAN_VERBS.match(sentence[end:])
-    return sum(
-        (
-            0.6 if len(parts) > 1 else 0.0,
-            0.5 if before in {"by", "when", "as"} else 0.0,
-            0.4 if is_role else 0.0,
-            0.4 if acts else 0.0,
-        )
-    )
+    signs = ((0.6, len(parts) > 1), (0.5, before in {"by", "when", "as"}), (0.4, is_role), (0.4, acts))
+    return sum(weight for weight, shows in signs if shows)
 
 
 def _place(candidate: AnswerCandidate, sentence: str) -> float:

@@ -76,9 +76,7 @@ def answer(task: SearchTask, orders: frozenset[StrEnum]) -> str:
     extract = _open(task, orders)
     if not extract.sentences:
         return extract.documents[0].title if extract.documents else _UNKNOWN
-    best = extract.sentences[
-        max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
-    ]
+    best = max(zip(extract.relevance, extract.sentences, strict=True), key=itemgetter(0))[1]
     topic = extract.question.words
     if Habit.UNKNOWN in orders and len(topic & best.words) < _SURE * len(topic):
         return _UNKNOWN

@@ -97,11 +97,8 @@ class Connection:
                 f"the sign-in '{endpoint.auth}' needs the package azure-identity",
                 hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
             ) from None
-        credential = (
-            AzureCliCredential()
-            if endpoint.auth == "azure_cli"
-            else ManagedIdentityCredential(client_id=endpoint.client_id or None)
-        )
+        is_cli, client_id = endpoint.auth == "azure_cli", endpoint.client_id or None
+        credential = AzureCliCredential() if is_cli else ManagedIdentityCredential(client_id=client_id)
         self._to_close.append(credential)
         return get_bearer_token_provider(credential, endpoint.scope)
 

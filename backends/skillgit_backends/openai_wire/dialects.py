@@ -50,10 +50,6 @@ def chat_parameters(request: Request, token_parameter: str) -> dict[str, Any]:
         "messages": list(_chat_messages(request.messages)),
         token_parameter: request.max_output_tokens,
     }
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-        for tool in request.tools
-    ]
     return payload | _without_none(
         temperature=request.temperature,
         top_p=request.top_p,
@@ -61,7 +57,7 @@ def chat_parameters(request: Request, token_parameter: str) -> dict[str, Any]:
         stop=list(request.stop) or None,
         response_format=(schema := _schema(request)) and {"type": "json_schema", "json_schema": schema},
         reasoning_effort=request.reasoning_effort or None,
-        tools=[{"type": "function", "function": tool} for tool in tools] or None,
+        tools=[{"type": "function", "function": tool.fields()} for tool in request.tools] or None,
     )
 
 
@@ -76,17 +72,13 @@ def responses_parameters(request: Request) -> dict[str, Any]:
         "max_output_tokens": request.max_output_tokens,
         "store": False,
     }
-    tools = [
-        {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters), "strict": False}
-        for tool in request.tools
-    ]
     return payload | _without_none(
         instructions="\n\n".join(message.text for message in messages[:first]) if first else None,
         temperature=request.temperature,
         top_p=request.top_p,
         text=(schema := _schema(request)) and {"format": {"type": "json_schema", **schema}},
         reasoning={"effort": request.reasoning_effort} if request.reasoning_effort else None,
-        tools=[{"type": "function", **tool} for tool in tools] or None,
+        tools=[{"type": "function", **tool.fields(), "strict": False} for tool in request.tools] or None,
     )
 
 

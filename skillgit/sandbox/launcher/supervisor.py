@@ -44,16 +44,11 @@ class _Process(NamedTuple):
     over: bool
 
 
-class Family:
-    """The processes below this one.
+class Family(NamedTuple):
+    """The processes below this one."""
 
-    ``alone`` if this is the first process of a process namespace, so that all others in it are the job's; ``leader``
-    is the command's process, which leads a session and a group.
-    """
-
-    def __init__(self, *, alone: bool, leader: int) -> None:
-        self._alone = alone
-        self._leader = leader
+    alone: bool  # whether this is the first process of a process namespace, so that all others in it are the job's
+    leader: int  # the command's process, which leads a session and a group
 
     def use(self) -> Use:
         """Return what the job uses now; nothing where there is no process table."""
@@ -77,8 +72,8 @@ class Family:
         """Kill every process of the job and wait until it is gone; say whether none is left."""
         for _ in range(_ROUNDS):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._leader, signal.SIGKILL)
-            if self._alone:
+                os.killpg(self.leader, signal.SIGKILL)
+            if self.alone:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(-1, signal.SIGKILL)
             else:
@@ -93,7 +88,7 @@ class Family:
     def reap(self) -> None:
         """Bury adopted processes that are over; the command's own is left to who waits for it."""
         for process in self._members():
-            if process.over and process.parent == os.getpid() and process.number != self._leader:
+            if process.over and process.parent == os.getpid() and process.number != self.leader:
                 with suppress(ChildProcessError):
                     os.waitpid(process.number, os.WNOHANG)
 
@@ -114,7 +109,7 @@ class Family:
     def _members(self) -> list[_Process]:
         table = _table()
         me = os.getpid()
-        if self._alone:
+        if self.alone:
             return [process for process in table if process.number != me]
         numbers = {me}
         while more := {process.number for process in table if process.parent in numbers} - numbers:
