@@ -39,8 +39,6 @@ _SHOWN = 60
 
 
 class ReplayBackend:
-    """Answers with what was recorded; knows nothing else."""
-
     info = BackendInfo(
         name="replay",
         summary="Answers from a ledger or a file of recorded replies; what was not recorded is an error.",
@@ -145,8 +143,6 @@ class LedgerRecord:
 
 
 class LinesRecord:
-    """The replies of a file of JSON lines."""
-
     undated = 0
 
     def __init__(self, path: Path) -> None:

@@ -123,7 +123,6 @@ class Calls:
 
     @property
     def asks_again(self) -> bool:
-        """Whether what was recorded as unanswerable is asked for once more."""
         return self._failures.asks_again
 
     @property
@@ -158,7 +157,6 @@ class Calls:
         return self._routes[role].name
 
     def fingerprint(self, role: str) -> str:
-        """Return the digest of the backend, model and parameters that answer a role."""
         return self._fingerprints[role]
 
     async def call(

@@ -95,8 +95,6 @@ def waiting() -> Iterator[None]:
 
 
 class Stop:
-    """The wish to stop."""
-
     def __init__(self) -> None:
         self.asked = False
         self._watchers: set[asyncio.Future[bool]] = set()

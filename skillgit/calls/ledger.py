@@ -145,7 +145,6 @@ class Ledger:
         self._connection.close()
 
     def reply(self, key: str) -> PaidReply | None:
-        """Return the reply of the call ``key``; None if it was never made."""
         query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
         return next(iter(self._rows(lambda row: read_paid(key, row), query, key)), None)
 
@@ -187,7 +186,6 @@ class Ledger:
         return total.total()
 
     def rollout(self, key: str) -> KnownRollout | None:
-        """Return the item outcome ``key``; None if it was never kept."""
         rows = self._rows(read_rollout, "SELECT scope, value, cost FROM rollout WHERE key = ?", key)
         return next(iter(rows), None)
 

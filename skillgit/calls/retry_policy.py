@@ -79,7 +79,6 @@ class Breaker:
         self._last: BackendError | None = None
 
     def check(self) -> None:
-        """Let a call pass."""
         if self._failures < self._limit or self._last is None:
             return
         raise ProviderFailureError(
@@ -93,7 +92,6 @@ class Breaker:
         return self._last is not None
 
     def failed(self, error: BackendError) -> None:
-        """Note a call that failed after its last attempt."""
         if not isinstance(error, UnanswerableError):
             self._failures += 1
             self._last = error
@@ -150,8 +148,6 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class _Course:
-    """What has befallen one call."""
-
     policy: RetryPolicy
     first_ceiling: Callable[[], float]
     failures: int
@@ -173,7 +169,6 @@ class _Course:
         return self.failures < self.policy.attempts
 
     def pause(self, state: RetryCallState) -> float:
-        """Return the seconds to wait before the next attempt."""
         error = state.outcome.exception() if state.outcome is not None else None
         retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
         return pause(state.attempt_number, retry_after, self.policy.random, first_ceiling=self.first_ceiling())

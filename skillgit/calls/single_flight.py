@@ -25,7 +25,6 @@ class Latency:
         self._of: dict[str, deque[float]] = {}
 
     def add(self, role: str, seconds: float) -> None:
-        """Note a call of ``role`` that was answered."""
         self._all.append(seconds)
         self._of.setdefault(role, deque(maxlen=_REMEMBERED)).append(seconds)
 
@@ -49,8 +48,6 @@ class _Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """Work in progress by key."""
-
     def __init__(self) -> None:
         self._flights: dict[str, _Flight[T]] = {}
 

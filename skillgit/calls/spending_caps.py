@@ -153,7 +153,6 @@ class Tab:
         self._charges: dict[str, Charge] = {}
 
     def add(self, charges: Iterable[Charge]) -> None:
-        """Note ``charges``, each call once."""
         self._charges.update((charge.key, charge) for charge in charges)
 
     def charges(self) -> tuple[Charge, ...]:

@@ -58,8 +58,6 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a conversation."""
-
     role: MessageRole
     parts: tuple[Part, ...]
     tool_calls: tuple[ToolCall, ...] = ()  # that an assistant message asks for
@@ -70,7 +68,6 @@ class Message:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     def turn(self) -> Turn:
-        """Return the message as trajectories keep it."""
         return Turn(
             role=self.role,
             content=self.text,

@@ -73,7 +73,6 @@ class Redactor:
 
     @classmethod
     def now(cls) -> Redactor:
-        """Return one that knows the environment as it is."""
         return cls(_values())
 
     def text(self, text: str) -> str:
@@ -95,7 +94,6 @@ class Redactor:
         return value
 
     def reply(self, reply: Reply) -> Reply:
-        """Return ``reply`` as it may be recorded."""
         calls = tuple(
             replace(call, id=storable(call.id), name=storable(call.name), arguments=self.text(storable(call.arguments)))
             for call in reply.tool_calls

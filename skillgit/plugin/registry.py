@@ -102,8 +102,6 @@ class Plugin:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
 class Loaded(Generic[T]):
-    """A plug-in's class, and the source that it came from."""
-
     cls: T
     source: PluginSource
 
@@ -144,12 +142,10 @@ def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:
-    """Return the class of :func:`find_environment`."""
     return find_environment(name, root).cls
 
 
 def load_backend(name: str, root: Path) -> type[Backend]:
-    """Return the class of :func:`find_backend`."""
     return find_backend(name, root).cls
 
 
@@ -259,7 +255,6 @@ class _Neighbours(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how the module ``fullname`` is loaded."""
         if fullname not in self._files:
             return None
         file, code = self._files[fullname]

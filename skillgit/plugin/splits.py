@@ -224,8 +224,6 @@ def read_ids(files: Sequence[Path]) -> list[str]:
 
 
 def holds_ids_only(files: Sequence[Path]) -> bool:
-    """Say whether rows of ``files`` have an id and nothing else."""
-
     def bare(row: Row, path: Path) -> Iterator[bool]:
         del path
         yield isinstance(row.value, str | int) or (isinstance(row.value, dict) and set(row.value) <= set(_KEYS))

@@ -35,6 +35,22 @@ _SETUP = re.compile(
     r"|invalid_request|root/sudo|bubblewrap is required",
     re.IGNORECASE,
 )
+_VERDICTS: tuple[tuple[re.Pattern[str], type[FatalBackendError | RefusalError], str, str], ...] = (
+    (
+        _OVERFLOW,
+        PromptTooLongError,
+        "the prompt does not fit into the model's context",
+        "shorten the items or the skill",
+    ),
+    (_POLICY, RefusalError, "the model refuses the request by policy", "this item cannot be asked of this model"),
+    (
+        _QUOTA,
+        FatalBackendError,
+        "the account's quota is used up",
+        "wait until it is renewed, or use another account or model",
+    ),
+    (_MODEL, FatalBackendError, "there is no such model", "check model.target and model.optimizer"),
+)
 
 
 def failure(
@@ -54,22 +70,7 @@ def _judged(name: str, text: str, *, status: int, login: str, sure: bool) -> Bac
     words = redact(" ".join(text.split()))[:LONGEST] or "it gave no reason"
     match = _STATUS.search(words)
     code = status or (int(match["status"]) if match else 0)
-    for pattern, kind, sentence, hint in (
-        (
-            _OVERFLOW,
-            PromptTooLongError,
-            "the prompt does not fit into the model's context",
-            "shorten the items or the skill",
-        ),
-        (_POLICY, RefusalError, "the model refuses the request by policy", "this item cannot be asked of this model"),
-        (
-            _QUOTA,
-            FatalBackendError,
-            "the account's quota is used up",
-            "wait until it is renewed, or use another account or model",
-        ),
-        (_MODEL, FatalBackendError, "there is no such model", "check model.target and model.optimizer"),
-    ):
+    for pattern, kind, sentence, hint in _VERDICTS:
         if pattern.search(words):
             return kind(f"{name}: {sentence}: {words}", hint=hint)
     if code in (401, 403) or (not code and _LOGIN.search(words)):

@@ -37,8 +37,6 @@ _INSTRUCTION = re.compile(r'(?P<verb>Add|Remove|Replace) the rule: "(?P<rule>.*?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalForm:
-    """A form of proposals."""
-
     read: Callable[[Answer, str], Iterable[Answer]]  # yields the edits of a draft, for the document
     write: Callable[[list[Answer], str, str], Answer]  # makes a reply of edits, document and reasoning
     tag: str = ""

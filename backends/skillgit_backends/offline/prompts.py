@@ -32,8 +32,6 @@ _EXPECTED = re.compile(rf"expected(?: one of)?:\s*(?P<list>{_STRING}(?:,\s*{_STR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTask:
-    """Search results and the question about them."""
-
     context: str
     question: str
 
@@ -136,11 +134,9 @@ class Briefing:
         return [(attributes.get("source", ""), _objects(body)) for attributes, body in sections(self.text, "patches")]
 
     def proposals(self, tag: str) -> list[dict[str, Any]]:
-        """Return the edits or suggestions of the section ``tag``."""
         return _objects(self.section(tag))
 
     def steps(self, tag: str = "history") -> list[EarlierStep]:
-        """Return the steps that the section ``tag`` lists."""
         steps: list[tuple[bool, list[str]]] = []
         for line in self.section(tag).splitlines():
             match = _STEP.match(line)
@@ -152,7 +148,6 @@ class Briefing:
 
     @property
     def rejected_lines(self) -> frozenset[str]:
-        """Normalised lines of edits that were rejected."""
         return frozenset(normalised(line) for step in self.steps() if not step.accepted for line in step.added)
 
 

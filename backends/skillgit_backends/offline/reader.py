@@ -54,8 +54,6 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """Everything that one question is read from."""
-
     question: Question
     orders: frozenset[StrEnum]
     documents: tuple[Document, ...]

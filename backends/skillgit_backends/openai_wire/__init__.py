@@ -180,7 +180,6 @@ class OpenAIWireBackend:
         return find_endpoint(self.variant, self._settings, os.environ, self._role)
 
     def _adapted(self, request: Request, endpoint: Endpoint) -> Request:
-        """Return ``request`` with what the settings and the provider make of it."""
         settings, effort = self._settings, request.reasoning_effort
         if effort == "max" and endpoint.official:
             effort = "xhigh"  # OpenAI's highest

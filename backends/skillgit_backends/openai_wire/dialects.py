@@ -211,7 +211,6 @@ def _tool_call(call: object, tool: object, arguments: str, document: Fields, nam
 
 
 def _written(text: str, calls: Sequence[ToolCall]) -> str:
-    """Return everything that a model wrote, to estimate its length."""
     return text + "".join(call.name + call.arguments for call in calls)
 
 

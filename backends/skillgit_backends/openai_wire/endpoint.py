@@ -42,7 +42,6 @@ class Variables:
         return own if self.role and self.environ.get(own, "").strip() else variable
 
     def get(self, variable: str) -> str:
-        """Return the value of ``variable``; empty if it is not set."""
         return self.exactly(self.name(variable))
 
     def exactly(self, name: str) -> str:
@@ -50,7 +49,6 @@ class Variables:
         return self.environ.get(name, "").strip()
 
     def is_own(self, variable: str) -> bool:
-        """Say whether the role has ``variable`` for itself."""
         return self.name(variable) != variable
 
 
@@ -70,7 +68,6 @@ class Endpoint:
 
     @property
     def credential(self) -> str:
-        """As whom a call is made, without a secret."""
         if self.auth != "api_key":
             return f"signed in by {self.auth}"
         return f"the key in {self.key_name}" if self.key_name else "no key"

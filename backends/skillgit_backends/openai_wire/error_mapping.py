@@ -182,7 +182,6 @@ def _fault(error: APIStatusError) -> ServerFault:
 
 
 def _word(value: object) -> str:
-    """Return what an error says, as text that patterns may be looked for in."""
     return str(value or "")[:MOST_READ]
 
 

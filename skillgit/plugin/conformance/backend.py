@@ -189,7 +189,6 @@ _DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB
 
 
 def check_reply(reply: object, promises: Promises) -> None:
-    """Look at a reply to a plain question."""
     if not promises.hold(isinstance(reply, Reply), f"complete returns {type(reply).__name__}, not a Reply"):
         return
     assert isinstance(reply, Reply)  # noqa: S101 - for the type checker
@@ -233,7 +232,6 @@ async def _ask_in_half_a_letter(case: Case, backend: Backend, _: Promises) -> No
 
 
 async def _ask_much(case: Case, backend: Backend, promises: Promises) -> None:
-    """Ask many different questions at once."""
     words = [f"question-{number:03d}" for number in range(MANY)]
     calls = (case.ask(backend, case.saying(word)) for word in words)
     replies = await asyncio.gather(*calls, return_exceptions=True)

@@ -48,7 +48,6 @@ class Case:
 
     @asynccontextmanager
     async def opened(self, settings: Mapping[str, object] | None = None) -> AsyncIterator[Backend]:
-        """Make a backend, and release its connections at the end."""
         backend = self.cls(dict(self.settings if settings is None else settings))
         try:
             yield backend
@@ -126,8 +125,6 @@ class ConformanceError(AssertionError):
 
 
 class Promises:
-    """What is broken so far."""
-
     def __init__(self, subject: str) -> None:
         self._subject = subject
         self._broken: dict[str, None] = {}
@@ -139,7 +136,6 @@ class Promises:
         return bool(condition)
 
     def note(self, sentence: str) -> None:
-        """Note that a promise is broken."""
         self._broken[sentence] = None
 
     @contextmanager
@@ -157,6 +153,5 @@ class Promises:
 
 
 def described(error: BaseException) -> str:
-    """Return an error in a few words."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message}"[:_LONG] if message else type(error).__name__

@@ -94,7 +94,6 @@ def _check_info(case: Rehearsal, promises: Promises) -> None:
 
 
 def _check_skill(environment: Environment, promises: Promises) -> Skill | None:
-    """Return the seed skill, if there is one."""
     skill = None
     with promises.during("taxonomy"):
         promises.hold(environment.taxonomy().strip(), "taxonomy is empty")

@@ -61,7 +61,6 @@ class RehearsalOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether it has the full score."""
         return isinstance(self.scored, Scored) and self.scored.passed
 
 
@@ -82,7 +81,6 @@ class Rehearsal:
         return self.cls({**self.options, **(options or {})}, self.root)
 
     def wrong_answer(self, item: Item) -> str:
-        """Return what does not solve ``item``."""
         return self.wrong(item) if self.wrong else UNKNOWN
 
     async def attempt(
