@@ -1,40 +1,25 @@
-"""Owns how a backend reads its settings: a key that does not exist or a value that is not allowed ends the program."""
+"""Owns how a backend reads its settings, whose faults end the program, and the prices of one that costs nothing."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from skillgit.plugin.backend import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeKey:
-    """A setting of a backend.
-
-    Attributes:
-        default: Its value where none is given; its type is the type of the setting.
-        choices: The values that are allowed; empty if any of the type is.
-    """
+    """A setting of a backend; the type of its default is its type."""
 
     default: str | float | bool
-    choices: Sequence[str] = ()
+    choices: Sequence[str] = ()  # the values that are allowed; empty if any of the type is
 
 
 def read_keys(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, str | float | bool]:
-    """Return every setting of ``backend``, as it was given or else as it is by default.
-
-    Args:
-        keys: What there is to set, by name without the backend's prefix.
-        values: What is set; None stands for the default.
-
-    Raises:
-        ConfigError: There is no such key, or its value is not allowed.
-    """
+    """Return every setting of ``backend`` by name without its prefix; a ConfigError for a wrong key or value."""
     for name in values:
         if name not in keys:
             raise _unknown(backend, name, list(keys))
@@ -48,15 +33,12 @@ def _checked(name: str, key: FreeKey, value: object) -> str | float | bool:
         value = float(value)
     if type(value) is not type(key.default):
         kind = {str: "text", bool: "true or false", float: "a number"}[type(key.default)]
-        raise ConfigError(f"{name} is {value!r}; it must be {kind}", hint=_default(key))
+        is_unset = isinstance(key.default, float) and math.isnan(key.default)
+        hint = "by default nothing is sent" if is_unset else f"its default is {key.default!r}"
+        raise ConfigError(f"{name} is {value!r}; it must be {kind}", hint=hint)
     if key.choices and value not in key.choices:
         raise ConfigError(f"{name} is '{value}'", hint=f"it must be one of {', '.join(key.choices)}")
     return value
-
-
-def _default(key: FreeKey) -> str:
-    unset = isinstance(key.default, float) and math.isnan(key.default)
-    return "by default nothing is sent" if unset else f"its default is {key.default!r}"
 
 
 def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:
@@ -64,7 +46,18 @@ def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:
 
     near = process.extractOne(name, names, score_cutoff=60)
     listing = ", ".join(f"model.{backend}_{key}" for key in names)
-    return ConfigError(
-        f"there is no key 'model.{backend}_{name}'",
-        hint=f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}",
-    )
+    hint = f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}"
+    return ConfigError(f"there is no key 'model.{backend}_{name}'", hint=hint)
+
+
+class Gratis(Mapping[str, Price]):
+    """Has a price of zero for every model, and lists none."""
+
+    def __getitem__(self, model: str) -> Price:
+        return Price(usd_in=0.0, usd_out=0.0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

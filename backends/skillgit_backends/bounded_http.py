@@ -17,13 +17,11 @@ from skillgit.errors import FatalBackendError, RetryableBackendError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-_MOST_OF_AN_ERROR = 64 << 10
-"""Bytes of an answer that is no success; what is beyond says nothing more of the cause."""
+_MOST_OF_AN_ERROR = 64 << 10  # bytes of an answer that is no success; what is beyond says nothing more of the cause
 _LEAST_SAVED = 4
 """How many times smaller a compressed body is that is as long as any may be; a decompressor is slow with what comes
 behind its end."""
-_MOST_REDIRECTS = 3
-"""Redirects in a row; a server that adds a slash or its version to the path needs one or two."""
+_MOST_REDIRECTS = 3  # redirects in a row; a server that adds a slash or its version to the path needs one or two
 _KEEPS_METHOD = frozenset({307, 308})
 _WEB = frozenset({"http", "https"})
 _ERROR = 400
@@ -31,12 +29,9 @@ _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client that reads every answer itself, up to a limit, and follows redirects only within their origin.
+    """Reads every answer whole, up to a limit, and follows redirects only within their origin.
 
-    Mixed into the client class of an SDK, before it.
-
-    Args:
-        backend: The backend, for messages and for the name of its setting.
+    Mixed into the client class of an SDK, before it; ``backend`` is for messages and for the name of its setting.
     """
 
     def __init__(self, *, backend: str, **options: Any) -> None:  # noqa: ANN401 - whatever the SDK takes
@@ -46,9 +41,7 @@ class BoundedClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         """Send ``request`` and return the whole answer, decompressed.
 
-        Raises:
-            RetryableBackendError: The answer is too long, as it was sent or decompressed.
-            FatalBackendError: The server wants the request to go elsewhere.
+        An answer that is too long, as sent or decompressed, is retryable; a redirect to elsewhere is fatal.
         """
         for _ in range(1 + _MOST_REDIRECTS):
             response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
@@ -58,36 +51,30 @@ class BoundedClient(httpx2.AsyncClient):
                 request = self._redirected(request, response)
             finally:
                 await response.aclose()
-        raise FatalBackendError(
-            f"{self._backend}: {_origin(request.url)} redirects again and again",
-            hint=f"check model.{self._backend}_base_url",
-        )
+        raise self._astray(request, "again and again")
+
+    def _astray(self, request: httpx2.Request, words: str, hint: str = "") -> FatalBackendError:
+        """Return the error of a redirect that is not followed, with what comes after "redirects"."""
+        message = f"{self._backend}: {_origin(request.url)} redirects {words}"
+        return FatalBackendError(message, hint=hint or f"check model.{self._backend}_base_url")
 
     def _redirected(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
         """Return the request that ``response`` asks for, if it goes to the same server and is still the same one."""
-        here, setting = _origin(request.url), f"model.{self._backend}_base_url"
+        setting = f"model.{self._backend}_base_url"
         try:
             url = request.url.join(response.headers["location"])
             there = _origin(url)
         except (httpx2.InvalidURL, ValueError):
-            raise FatalBackendError(
-                f"{self._backend}: {here} redirects to an address that cannot be read", hint=f"check {setting}"
-            ) from None
+            raise self._astray(request, "to an address that cannot be read") from None
         if url.scheme not in _WEB or not url.host:
-            raise FatalBackendError(
-                f"{self._backend}: {here} redirects to an address that is not one of the web", hint=f"check {setting}"
-            )
-        if there != here:
-            raise FatalBackendError(
-                f"{self._backend}: {here} redirects to {there}, which is not followed: prompts and keys go only to the"
-                " address that is configured",
-                hint=f"if {there} is where your provider answers, set {setting} to its address there",
-            )
+            raise self._astray(request, "to an address that is not one of the web")
+        if there != _origin(request.url):
+            why = "which is not followed: prompts and keys go only to the address that is configured"
+            hint = f"if {there} is where your provider answers, set {setting} to its address there"
+            raise self._astray(request, f"to {there}, {why}", hint)
         if response.status_code not in _KEEPS_METHOD and request.method != "GET":
-            raise FatalBackendError(
-                f"{self._backend}: {here} redirects ({response.status_code}) instead of answering",
-                hint=f"check the path of {setting}",
-            )
+            words = f"({response.status_code}) instead of answering"
+            raise self._astray(request, words, f"check the path of {setting}")
         return httpx2.Request(
             request.method, url, headers=request.headers, content=request.content, extensions=request.extensions
         )

@@ -31,26 +31,20 @@ from weakref import WeakValueDictionary
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, Usage, flatten
+from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request, Text, ToolCall, Usage, estimated_usage
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit.plugin.request_json import message_json, parameters_json, request_digest, tool_json
-from skillgit_backends.backend_settings import FreeKey, read_keys
-from skillgit_backends.no_cost import Gratis
+from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from skillgit.plugin.backend import Image, Message, Request
-
 
 _KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}
-_NAME = 16
-"""Characters of a digest that name files."""
+_NAME = 16  # characters of a digest that name files
 
 
 class HandoffBackend:
-    """Writes questions to files and reads answers from them."""
-
     info = BackendInfo(
         name="handoff",
         summary="Writes prompts to files, stops the run, and picks up the answers when it goes on: no key needed.",
@@ -67,24 +61,23 @@ class HandoffBackend:
         self._folder = open_folder(Path(str(values["dir"])).expanduser())
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request`` from its file.
-
-        Raises:
-            HandoffError: The answer is not there yet; the prompts of all calls that wait are written.
-        """
+        """Answer ``request`` from its file; a HandoffError if it is not there, when all waiting prompts are written."""
         self._folder.last_call = asyncio.get_running_loop().time()
         request = replace(request, schema=None)  # the prompt says in words what is to be answered
         name = request_digest(request)[:_NAME]
         text = self._folder.answer(name)
         if text is not None:
             self._folder.pending.pop(name, None)
-            tokens_out = -(-len(text) // 4)
-            usage = Usage(tokens_in=-(-len(flatten(request.messages)) // 4), tokens_out=tokens_out)
+            usage = estimated_usage(request.messages, text)
             return read_answer(text, request, usage, self._folder.answer_path(name))
         self._folder.pending[name] = request
         self._folder.write_prompt(name, request)
         await self._quiet()
-        raise self._waiting()
+        self._folder.write_overview()
+        count = len(self._folder.pending)
+        wait = "1 prompt waits for its answer" if count == 1 else f"{count} prompts wait for their answers"
+        # The hint is the caller's: it knows the command that goes on.
+        raise HandoffError(f"{wait}; {self._folder.path / OVERVIEW} says where", hint="")
 
     async def aclose(self) -> None:
         """Say in the folder if nothing is left to answer."""
@@ -96,13 +89,6 @@ class HandoffBackend:
         loop = asyncio.get_running_loop()
         while (delay := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
             await asyncio.sleep(delay)
-
-    def _waiting(self) -> HandoffError:
-        self._folder.write_overview()
-        count = len(self._folder.pending)
-        wait = "1 prompt waits for its answer" if count == 1 else f"{count} prompts wait for their answers"
-        # The hint is the caller's: it knows the command that goes on.
-        return HandoffError(f"{wait}; {self._folder.path / OVERVIEW} says where", hint="")
 
 
 OVERVIEW = "PROMPTS.md"
@@ -128,10 +114,8 @@ list for programs. Answers of earlier waves may stay or be deleted; what the run
 class Folder:
     """A folder of questions and answers, and what this process waits for in it.
 
-    Attributes:
-        in_use: Whether this process has read or written something in it.
-        pending: Name of a prompt to its request, of those that are not answered yet.
-        last_call: When someone asked last, in seconds of the event loop.
+    ``pending`` has the requests that are not answered yet, by the name of their prompt; ``last_call`` is in seconds of
+    the event loop.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,15 +126,10 @@ class Folder:
         self._listed: set[str] = set()
 
     def answer_path(self, name: str) -> Path:
-        """Return where the answer to a prompt belongs."""
         return self.path / f"{name}.answer.md"
 
     def answer(self, name: str) -> str | None:
-        """Return the answer to a prompt; None if it is not written yet.
-
-        Raises:
-            HandoffError: It cannot be read.
-        """
+        """Return the answer to a prompt; None if it is not written yet, a HandoffError if it cannot be read."""
         path = self.answer_path(name)
         try:
             text = read_plain(path).decode("utf-8-sig").replace("\r\n", "\n")
@@ -164,14 +143,14 @@ class Folder:
 
     def write_prompt(self, name: str, request: Request) -> None:
         images = []
-        for number, image in enumerate(images_of(request), 1):
+        parts = [part for message in request.messages for part in message.parts]
+        for number, image in enumerate((part for part in parts if isinstance(part, Image)), 1):
             images.append(f"{name}.picture-{number}.{image.media_type.rpartition('/')[2]}")
             self._write(images[-1], base64.b64decode(image.data))
         text = prompt_text(request, images, self.answer_path(name).name)
         self._write(f"{name}.prompt.md", redact(text).encode("utf-8", "replace"))
 
     def write_overview(self) -> None:
-        """Write what is not answered yet, for people and for programs."""
         pending = self.pending
         if pending and self._listed == set(pending):
             return
@@ -200,10 +179,8 @@ class Folder:
             beside.write_bytes(data)
             beside.replace(path)
         except OSError as error:
-            raise HandoffError(
-                f"{self.path / name} cannot be written: {error.strerror or error}",
-                hint="model.handoff_dir names a folder that can be written",
-            ) from error
+            hint = "model.handoff_dir names a folder that can be written"
+            raise HandoffError(f"{self.path / name} cannot be written: {error.strerror or error}", hint=hint) from error
 
 
 _OPEN: WeakValueDictionary[Path, Folder] = WeakValueDictionary()
@@ -243,12 +220,7 @@ To use tools instead of answering, end the answer with a block of this form, and
 
 
 def prompt_text(request: Request, images: list[str], answer: str) -> str:
-    """Return a request as a document.
-
-    Args:
-        images: The names of the files with its pictures, in their order.
-        answer: The name of the file that the answer belongs in.
-    """
+    """Return a request as a document, with the names of the files of its pictures and of its answer."""
     names = iter(images)
     parts = [
         f"<!-- To be answered as {request.model}: write the answer, and nothing else, to {answer} -->",
@@ -263,16 +235,8 @@ def prompt_text(request: Request, images: list[str], answer: str) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def images_of(request: Request) -> list[Image]:
-    return [part for message in request.messages for part in message.parts if not isinstance(part, Text)]
-
-
 def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
-    """Return the reply that is in an answer.
-
-    Raises:
-        HandoffError: It ends with calls of tools that cannot be read.
-    """
+    """Return the reply in an answer; a HandoffError if it ends with tool calls that cannot be read."""
     match = _CALLS.search(text) if request.tools else None
     if match is None:
         return Reply(text=text, usage=usage)
@@ -280,9 +244,8 @@ def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
         calls = tuple(_tool_calls(read_document(match["calls"]), path.name))
     except ValueError as error:
         why = f"the block {error}" if isinstance(error, DocumentError) else error
-        raise HandoffError(
-            f"the calls of tools in {path} cannot be read: {why}", hint="write them as its prompt says"
-        ) from error
+        hint = "write them as its prompt says"
+        raise HandoffError(f"the calls of tools in {path} cannot be read: {why}", hint=hint) from error
     return Reply(text=text[: match.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
 
 

@@ -25,17 +25,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.backend import BackendInfo, Request
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
-from skillgit_backends.openai_wire.answer_fields import mapping
+from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
+from skillgit_backends.provider_messages import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.openai_wire import Settings
 
 REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _STATUS = {
@@ -61,10 +59,8 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
     if settings.thinking_mode == "enabled":
         return {"thinking": {"type": "adaptive"}}
     if "minimax-m2" in request.model.lower():
-        raise FatalBackendError(
-            f"minimax_chat: {request.model} always thinks",
-            hint="leave model.minimax_chat_thinking_mode at server_default, or take a newer model",
-        )
+        hint = "leave model.minimax_chat_thinking_mode at server_default, or take a newer model"
+        raise FatalBackendError(f"minimax_chat: {request.model} always thinks", hint=hint)
     return {"thinking": {"type": "disabled"}}
 
 
@@ -78,8 +74,6 @@ def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
 
 
 class MiniMaxChatBackend(OpenAIWireBackend):
-    """Talks to MiniMax."""
-
     info = BackendInfo(
         name="minimax_chat", summary="MiniMax in both of its regions; thinking on, off or as the server has it."
     )
@@ -89,8 +83,8 @@ class MiniMaxChatBackend(OpenAIWireBackend):
             "region": FreeKey(default="", choices=("", *REGIONS)),
             "thinking_mode": FreeKey(default="server_default", choices=THINKING),
         },
-        url_variables=("MINIMAX_BASE_URL",),
-        key_variables=("MINIMAX_API_KEY",),
+        url_variable="MINIMAX_BASE_URL",
+        key_variable="MINIMAX_API_KEY",
         default_url=_by_region,
         effort=False,
         extra_body=_thinking,

@@ -32,15 +32,10 @@ computer-use models, and for tools together with reasoning effort at OpenAI. The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from skillgit.plugin.backend import BackendInfo
 from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
 from skillgit_backends.openai_wire.endpoint import OPENAI
-
-if TYPE_CHECKING:
-    from skillgit_backends.openai_wire import Settings
 
 _AUTH_MODES = (
     *("", "api_key", "azure_cli", "managed_identity", "openai_compatible"),
@@ -48,14 +43,7 @@ _AUTH_MODES = (
 )
 
 
-def _openai(settings: Settings) -> str:
-    del settings
-    return OPENAI
-
-
 class OpenAIChatBackend(OpenAIWireBackend):
-    """Talks to OpenAI, Azure, or a compatible server."""
-
     info = BackendInfo(
         name="openai_chat",
         summary="OpenAI, Azure and compatible servers: chat completions and Responses, tools, pictures, reasoning.",
@@ -70,8 +58,8 @@ class OpenAIChatBackend(OpenAIWireBackend):
             "azure_ad_scope": FreeKey(default=""),
             "azure_client_id": FreeKey(default=""),
         },
-        url_variables=("OPENAI_BASE_URL",),
-        key_variables=("OPENAI_API_KEY",),
-        default_url=_openai,
+        url_variable="OPENAI_BASE_URL",
+        key_variable="OPENAI_API_KEY",
+        default_url=lambda _: OPENAI,
         azure=True,
     )

@@ -1,4 +1,4 @@
-"""Owns what is taken from a provider besides its answer: its words for people, and the pause that it asks for."""
+"""Owns what is taken from a provider of any kind: objects of JSON, words for people, and the pause that it asks for."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import email.utils
 import math
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from skillgit.errors import behind
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOST_READ = 8_000
-"""Characters of a provider's words that are looked at."""
+_UNREACHED = ("ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError")
+MOST_READ = 8_000  # characters of a provider's words that are looked at
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """Return ``value`` if it is an object of JSON, else an empty one."""
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def quoted(text: str, *secrets: str, longest: int) -> str:
-    """Return a provider's words on one line, not too long, and without ``secrets`` and other credentials.
+    """Return a provider's words on one line, at most ``longest`` characters, without ``secrets`` and other credentials.
 
-    They are cut between words first, and at any place only when the credentials are out: half a key would not be known
-    for one.
+    They are cut at any place only after the credentials are out: half a key would not be recognised as one.
     """
     line = " ".join(text[:MOST_READ].split())
     if len(text) > MOST_READ:
@@ -29,6 +34,13 @@ def quoted(text: str, *secrets: str, longest: int) -> str:
     for secret in secrets:
         line = line.replace(secret, "…")
     return redact(line)[:longest]
+
+
+def is_unreached(error: BaseException) -> bool:
+    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
+    return any(
+        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
+    )
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:

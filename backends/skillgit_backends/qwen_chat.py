@@ -20,21 +20,12 @@ whose thought reached the limit of its length is an error that says so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.backend import BackendInfo, Request
 from skillgit_backends.backend_settings import FreeKey
-from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
-
-if TYPE_CHECKING:
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.openai_wire import Settings
-
-
-def _local(settings: Settings) -> str:
-    del settings
-    return "http://localhost:8000/v1"
 
 
 def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
@@ -45,8 +36,6 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
 
 
 class QwenChatBackend(OpenAIWireBackend):
-    """Talks to Qwen."""
-
     info = BackendInfo(
         name="qwen_chat",
         summary="Qwen and other models on vLLM or another local server; thinking on, off or as the server has it.",
@@ -54,9 +43,9 @@ class QwenChatBackend(OpenAIWireBackend):
     variant = Variant(
         name="qwen_chat",
         keys={"thinking_mode": FreeKey(default="server_default", choices=THINKING)},
-        url_variables=("QWEN_CHAT_BASE_URL",),
-        key_variables=("QWEN_CHAT_API_KEY",),
-        default_url=_local,
+        url_variable="QWEN_CHAT_BASE_URL",
+        key_variable="QWEN_CHAT_API_KEY",
+        default_url=lambda _: "http://localhost:8000/v1",
         needs_key=False,
         extra_body=_thinking,
     )

@@ -23,27 +23,22 @@ import sqlite3
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Usage
+from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
 from skillgit.plugin.request_json import read_reply, request_digest
-from skillgit_backends.backend_settings import FreeKey, read_keys
-from skillgit_backends.no_cost import Gratis
+from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from skillgit.plugin.backend import Request
 
 
 _SHOWN = 60
 
 
 class ReplayBackend:
-    """Answers with what was recorded; knows nothing else."""
-
     info = BackendInfo(
         name="replay",
         summary="Answers from a ledger or a file of recorded replies; what was not recorded is an error.",
@@ -58,19 +53,13 @@ class ReplayBackend:
             raise ConfigError("replay has nothing to answer from", hint="set model.replay_path to a ledger.db or JSONL")
         self._path = Path(values["path"]).expanduser()
         if not self._path.is_file():
-            raise ConfigError(
-                f"there is no file {self._path} to replay", hint="model.replay_path names a ledger.db or a JSONL file"
-            )
-        self._record: Recording | None = None
+            hint = "model.replay_path names a ledger.db or a JSONL file"
+            raise ConfigError(f"there is no file {self._path} to replay", hint=hint)
+        self._record: LedgerRecord | LinesRecord | None = None
         self._asked: Counter[str] = Counter()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            ConfigError: The record cannot be read.
-            FatalBackendError: The request was not recorded.
-        """
+        """Answer ``request``; a FatalBackendError if it was not recorded, a ConfigError if the record is unusable."""
         if self._record is None:
             self._record = open_record(self._path)
         digest = request_digest(request)
@@ -88,7 +77,7 @@ class ReplayBackend:
             self._record.close()
             self._record = None
 
-    def _unknown(self, request: Request, digest: str, record: Recording) -> FatalBackendError:
+    def _unknown(self, request: Request, digest: str, record: LedgerRecord | LinesRecord) -> FatalBackendError:
         text = " ".join(request.messages[-1].text.split()) if request.messages else ""
         excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         without = f"; {record.undated} of its replies were recorded without their requests" if record.undated else ""
@@ -103,29 +92,8 @@ _MAGIC = b"SQLite format 3\x00"
 _COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 
 
-class Recording(Protocol):
-    """Recorded replies."""
-
-    undated: int
-    """Replies that nobody can ask for: an older skillgit recorded them without their request."""
-
-    def count(self, request: str) -> int:
-        """Return how many replies there are to the request with this digest."""
-        ...
-
-    def reply(self, request: str, number: int) -> Reply:
-        """Return one of them, in the order of their recording."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def open_record(path: Path) -> Recording:
-    """Open the record at ``path``.
-
-    Raises:
-        ConfigError: It is neither a ledger nor a file of JSON lines.
-    """
+def open_record(path: Path) -> LedgerRecord | LinesRecord:
+    """Open the record at ``path``; a ConfigError if it is neither a ledger nor a file of JSON lines."""
     try:
         with path.open("rb") as file:
             is_ledger = file.read(len(_MAGIC)) == _MAGIC
@@ -157,7 +125,7 @@ class LedgerRecord:
             self._connection.close()
             why = "an older skillgit wrote it, without the requests" if "no such column" in str(error) else str(error)
             raise _unusable(path, why) from error
-        self.undated = len(self._rows.pop("", ()))
+        self.undated = len(self._rows.pop("", ()))  # an older skillgit recorded them without their request
 
     def count(self, request: str) -> int:
         return len(self._rows.get(request, ()))
@@ -175,8 +143,6 @@ class LedgerRecord:
 
 
 class LinesRecord:
-    """The replies of a file of JSON lines."""
-
     undated = 0
 
     def __init__(self, path: Path) -> None:
@@ -186,15 +152,13 @@ class LinesRecord:
         except (OSError, UnicodeDecodeError) as error:
             raise _unusable(path, str(error)) from error
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                self._take(path, number, line)
-
-    def _take(self, path: Path, number: int, line: str) -> None:
-        try:
-            request, reply = _read_line(read_document(line))
-        except (TypeError, ValueError) as error:
-            raise _unusable(path, f"line {number}: {error}") from error
-        self._replies.setdefault(request, []).append(reply)
+            if not line.strip():
+                continue
+            try:
+                request, reply = _read_line(read_document(line))
+            except (TypeError, ValueError) as error:
+                raise _unusable(path, f"line {number}: {error}") from error
+            self._replies.setdefault(request, []).append(reply)
 
     def count(self, request: str) -> int:
         return len(self._replies.get(request, ()))
@@ -225,4 +189,4 @@ def _usage(reply: Mapping[str, object]) -> Usage:
 
 
 def _estimate(text: str) -> Usage:
-    return Usage(tokens_in=0, tokens_out=-(-len(text) // 4))
+    return Usage(tokens_in=0, tokens_out=estimated_tokens(text))

@@ -8,14 +8,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLongError
-from skillgit.plugin.backend import Image, Text, Usage
+from skillgit.plugin.backend import NO_TOKENS, Image, Part, Request, Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from skillgit.plugin.backend import Part, Request
 
-_UNBILLED = (None, Usage(tokens_in=0, tokens_out=0))
+_UNBILLED = (None, NO_TOKENS)
 _NAMES = {"stop": "stop texts"}
 _KEYS = {"temperature": "calls.temperature"}
 T = TypeVar("T")
@@ -25,10 +24,8 @@ def refuse(request: Request, *fields: str, answerer: str) -> None:
     """Refuse a request that sets one of ``fields``: ``answerer`` has no such parameter, and ignores none silently."""
     for field in fields:
         if getattr(request, field) not in (None, ()):
-            raise FatalBackendError(
-                f"{answerer} takes no {_NAMES.get(field, field)}",
-                hint=f"leave {_KEYS.get(field, f'model.{field}')} empty",
-            )
+            hint = f"leave {_KEYS.get(field, f'model.{field}')} empty"
+            raise FatalBackendError(f"{answerer} takes no {_NAMES.get(field, field)}", hint=hint)
 
 
 def _without_schema(request: Request) -> Request:
@@ -59,7 +56,7 @@ class Refusals:
         self._refused: dict[tuple[str, str], tuple[Callable[[Request], Request], ...]] = {}
 
     async def ask(self, url: str, request: Request, answer: Callable[[Request], Awaitable[T]]) -> T:
-        """Return the answer to ``request`` of a model at ``url``, which is asked without what it need not be told.
+        """Return the answer to ``request`` of a model at ``url``, which is asked without what it has refused before.
 
         Servers word these refusals in many ways, so what counts is that the same question is answered without. A
         refusal is not billed, and is no failed call.

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-NO_KEY = "none"
-"""Sent where no key may go or none is known; local servers take anything."""
+NO_KEY = "none"  # sent where no key may go or none is known; local servers take anything
 
 
 def server(url: str) -> str:
@@ -25,9 +24,7 @@ def server(url: str) -> str:
 def gets_usual_key(base_url: str, own: Iterable[str]) -> bool:
     """Say whether the key from a usual variable may go where a call goes.
 
-    Args:
-        base_url: The address that the configuration names; empty if it names none.
-        own: Addresses of the provider, and those that the environment names.
+    ``base_url`` is the address in the configuration, if any; ``own`` are the provider's, and those in the environment.
     """
     return not base_url or _origin(base_url) in {_origin(url) for url in own if url}
 

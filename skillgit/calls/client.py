@@ -8,35 +8,33 @@ event in progress that first made it, so that a killed and resumed run reports t
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import Stop, item_deadline
-from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, lanes
-from skillgit.calls.pipeline import Asking, CallOrder, ModelQuestion, Route
+from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.single_flight import Flights
-from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate, estimated_usage
+from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
+from skillgit.plugin.backend import Message, Reply, Request, Tool, estimated_usage
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.request_json import request_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
     from random import Random
 
     from skillgit.calls.ledger import Ledger
-    from skillgit.plugin.backend import Message, Reply, Request, Tool
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
 
@@ -47,8 +45,6 @@ _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unanswered:
-    """A call that will never be answered."""
-
     role: str
     stage: str
     place: str
@@ -57,20 +53,9 @@ class Unanswered:
 
 
 class Calls:
-    """The door.
+    """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
-    Args:
-        ledger: Where replies and outcomes are recorded.
-        caps: What the run may cost at most.
-        sleep: Waits so many seconds.
-        clock: Returns seconds, for the durations of calls; without one they are 0.
-        policy: How fast and how patiently calls are made; None for the usual.
-        ask_again: Whether to ask once more what was recorded as unanswerable.
-
-    Attributes:
-        ledger: Where replies and outcomes are recorded.
-        meter: What the event in progress has cost, by role and stage.
-        caps: What the run may cost at most.
+    ``meter`` says what the event in progress has cost; ``ask_again`` repeats what was recorded as unanswerable.
     """
 
     def __init__(
@@ -89,17 +74,20 @@ class Calls:
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
         self._policy = policy or CallPolicy()
         self._stop = Stop()
+        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
             lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
             budget=Budget(caps, self.spent, self._stop),
+            failures=self._failures,
             estimate=self._estimate,
+            keep=self._keep,
+            charge=self._charge,
             stop=self._stop,
             sleep=sleep,
             random=random,
             clock=clock,
         )
-        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._unanswered: set[Unanswered] = set()
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
@@ -110,9 +98,6 @@ class Calls:
         self._clock = clock
         self.ledger = ledger
         self.meter = Meter()
-        self._check_prices(caps)
-
-    def _check_prices(self, caps: Caps) -> None:
         if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
@@ -125,11 +110,7 @@ class Calls:
         return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
 
     def enter(self, scope: str, spending: Cost) -> None:
-        """Begin an event: the meter starts at what attempts at it have cost that failed.
-
-        Args:
-            scope: The event in progress; the same name every time that it is tried.
-        """
+        """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
         if not self._scope:  # an earlier process may have had answers for the same run
             self._failures.answered_before(self.ledger.roles_answered(_run_of(scope)))
         self._scope = scope
@@ -142,7 +123,6 @@ class Calls:
 
     @property
     def asks_again(self) -> bool:
-        """Whether what was recorded as unanswerable is asked for once more."""
         return self._failures.asks_again
 
     @property
@@ -151,10 +131,7 @@ class Calls:
         return tuple(sorted(self._unanswered))
 
     def retract(self) -> None:
-        """Let what was found to be unanswerable for the event in progress be asked again, for it says too little.
-
-        Where nothing at all is answered, the cause is not in the questions.
-        """
+        """Let what this event found unanswerable be asked again: it is used where nothing at all is answered."""
         self.ledger.retract(self._scope)
 
     @property
@@ -180,7 +157,6 @@ class Calls:
         return self._routes[role].name
 
     def fingerprint(self, role: str) -> str:
-        """Return the digest of the backend, model and parameters that answer a role."""
         return self._fingerprints[role]
 
     async def call(
@@ -195,13 +171,8 @@ class Calls:
     ) -> Reply:
         """Return the reply to ``messages``; a call that was made before is answered from the ledger.
 
-        Args:
-            draw: The place in the run that asks; a deliberate second sample has another one.
-            schema: The JSON schema of the reply, for providers that keep to one.
-
-        Raises:
-            UnanswerableError: It will never be answered; it is recorded, and not made again.
-            BackendError: It failed for good.
+        ``draw`` is the place in the run that asks; a deliberate second sample has another one. An UnanswerableError is
+        recorded, and the call is not made again; any other BackendError means that it failed for good.
         """
         route = self._routes[role]
         request = route.request(messages, tools, schema)
@@ -217,9 +188,11 @@ class Calls:
         is_known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
-            order = CallOrder(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
+            order = CallOrder(
+                key=key, route=route, request=request, question=digest, role=role, stage=stage, scope=scope
+            )
             try:
-                paid = await self._replies.share(key, lambda: self._buy(order))
+                paid = await self._replies.share(key, lambda: self._asking.ask(order))
             except UnanswerableError as error:
                 kind, text = FailureKind.of(error), json.dumps(draw)
                 self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
@@ -233,16 +206,10 @@ class Calls:
         return paid.reply
 
     async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
-        """Return the item outcome ``key``; an outcome that was kept before is read from the ledger.
+        """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
 
-        Args:
-            key: What decides the outcome.
-            produce: Makes it, and says whether to keep it: what infrastructure spoilt must not be kept. The calls that
-                it makes through this door are the outcome's cost. An object whose first key is ``failed`` is
-                that of an item that will never be evaluated.
-
-        Returns:
-            The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
+        ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
+        infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
         """
         rollout = self.ledger.rollout(key)
         if rollout is not None and not rollout.failed:
@@ -254,10 +221,7 @@ class Calls:
         return outcome
 
     def ask_anew(self, role: str) -> None:
-        """Have the next who produces the item outcome in progress ask ``role`` again.
-
-        A model whose answer was of no use for an outcome may give a better one once it is mended.
-        """
+        """Have the next production of this outcome ask ``role`` again: a useless answer may be better then."""
         tab = _TAB.get()
         if keys := [] if tab is None else [charge.key for charge in tab.charges() if charge.role == role]:
             self.ledger.set_aside(keys)
@@ -272,9 +236,9 @@ class Calls:
                 continue
             request, scope = route.request(QUESTION), self._scope
             key = digest([STAGE, scope, role, self._clock()])
-            order = CallOrder(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            order = CallOrder(key=key, route=route, request=request, question="", role=role, stage=STAGE, scope=scope)
             try:
-                await self._buy(order)
+                await self._asking.ask(order)
             except BackendError as error:
                 raise ProviderFailureError(
                     f"{route.name} does not answer any more: {error.message}",
@@ -286,11 +250,7 @@ class Calls:
         self._stop.ask()
 
     def item_deadline(self) -> AbstractAsyncContextManager[None]:
-        """Return a block that is cancelled if the item that is worked on in it takes too long.
-
-        Raises:
-            EnvironmentFaultError: It did; its calls are cancelled.
-        """
+        """Return a block that is cancelled, as an EnvironmentFaultError, if the item in it takes too long."""
         return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:
@@ -301,36 +261,21 @@ class Calls:
         """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
-    async def _buy(self, order: CallOrder) -> PaidReply:
-        def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
-            if copies > 1:
-                self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
-            return self._record(order, reply, seconds)
-
-        def failed(error: BackendError, seconds: float) -> BackendError:
-            fault, charge = self._failures.attempt(order, error, seconds)
-            if charge is not None:
-                self._charge(order.scope, (charge,))
-            return fault
-
-        question = ModelQuestion(
-            route=order.route,
-            request=order.request,
-            role=order.role,
-            keep=keep,
-            failed=failed,
-            given_up=lambda error: self._failures.given_up(order, error),
-            failures=self._failures.before(order),
-        )
-        return await self._asking.ask(question)
+    def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
+        if order.copies > 1:
+            # A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with
+            # the same tokens. The copy has a row of its own, without an answer that anybody could take for one.
+            copy = replace(order, key=_copy_key(order.key), question="")
+            self._record(copy, replace(reply, text="", tool_calls=()), 0.0)
+        return self._record(order, reply, seconds)
 
     def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
         if not reply.usage.plausible:
-            reply = replace(reply, usage=estimated_usage(order.request, reply.text))
+            reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
         cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
-            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.asked)
+            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.question)
         )
         if paid.scope == self._scope:
             self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
@@ -360,12 +305,3 @@ def _run_of(scope: str) -> str:
 
 def _copy_key(key: str) -> str:
     return digest(["copy", key])
-
-
-def _copy(order: CallOrder) -> CallOrder:
-    """Return the order under which a second copy of a call is charged.
-
-    A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same
-    tokens. The copy has a row of its own in the ledger, without an answer that anybody could take for one.
-    """
-    return replace(order, key=_copy_key(order.key), asked="")

@@ -38,7 +38,6 @@ class _Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over."""
         return self._timeout.expired()
 
     def end(self) -> None:
@@ -55,11 +54,7 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default
 
 @asynccontextmanager
 async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block if it takes longer than ``seconds``; None is no deadline.
-
-    Raises:
-        ItemTimeoutError: It took longer.
-    """
+    """Cancel the block, as an ItemTimeoutError, if it takes longer than ``seconds``; None is no deadline."""
     if seconds is None:
         yield
         return
@@ -78,9 +73,8 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
             raise
         cause = error
     if timeout.expired():
-        raise ItemTimeoutError(
-            f"the item was not done within {seconds:g} s", hint="raise calls.item_timeout_s"
-        ) from cause
+        hint = "raise calls.item_timeout_s"
+        raise ItemTimeoutError(f"the item was not done within {seconds:g} s", hint=hint) from cause
 
 
 def overdue() -> bool:
@@ -101,8 +95,6 @@ def waiting() -> Iterator[None]:
 
 
 class Stop:
-    """The wish to stop."""
-
     def __init__(self) -> None:
         self.asked = False
         self._watchers: set[asyncio.Future[bool]] = set()

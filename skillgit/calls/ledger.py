@@ -10,7 +10,8 @@ import sqlite3
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from skillgit.calls.ledger_rows import (
     CHARGED,
@@ -24,20 +25,19 @@ from skillgit.calls.ledger_rows import (
     read_paid,
     read_rollout,
 )
-from skillgit.domain.cost import CostSum
+from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.request_json import reply_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from types import TracebackType
 
     from skillgit.calls.ledger_rows import KnownRollout, PaidReply
     from skillgit.calls.retry_policy import FailedAttempt
-    from skillgit.domain.cost import Cost
 
+T = TypeVar("T")
 _FORMAT = 4
 _BUSY_S = 30.0
 _FAILURES = (
@@ -91,12 +91,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: Path) -> Ledger:
-        """Open the ledger at ``path``; make it if there is none.
-
-        Raises:
-            HistoryError: The file is not a ledger, or cannot be written.
-            FormatVersionError: A newer skillgit wrote it.
-        """
+        """Open or make the ledger at ``path``; a HistoryError if it is none, a FormatVersionError if it is newer."""
         with _explained(str(path)):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,12 +101,7 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty.
-
-        Raises:
-            HistoryError: The file is not a ledger.
-            FormatVersionError: A newer skillgit wrote it.
-        """
+        """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty."""
         if not path.exists():
             return cls.in_memory()
         with _explained(str(path)):
@@ -148,20 +138,15 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         self._connection.close()
 
     def reply(self, key: str) -> PaidReply | None:
-        """Return the reply of the call ``key``; None if it was never made."""
-        with _explained(self._name):
-            query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
-            row = self._connection.execute(query, (key,)).fetchone()
-            return None if row is None else read_paid(key, row)
+        query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
+        return next(iter(self._rows(lambda row: read_paid(key, row), query, key)), None)
 
     def record_reply(self, paid: PaidReply) -> PaidReply:
         """Record a reply and return what the ledger now holds: another process may have been first."""
@@ -187,34 +172,27 @@ class Ledger:
 
     def roles_answered(self, run: str) -> tuple[str, ...]:
         """Return the roles that were answered on the account of an event of ``run``."""
-        with _explained(self._name):
-            query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
-            rows = self._connection.execute(query, (f"{run}/", f"{run}0")).fetchall()  # "0" comes after "/"
-        return tuple(role for (role,) in rows)
+        query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
+        return tuple(self._rows(itemgetter(0), query, f"{run}/", f"{run}0"))  # "0" comes after "/"
 
     def spent(self, scope: str) -> Cost:
         """Return what all calls cost that the event in progress ``scope`` paid for, those that failed included."""
         columns = ("usd", "seconds", "unpriced", *COUNTS)
         query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
+        costs = self._rows(lambda row: read_cost(("calls", *columns), (1, *row)), query, scope)
         total = CostSum()
-        with _explained(self._name):
-            for row in self._connection.execute(query, (scope,)):
-                total.add(read_cost(("calls", *columns), (1, *row)))
-        for attempt in self.failures_of(scope):
-            total.add(attempt.charge.cost)
+        for cost in (*costs, *(attempt.charge.cost for attempt in self.failures_of(scope))):
+            total.add(cost)
         return total.total()
 
     def rollout(self, key: str) -> KnownRollout | None:
-        """Return the item outcome ``key``; None if it was never kept."""
-        with _explained(self._name):
-            query = "SELECT scope, value, cost FROM rollout WHERE key = ?"
-            row = self._connection.execute(query, (key,)).fetchone()
-            return None if row is None else read_rollout(row)
+        rows = self._rows(read_rollout, "SELECT scope, value, cost FROM rollout WHERE key = ?", key)
+        return next(iter(rows), None)
 
     def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
         """Record an item outcome and return what the ledger now holds: another process may have been first.
 
-        An outcome takes the place of a failure, which was asked for again.
+        An outcome replaces a failure, which was asked for again.
         """
         with _explained(self._name):
             insert = (
@@ -256,9 +234,12 @@ class Ledger:
             self._connection.execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", (scope,))  # noqa: S608
 
     def _failures(self, condition: str, value: str) -> list[FailedAttempt]:
+        query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
+        return self._rows(read_failure, query, value)
+
+    def _rows(self, read: Callable[[Any], T], query: str, *values: str) -> list[T]:
         with _explained(self._name):
-            query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
-            return [read_failure(row) for row in self._connection.execute(query, (value,))]
+            return [read(row) for row in self._connection.execute(query, values)]
 
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
@@ -270,7 +251,8 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, name)
-    for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):
+    upgrade = [statement for number in range(version, _FORMAT) for statement in _UPGRADES.get(number, ())]
+    for statement in _SCHEMA.split(";") if version == 0 else upgrade:
         connection.execute(statement)
     connection.execute(_BY_SCOPE)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -291,18 +273,11 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _upgrade(version: int) -> Iterator[str]:
-    for number in range(version, _FORMAT):
-        yield from _UPGRADES[number]
-
-
 def _version(connection: sqlite3.Connection, name: str) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > _FORMAT:
-        raise FormatVersionError(
-            f"the ledger {name} was written by a newer skillgit",
-            hint="update skillgit, or delete the file: history stays, calls are paid for again",
-        )
+        hint = "update skillgit, or delete the file: history stays, calls are paid for again"
+        raise FormatVersionError(f"the ledger {name} was written by a newer skillgit", hint=hint)
     return version
 
 
@@ -311,12 +286,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except RowError as error:
-        raise HistoryError(
-            f"the ledger {name} holds a row that cannot be right: {error}",
-            hint="delete the file, or take it from a backup: history stays, calls are paid for again",
-        ) from error
+        hint = "delete the file, or take it from a backup: history stays, calls are paid for again"
+        raise HistoryError(f"the ledger {name} holds a row that cannot be right: {error}", hint=hint) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's own messages hold what is damaged
-        raise HistoryError(
-            f"the ledger {name} cannot be used: {error}",
-            hint="check space and permissions, or delete the file: history stays, calls are paid for again",
-        ) from error
+        hint = "check space and permissions, or delete the file: history stays, calls are paid for again"
+        raise HistoryError(f"the ledger {name} cannot be used: {error}", hint=hint) from error

@@ -11,22 +11,19 @@ from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
-from skillgit.plugin.backend import Usage, token_count
+from skillgit.plugin.backend import Reply, Usage, token_count
 from skillgit.plugin.request_json import read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.plugin.backend import Reply
 
-JSON: TypeAlias = object
-"""A value that JSON can hold; it is checked when it is recorded."""
+JSON: TypeAlias = object  # a value that JSON can hold; it is checked when it is recorded
 
 COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
 """The numbers of a charge in their order; the charges of a format 2 have the first five."""
-FAILED_PREFIX = '{"failed":'
-"""How the outcome of an item begins that will never be evaluated."""
+FAILED_PREFIX = '{"failed":'  # how the outcome of an item begins that will never be evaluated
 _FRACTIONS = frozenset({"usd", "seconds"})
 
 
@@ -36,30 +33,16 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidReply:
-    """A reply with what it cost.
-
-    Attributes:
-        scope: The event in progress that paid for it.
-        request: The digest of the question (``skillgit.plugin.request_json``), by which a record can be replayed.
-    """
-
     reply: Reply
-    scope: str
+    scope: str  # the event in progress that paid for it
     charge: Charge
-    request: str = ""
+    request: str = ""  # the digest of the question, by which a record can be replayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRollout:
-    """An item outcome with what it cost.
-
-    Attributes:
-        value: The outcome as JSON text, redacted.
-        scope: The event in progress that paid for it.
-    """
-
-    value: str
-    scope: str
+    value: str  # JSON, redacted
+    scope: str  # the event in progress that paid for it
     charges: tuple[Charge, ...] = ()
 
     @property
@@ -69,14 +52,7 @@ class KnownRollout:
 
 
 def read_paid(key: str, row: Sequence[object]) -> PaidReply:
-    """Return the reply of the call ``key``.
-
-    Args:
-        row: Scope, role, stage, the reply as JSON, the request's digest, usd, seconds, unpriced, and ``COUNTS``.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
     scope, role, stage, text, request, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
     cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced_calls, *counts))
     usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
@@ -90,11 +66,7 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
 
 
 def read_rollout(row: Sequence[Any]) -> KnownRollout:
-    """Return an item outcome from its scope, its value and its charges.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return an item outcome from its scope, its value and its charges; a RowError if it is damaged."""
     scope, value, charge_text = row
     _read_json(value)
     charges = _read_json(charge_text)
@@ -104,11 +76,7 @@ def read_rollout(row: Sequence[Any]) -> KnownRollout:
 
 
 def read_failure(row: Sequence[Any]) -> FailedAttempt:
-    """Return an attempt that failed.
-
-    Raises:
-        RowError: It is damaged.
-    """
+    """Return an attempt that failed; a RowError if it is damaged."""
     number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
     return FailedAttempt(
         call=call,
@@ -122,17 +90,11 @@ def read_failure(row: Sequence[Any]) -> FailedAttempt:
 
 
 def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
-    """Return the cost of one call.
-
-    Args:
-        numbers: The numbers; where they are fewer than the names, the rest of the cost is 0.
-
-    Raises:
-        RowError: No call has cost that.
-    """
+    """Return the cost of one call, 0 where there are fewer numbers than names; a RowError if no call has cost that."""
     values = dict(zip(names, numbers, strict=False))
     for name, value in values.items():
-        if not (_is_amount(value) if name in _FRACTIONS else token_count(value) is not None):
+        is_amount = isinstance(value, int | float) and 0 <= value <= MOST_USD
+        if not (is_amount if name in _FRACTIONS else token_count(value) is not None):
             raise RowError(f"{name} is {str(value)[:40]}")
     return Cost(**cast("dict[str, Any]", values))
 
@@ -147,12 +109,7 @@ def encode_charges(charges: Iterable[Charge]) -> str:
 
 
 def encode_json(value: JSON) -> str:
-    """Return ``value`` as JSON text.
-
-    Raises:
-        TypeError: JSON cannot hold it.
-        ValueError: It has a number that is not finite.
-    """
+    """Return ``value`` as JSON text; a TypeError if JSON cannot hold it, a ValueError if a number is not finite."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -161,10 +118,6 @@ def _read_charge(value: object) -> Charge:
         case [str(key), str(role), str(stage), *numbers]:
             return Charge(key=key, role=role, stage=stage, cost=read_cost(CHARGED, numbers))
     raise RowError("a charge does not begin with its call, role and stage")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value <= MOST_USD
 
 
 def _read_json(text: str) -> object:

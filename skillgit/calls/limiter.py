@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import waiting
+from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.calls.single_flight import Latency
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     from aiolimiter import AsyncLimiter
 
-    from skillgit.calls.deadline import Stop
     from skillgit.calls.pipeline import Route
-    from skillgit.errors import BackendError
 
 
 class Window:
@@ -47,11 +45,7 @@ class Window:
         return self._round
 
     def ended(self, ticket: int, *, was_refused: bool) -> None:
-        """Note that the provider refused an attempt, or that it ended in another way.
-
-        Args:
-            ticket: What ``sent`` returned for it.
-        """
+        """Note that an attempt ended, and whether the provider refused it; ``ticket`` is what ``sent`` returned."""
         if ticket != self._round:
             return
         self._ended += 1
@@ -101,12 +95,7 @@ class _Bucket:
 
 
 class Rates:
-    """The limits of one provider's model, in one event loop.
-
-    Args:
-        requests_per_minute: Requests; None is no limit.
-        tokens_per_minute: Tokens; None is no limit.
-    """
+    """The limits of one provider's model, in one event loop; None is no limit."""
 
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         self._requests = _Bucket(requests_per_minute) if requests_per_minute else None
@@ -124,7 +113,6 @@ class Rates:
             self._waiting -= 1
 
     def have(self, tokens: int) -> bool:
-        """Say whether a request with so many tokens may be sent without waiting."""
         return not self._waiting and all(bucket.has(amount) for bucket, amount in self._asked(tokens))
 
     async def take(self, tokens: int) -> None:
@@ -155,12 +143,10 @@ class Lane:
 
     @property
     def line(self) -> CallQueue:
-        """The line in the event loop that runs."""
         return self._in_loop()[1]
 
     @property
     def rates(self) -> Rates:
-        """The limits on requests and tokens in the event loop that runs."""
         return self._in_loop()[2]
 
     def first_ceiling(self) -> float:
@@ -182,7 +168,7 @@ class Lane:
             self.line.pause(after)
 
     def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, CallQueue, Rates]:
-        # Who waits belongs to an event loop; a front end may start several, one by one.
+        # Who waits, and at which pace, belongs to an event loop; a front end may start several, one by one.
         loop = asyncio.get_running_loop()
         if self._here is None or self._here[0] is not loop:
             policy = self._policy
@@ -204,11 +190,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
         by_lane.setdefault(lane_of(route), []).append(route)
     return {
         name: Lane(
-            name=group[0].name,
-            width=min(route.concurrency for route in group),
-            policy=policy,
-            stop=stop,
-            random=random,
+            name=group[0].name, width=min(route.concurrency for route in group), policy=policy, stop=stop, random=random
         )
         for name, group in by_lane.items()
     }
@@ -217,9 +199,7 @@ def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Ra
 class CallQueue:
     """The line in one event loop: first come, first served, and before all others those who come again.
 
-    Args:
-        stop: The wish to stop; it empties the line, for nobody is let through afterwards.
-        spread: Returns the seconds over which the first calls after a pause are spread.
+    ``spread`` returns the seconds over which the first calls after a pause are spread; a stop empties the line.
     """
 
     def __init__(self, *, window: Window, stop: Stop, random: Random, spread: Callable[[], float]) -> None:
@@ -240,11 +220,7 @@ class CallQueue:
         return self._next() is None and self._in_flight < self._window.limit and self._loop.time() >= self._opens
 
     async def enter(self, *, again: bool) -> bool:
-        """Wait for a slot; return whether it was given, which a stop prevents.
-
-        Args:
-            again: Whether the call had a slot before and gave it back.
-        """
+        """Wait for a slot; return whether it was given, which a stop prevents. ``again`` if the call had one before."""
         if self.free():
             self.take()
             return True
@@ -288,7 +264,9 @@ class CallQueue:
     def _serve(self) -> None:
         while (turn := self._next()) is not None and self._in_flight < self._window.limit:
             if self._loop.time() < self._opens:
-                self._wake_up_at(self._opens)
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = self._loop.call_at(self._opens, self._serve)
                 return
             self.take()
             turn.set_result(True)
@@ -301,29 +279,15 @@ class CallQueue:
                 return line[0]
         return None
 
-    def _wake_up_at(self, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._serve)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How calls are made; None is no limit.
+    """How calls are made; None is no limit."""
 
-    Attributes:
-        attempts: Attempts of a call in all; refusals do not count.
-        patience_s: Seconds that a call spends in pauses before a further refusal is its end.
-        breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
-        requests_per_minute: Attempts that may be sent to one provider's model in a minute.
-        item_timeout_s: Seconds that one item may take; waiting for a turn does not count.
-        hedge: Whether a call that takes unusually long is sent a second time.
-    """
-
-    attempts: int = 5
-    patience_s: float = 600.0
-    breaker_limit: int = 5
+    attempts: int = 5  # of a call in all; refusals do not count
+    patience_s: float = 600.0  # that a call spends in pauses before a further refusal is its end
+    breaker_limit: int = 5  # calls of one provider's model that fail in a row before it counts as down
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    item_timeout_s: float | None = None
-    hedge: bool = False
+    item_timeout_s: float | None = None  # waiting for a turn does not count
+    hedge: bool = False  # whether a call that takes unusually long is sent a second time

@@ -1,48 +1,114 @@
-"""One question from its turn to its answer: its route, rates, budget, attempts, and a copy in the ledger."""
+"""One call from its question to its answer: its key in the ledger, its turn, rates, budget, attempts, and a copy."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, get_args
 
-from skillgit.calls.deadline import overdue, waiting
-from skillgit.calls.fingerprints import QUESTION, answerer_fingerprint, asked_pause, checked
-from skillgit.calls.limiter import lane_of
-from skillgit.calls.retry_policy import RetryPolicy
+from skillgit.calls.deadline import Stop, overdue, waiting
+from skillgit.calls.limiter import CallPolicy, Lane, lane_of
+from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.single_flight import hedged
+from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.domain.untrusted.model_text import storable
-from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, RetryableBackendError, SkillgitError
-from skillgit.plugin.backend import Request
+from skillgit.errors import (
+    BackendError,
+    BackendTimeoutError,
+    FatalBackendError,
+    RetryableBackendError,
+    SkillgitError,
+    UnusableAnswerError,
+)
+from skillgit.plugin.backend import Backend, FinishReason, Message, Price, Reply, Request, Tool, ToolCall, Usage, user
 from skillgit.plugin.redaction import redact
+from skillgit.plugin.request_json import parameters_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from random import Random
 
-    from skillgit.calls.deadline import Stop
-    from skillgit.calls.limiter import CallPolicy, Lane
-    from skillgit.calls.spending_caps import Budget
+    from skillgit.calls.ledger_rows import PaidReply
+    from skillgit.calls.spending_caps import Budget, Charge
     from skillgit.domain.cost import Cost
-    from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOrder:
-    """A call that has to be made.
+def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:
+    """Return the key of a call: who answers, the digest of the question, and the place in the run that asks."""
+    return digest(["reply", answerer, question, *draw])
 
-    Attributes:
-        key: What makes it the same call (``skillgit.calls.fingerprints``).
-        asked: The digest of the question; empty where no replay may take the answer for one.
+
+def answerer_fingerprint(backend: str, request: Request) -> str:
+    """Return the digest of who answers: backend, model and parameters; the messages do not matter."""
+    return digest({"backend": backend, **parameters_json(request)})
+
+
+QUESTION = (user("Reply with OK."),)
+STAGE = "canary"  # the stage that such questions are charged to, where doubt came up in the middle of a run
+
+
+MOST_TOOL_CALLS = 256  # tool calls in one reply; models are offered a few dozen tools and use a handful at once
+_LONGEST_NAME = 200  # characters of the name that a provider gives its model; it is only shown
+
+
+def checked(reply: object, backend: str) -> Reply:
+    """Return ``reply`` with lone surrogates replaced.
+
+    A FatalBackendError if it is no reply, which is a fault of the backend; an UnusableAnswerError if it is beyond all
+    measure of what a model can have said.
     """
+    if not isinstance(reply, Reply) or not _is_typed(reply):
+        hint = "this is a fault of the backend, not of the provider"
+        raise FatalBackendError(f"backend {backend} returned no reply", hint=hint)
+    size = len(reply.text) + sum(len(call.id) + len(call.name) + len(call.arguments) for call in reply.tool_calls)
+    fault = f"has {len(reply.tool_calls):,} tool calls" if len(reply.tool_calls) > MOST_TOOL_CALLS else ""
+    if size > MOST_BYTES:
+        fault = f"has {size:,} characters"
+    if fault:
+        raise UnusableAnswerError(
+            f"{backend}: the model's answer {fault}", hint="if this lasts, look at the prompt", usage=reply.usage
+        )
+    calls = tuple(
+        ToolCall(id=storable(call.id), name=storable(call.name), arguments=storable(call.arguments))
+        for call in reply.tool_calls
+    )
+    return replace(reply, text=storable(reply.text), tool_calls=calls, model=storable(reply.model[:_LONGEST_NAME]))
 
-    key: str
+
+def asked_pause(seconds: object) -> float | None:
+    """Return ``seconds`` if a provider can want someone to wait for them: a finite number that is not negative."""
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        return None
+    return float(min(seconds, 1e9))
+
+
+def _is_typed(reply: Reply) -> bool:
+    return (
+        all(isinstance(text, str) for text in (reply.text, reply.model))
+        and isinstance(reply.usage, Usage)
+        and reply.finish_reason in get_args(FinishReason)
+        and isinstance(reply.tool_calls, tuple)
+        and all(isinstance(call, ToolCall) for call in reply.tool_calls)
+        and all(isinstance(text, str) for call in reply.tool_calls for text in (call.id, call.name, call.arguments))
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class CallOrder:
+    """A call that has to be made, and how far it is."""
+
+    key: str  # what makes it the same call
     route: Route
     request: Request
-    asked: str
+    question: str  # the digest of the question; empty where no replay may take the answer for one
     role: str
     stage: str
     scope: str
+    again: bool = False  # whether it had a turn before
+    has_copy: bool = False
+    copies: int = 0  # that the provider works on or has answered, without those that failed
 
     @property
     def is_canary(self) -> bool:
@@ -52,21 +118,7 @@ class CallOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Who answers a role.
-
-    Attributes:
-        max_output_tokens: Upper limit of a reply's length in tokens.
-        temperature: Sampling temperature; None leaves the provider's default.
-        reasoning_effort: Empty leaves the provider's default.
-        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
-        seed: Of the provider's sampling; None for none.
-        stop: Texts at which a reply ends.
-        price: Dollars for a million tokens; None if that is not known.
-        timeout_s: Deadline of one attempt in seconds.
-        variant: Identifies the backend's own settings, as far as they may change its answers.
-        lane: Whose limits its calls share; empty for those of all calls of this backend and model.
-        as_written: Returns a hint with the keys that set, for this route, what it names by the keys of the backend.
-    """
+    """Who answers a role, with the parameters of ``Request``."""
 
     backend: Backend
     backend_name: str
@@ -77,11 +129,11 @@ class Route:
     top_p: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    price: Price | None = None
+    price: Price | None = None  # None if it is not known
     concurrency: int = 16
-    timeout_s: float = 600.0
-    variant: str = ""
-    lane: str = ""
+    timeout_s: float = 600.0  # of one attempt
+    variant: str = ""  # identifies the backend's own settings, as far as they may change its answers
+    lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
     as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
@@ -116,20 +168,13 @@ class Route:
         )
 
     async def attempt(self, request: Request) -> Reply:
-        """Ask the backend once.
-
-        Raises:
-            RetryableBackendError: It may work if it is tried again; no answer in time is one of these cases, and an
-                answer beyond all measure another.
-            FatalBackendError: It will not, or the backend broke down.
-        """
+        """Ask the backend once, with a deadline; whatever it raises becomes a BackendError without credentials."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 return checked(await self.backend.complete(request), self.backend_name)
         except TimeoutError as error:
-            raise BackendTimeoutError(
-                f"no reply from {self.name} within {self.timeout_s:g} s", hint=self.as_written("raise calls.timeout_s")
-            ) from error
+            hint = self.as_written("raise calls.timeout_s")
+            raise BackendTimeoutError(f"no reply from {self.name} within {self.timeout_s:g} s", hint=hint) from error
         except BackendError as error:
             # Providers quote keys in their messages, and messages become evidence.
             error.message, error.hint = storable(redact(error.message)), self.as_written(error.hint)
@@ -140,91 +185,42 @@ class Route:
         except SkillgitError:
             raise
         except Exception as error:  # a backend is a plug-in and may fail in any way; the run must survive the item
-            raise FatalBackendError(
-                f"backend {self.backend_name} broke down: {type(error).__name__}: {storable(redact(str(error)))}",
-                hint="this is a fault of the backend, not of the provider",
-            ) from error
+            message = f"backend {self.backend_name} broke down: {type(error).__name__}: {storable(redact(str(error)))}"
+            raise FatalBackendError(message, hint="this is a fault of the backend, not of the provider") from error
 
 
-T = TypeVar("T")
-
-
-@dataclass(slots=True, kw_only=True)
-class ModelQuestion(Generic[T]):
-    """A question on its way.
-
-    Attributes:
-        keep: Makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies
-            of the question the provider has begun to answer.
-        failed: Records an attempt that failed, at once; it is told the seconds that it took, and returns the error that
-            it is taken for.
-        given_up: Returns the error that the last attempt's is taken for.
-        begun: Copies that the provider works on or has answered; those that failed are left out.
-    """
-
-    route: Route
-    request: Request
-    role: str
-    keep: Callable[[Reply, float, int], T]
-    failed: Callable[[BackendError, float], BackendError]
-    given_up: Callable[[BackendError], BackendError]
-    failures: int = 0
-    again: bool = False
-    copied: bool = False
-    begun: int = 0
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Asks models.
+    """Asks models; ``lanes`` has what the calls of one provider's model share."""
 
-    Args:
-        lanes: Name to what the calls of one provider's model share.
-        sleep: Waits so many seconds.
-        clock: Returns seconds.
-    """
-
-    def __init__(
-        self,
-        *,
-        policy: CallPolicy,
-        lanes: Mapping[str, Lane],
-        budget: Budget,
-        estimate: Callable[[Route, Request], Cost],
-        stop: Stop,
-        sleep: Callable[[float], Awaitable[None]],
-        random: Random,
-        clock: Callable[[], float],
-    ) -> None:
-        self._hedge = policy.hedge
-        self._lanes = lanes
-        self._budget = budget
-        self._estimate = estimate
-        self._stop = stop
-        self._sleep = sleep
-        self._clock = clock
-        self._retry = RetryPolicy(
-            attempts=policy.attempts, patience_s=policy.patience_s, sleep=self._pause, random=random
-        )
+    policy: CallPolicy
+    lanes: Mapping[str, Lane]
+    budget: Budget
+    failures: Failures
+    estimate: Callable[[Route, Request], Cost]
+    keep: Callable[[CallOrder, Reply, float], PaidReply]  # at once, with the seconds that the answer took
+    charge: Callable[[str, Sequence[Charge]], None]
+    stop: Stop
+    sleep: Callable[[float], Awaitable[None]]
+    random: Random
+    clock: Callable[[], float]
 
     def doubts(self, route: Route) -> bool:
         """Say whether the last call on the lane of ``route`` failed, so that its provider may be down."""
-        return self._lanes[lane_of(route)].breaker.doubtful
+        return self.lanes[lane_of(route)].breaker.doubtful
 
-    async def ask(self, question: ModelQuestion[T]) -> T:
-        """Return what is kept of the answer to ``question``.
-
-        Raises:
-            UnanswerableError: The question will never be answered.
-            BackendError: It failed for good.
-        """
-        lane = self._lanes[lane_of(question.route)]
+    async def ask(self, order: CallOrder) -> PaidReply:
+        """Return what is kept of the answer to ``order``; a BackendError if it failed for good."""
+        lane, failures = self.lanes[lane_of(order.route)], self.failures.before(order)
         lane.breaker.check()
+        policy = self.policy
+        retry = RetryPolicy(
+            attempts=policy.attempts, patience_s=policy.patience_s, sleep=self._pause, random=self.random
+        )
         try:
-            answer = await self._retry.run(
-                lambda: self._attempt(lane, question), lane.first_ceiling, failures=question.failures
-            )
+            answer = await retry.run(lambda: self._attempt(lane, order), lane.first_ceiling, failures=failures)
         except BackendError as error:
-            final = question.given_up(error)
+            final = self.failures.given_up(order, error)
             lane.breaker.failed(final)
             lane.breaker.check()  # whom it opens for is told so: of the last calls of a stage, nobody else would be
             if final is error:
@@ -233,65 +229,71 @@ class Asking:
         lane.breaker.succeeded()
         return answer
 
-    async def _attempt(self, lane: Lane, question: ModelQuestion[T]) -> T:
+    async def _attempt(self, lane: Lane, order: CallOrder) -> PaidReply:
         """Try once; a slot is held for no longer than that, so that a pause keeps nobody waiting."""
         if lane.rates.limited:
-            await self._within_rates(lane, question)
+            await self._within_rates(lane, order)
         line = lane.line
-        is_given = await line.enter(again=question.again)
-        question.again = True
+        is_given = await line.enter(again=order.again)
+        order.again = True
         with line.slot(is_given=is_given):
             lane.breaker.check()  # again: it may have opened while this call stood in line
-            async with self._budget.reserve(self._estimate(question.route, question.request)):
-                after = lane.latency.slow(question.role) if self._hedge and not question.copied else None
+            async with self.budget.reserve(self.estimate(order.route, order.request)):
+                after = lane.latency.slow(order.role) if self.policy.hedge and not order.has_copy else None
                 if after is None:
-                    return await self._send(lane, question)
-                return await hedged(self._send(lane, question), lambda: self._send_copy(lane, question), after=after)
+                    return await self._send(lane, order)
+                return await hedged(self._send(lane, order), lambda: self._send_copy(lane, order), after=after)
 
-    async def _send(self, lane: Lane, question: ModelQuestion[T]) -> T:
+    async def _send(self, lane: Lane, order: CallOrder) -> PaidReply:
         time = asyncio.get_running_loop().time
-        ticket, began, seconds = lane.window.sent(), time(), self._clock()
-        question.begun += 1
+        ticket, began, seconds = lane.window.sent(), time(), self.clock()
+        order.copies += 1
         try:
-            reply = await question.route.attempt(question.request)
+            reply = await order.route.attempt(order.request)
         except BackendError as error:
-            question.begun -= 1
+            order.copies -= 1
             lane.failed(ticket, error)
-            fault = question.failed(error, self._clock() - seconds)
+            fault = self._fail(order, error, self.clock() - seconds)
             if fault is error:
                 raise
             raise fault from error
         except asyncio.CancelledError:
             if overdue():  # the provider works on, for an item whose time is over
                 late = BackendTimeoutError("the item's time was over", hint="raise calls.item_timeout_s")
-                question.failed(late, self._clock() - seconds)
+                self._fail(order, late, self.clock() - seconds)
             raise
-        lane.answered(ticket, question.role, time() - began)
+        lane.answered(ticket, order.role, time() - began)
         # Nothing is awaited before it is kept: a reply that has arrived cannot be lost to a cancellation.
-        return question.keep(reply, self._clock() - seconds, question.begun)
+        return self.keep(order, reply, self.clock() - seconds)
 
-    async def _send_copy(self, lane: Lane, question: ModelQuestion[T]) -> T | None:
+    def _fail(self, order: CallOrder, error: BackendError, seconds: float) -> BackendError:
+        fault, charge = self.failures.attempt(order, error, seconds)
+        if charge is not None:
+            self.charge(order.scope, (charge,))
+        return fault
+
+    async def _send_copy(self, lane: Lane, order: CallOrder) -> PaidReply | None:
         """Send a second copy if nobody waits for it: with a free slot, within the rates and under the caps."""
-        cost, line = self._estimate(question.route, question.request), lane.line
+        cost, line = self.estimate(order.route, order.request), lane.line
         tokens = cost.tokens_in + cost.tokens_out
-        if not (line.free() and lane.rates.have(tokens) and self._budget.fits(cost)):
+        if not (line.free() and lane.rates.have(tokens) and self.budget.fits(cost)):
             return None
-        question.copied = True
+        order.has_copy = True
         line.take()
         with line.slot():
             await lane.rates.take(tokens)
-            async with self._budget.reserve(cost):
-                return await self._send(lane, question)
+            async with self.budget.reserve(cost):
+                return await self._send(lane, order)
 
-    async def _within_rates(self, lane: Lane, question: ModelQuestion[T]) -> None:
-        cost = self._estimate(question.route, question.request)
+    async def _within_rates(self, lane: Lane, order: CallOrder) -> None:
+        cost = self.estimate(order.route, order.request)
         tokens = cost.tokens_in + cost.tokens_out
         if lane.rates.have(tokens):
             await lane.rates.take(tokens)
             return
         with waiting(), lane.rates.line():
-            await self._stop.cut_short(lane.rates.take(tokens))
+            await self.stop.cut_short(lane.rates.take(tokens))
 
     async def _pause(self, seconds: float) -> None:
         with waiting():
-            await self._stop.cut_short(self._sleep(seconds))
+            await self.stop.cut_short(self.sleep(seconds))

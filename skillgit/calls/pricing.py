@@ -12,16 +12,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
-from skillgit.plugin.backend import Price
+from skillgit.plugin.backend import Price, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import Usage
 
-
-MOST_USD = 1e12
-"""A price above it for one call is none, so that sums stay numbers."""
+MOST_USD = 1e12  # a price above it for one call is none, so that sums stay numbers
 _MILLION = 1_000_000
 _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
 _NONE: Mapping[str, Price] = MappingProxyType({})
@@ -29,8 +26,6 @@ _NONE: Mapping[str, Price] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """List prices."""
-
     date: date
     prices: Mapping[str, Price]
 
@@ -44,11 +39,10 @@ def price_table() -> PriceTable:
 
 
 def price_of(row: Sequence[float]) -> Price:
-    """Return the price that two to four numbers tell, as in the table.
+    """Return the price in two to four numbers, as in the table.
 
-    Args:
-        row: US dollars for a million tokens in and out, and where they differ from those in, for tokens that come from
-            the provider's cache and tokens that are written to it.
+    They are US dollars for a million tokens in and out, and where they differ from those in, for tokens read from the
+    provider's cache and written to it.
     """
     usd_in, usd_out, *cache = row
     return Price(usd_in=usd_in, usd_out=usd_out, **dict(zip(("usd_cached", "usd_cache_write"), cache, strict=False)))
@@ -59,11 +53,8 @@ def find_price(
 ) -> Price | None:
     """Return the price of ``model``; None if it is not known.
 
-    A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date.
-
-    Args:
-        overrides: The user's prices; they go before all others.
-        declarations: What the backend says of its own models; it goes before the table.
+    A dated name (``gpt-4o-2024-08-06``) that is not listed itself has the price of the name without the date. The
+    user's ``overrides`` come first, then the ``declarations`` of the backend, then the table.
     """
     for prices in (overrides, declarations, price_table().prices):
         price = prices.get(model) or prices.get(without_date(model))
@@ -75,9 +66,8 @@ def find_price(
 def dollars(usage: Usage, price: Price | None) -> float | None:
     """Return what a call costs: fresh, cached and written tokens in, and tokens out, each at its own price.
 
-    None if the price is not known, or no call can have cost what it comes to. Tokens that a provider keeps for longer
-    than its shortest time may cost more to write; providers do not say which they are, so that all count at the price
-    of the shortest.
+    None if the price is not known, or no call can cost that. Writing to a cache for longer than the provider's shortest
+    time may cost more; providers do not say which tokens these are, so all count at the price of the shortest.
     """
     if price is None:
         return None
@@ -112,8 +102,6 @@ def without_date(model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTable:
-    """Lengths of contexts."""
-
     date: date
     contexts: Mapping[str, int]
 

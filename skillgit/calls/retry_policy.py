@@ -19,7 +19,7 @@ from skillgit.errors import (
     UnusableAnswerError,
     behind,
 )
-from skillgit.plugin.backend import Usage
+from skillgit.plugin.backend import NO_TOKENS, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -39,8 +39,7 @@ _UNREAD = frozenset({401, 402, 403, 404})
 def is_refusal(error: BaseException) -> bool:
     """Say whether ``error`` asks for fewer calls: status 429 or 529 (overloaded), or 503 with a time to come back.
 
-    Backends raise their SDK's error again as one of ours, which remembers it. Where no status is known, a provider that
-    says when to come back has refused.
+    Where no status is known, a provider that says when to come back has refused.
     """
     if not isinstance(error, RetryableBackendError):
         return False
@@ -48,11 +47,6 @@ def is_refusal(error: BaseException) -> bool:
     if status is None or status == _UNAVAILABLE:
         return error.retry_after is not None
     return status in _TOO_MANY
-
-
-def concerns_all_calls(error: BaseException) -> bool:
-    """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
-    return not isinstance(error, UnanswerableError)
 
 
 def was_taken(error: BackendError) -> bool:
@@ -74,9 +68,8 @@ def status_of(error: BaseException) -> int | None:
 class Breaker:
     """Counts calls that failed for good, one after another; a success resets it.
 
-    Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
-
-    An open breaker closes only if a call that was in flight when it opened succeeds.
+    Only what concerns all calls counts: a question that will never be answered says nothing of the provider. An open
+    breaker closes only if a call that was in flight when it opened succeeds.
     """
 
     def __init__(self, *, name: str, limit: int) -> None:
@@ -86,7 +79,6 @@ class Breaker:
         self._last: BackendError | None = None
 
     def check(self) -> None:
-        """Let a call pass."""
         if self._failures < self._limit or self._last is None:
             return
         raise ProviderFailureError(
@@ -100,11 +92,9 @@ class Breaker:
         return self._last is not None
 
     def failed(self, error: BackendError) -> None:
-        """Note a call that failed after its last attempt."""
-        if not concerns_all_calls(error):
-            return
-        self._failures += 1
-        self._last = error
+        if not isinstance(error, UnanswerableError):
+            self._failures += 1
+            self._last = error
 
     def succeeded(self) -> None:
         self._failures = 0
@@ -121,10 +111,8 @@ _MOST_DOUBLINGS = 16
 class RetryPolicy:
     """How often and how patiently a call is tried.
 
-    Attributes:
-        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
-            longer pause is not waited for: its quota is used up for today.
-        sleep: Waits so many seconds.
+    ``patience_s`` bounds the seconds in pauses before a further refusal is the end of a call. A provider that wants a
+    longer pause is not waited for: its quota is used up for today.
     """
 
     attempts: int
@@ -135,13 +123,9 @@ class RetryPolicy:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
     ) -> T:
-        """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
+        """Return the result of the first attempt that succeeds, or raise the last error; only some are retryable.
 
-        Args:
-            first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
-
-        Raises:
-            BackendError: The error of the last attempt.
+        ``first_ceiling`` returns the seconds that the first pause may last; it is asked before each.
         """
         course = _Course(self, first_ceiling, failures)
         try:
@@ -162,39 +146,36 @@ class RetryPolicy:
         return await retrying(again)
 
 
+@dataclass(slots=True)
 class _Course:
-    """What has befallen one call."""
-
-    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float], failures: int) -> None:
-        self._policy = policy
-        self._first_ceiling = first_ceiling
-        self._failures = failures
-        self._paused = 0.0
+    policy: RetryPolicy
+    first_ceiling: Callable[[], float]
+    failures: int
+    pauses_s: float = 0.0
 
     async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except BackendError as error:
-            self._failures += not is_refusal(error)
+            self.failures += not is_refusal(error)
             raise
 
     def goes_on(self, error: BaseException) -> bool:
         """Say whether the call is worth another attempt after ``error``."""
-        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self._policy.patience_s:
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self.policy.patience_s:
             return False
         if is_refusal(error):
-            return self._paused < self._policy.patience_s
-        return self._failures < self._policy.attempts
+            return self.pauses_s < self.policy.patience_s
+        return self.failures < self.policy.attempts
 
     def pause(self, state: RetryCallState) -> float:
-        """Return the seconds to wait before the next attempt."""
         error = state.outcome.exception() if state.outcome is not None else None
         retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
-        return pause(state.attempt_number, retry_after, self._policy.random, first_ceiling=self._first_ceiling())
+        return pause(state.attempt_number, retry_after, self.policy.random, first_ceiling=self.first_ceiling())
 
     async def sleep(self, seconds: float) -> None:
-        self._paused += seconds
-        await self._policy.sleep(seconds)
+        self.pauses_s += seconds
+        await self.policy.sleep(seconds)
 
 
 def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
@@ -213,8 +194,6 @@ _EITHER = frozenset({FailureKind.BAD_REQUEST, FailureKind.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAttempt:
-    """An attempt at a call that brought no answer."""
-
     call: str
     scope: str
     kind: FailureKind
@@ -227,8 +206,7 @@ class FailedAttempt:
 class Failures:
     """Records what fails, and remembers which roles have been answered.
 
-    Args:
-        ask_again: Whether to ask once more, in this process, what earlier ones recorded as unanswerable.
+    ``ask_again`` repeats, once in this process, what earlier ones recorded as unanswerable.
     """
 
     def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
@@ -254,11 +232,7 @@ class Failures:
         return True
 
     def before(self, order: CallOrder) -> int:
-        """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
-
-        Raises:
-            UnanswerableError: The call was found to be unanswerable.
-        """
+        """Return how many attempts at a call were billed and brought nothing; an UnanswerableError if it is settled."""
         earlier = self._ledger.failures(order.key)
         if not earlier or self.lets_ask(order.key):
             return 0
@@ -271,20 +245,12 @@ class Failures:
         return len(empty)
 
     def attempt(self, order: CallOrder, error: BackendError, seconds: float) -> tuple[BackendError, Charge | None]:
-        """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call.
-
-        Args:
-            error: What the backend raised.
-        """
+        """Record an attempt that failed; return what it is taken for, and what it cost if it counts as a call."""
         fault, was_sent = self._taken(order, error), was_taken(error)
         final = isinstance(fault, UnanswerableError)
         if not final and not was_sent:
             return fault, None
-        usage = (
-            error.usage
-            if isinstance(error.usage, Usage) and error.usage.plausible
-            else Usage(tokens_in=0, tokens_out=0)
-        )
+        usage = error.usage if isinstance(error.usage, Usage) and error.usage.plausible else NO_TOKENS
         cost = call_cost(usage, order.route.price, seconds) if was_sent else Cost()
         is_billed = isinstance(fault, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
         attempt = self._ledger.record_failure(

@@ -25,7 +25,6 @@ class Latency:
         self._of: dict[str, deque[float]] = {}
 
     def add(self, role: str, seconds: float) -> None:
-        """Note a call of ``role`` that was answered."""
         self._all.append(seconds)
         self._of.setdefault(role, deque(maxlen=_REMEMBERED)).append(seconds)
 
@@ -34,10 +33,7 @@ class Latency:
         return median(self._all) if self._all else None
 
     def slow(self, role: str) -> float | None:
-        """Return the seconds after which a call of ``role`` is unusually slow; None while too few were seen.
-
-        That is two medians: of calls that are alike, few take longer, and most of those are stuck.
-        """
+        """Return two medians, after which a call of ``role`` is probably stuck; None while too few were seen."""
         times = self._of.get(role, ())
         return _SLOW * median(times) if len(times) >= _ENOUGH else None
 
@@ -52,16 +48,13 @@ class _Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
-    """Work in progress by key."""
-
     def __init__(self) -> None:
         self._flights: dict[str, _Flight[T]] = {}
 
     async def share(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> T:
-        """Return the result of the work ``key``: of the one in progress, or else of ``start()``.
+        """Return the result of the work ``key``, in progress or else of ``start()``; all waiters get its error.
 
-        The work runs in its own task, with a copy of the context of the caller that started it. If it fails, all
-        waiters get its error.
+        The work runs in its own task, with a copy of the context of the caller that started it.
         """
         flight = self._flights.get(key) or self._take_off(key, start)
         flight.waiters += 1
@@ -94,14 +87,9 @@ class Flights(Generic[T]):
 async def hedged(
     original: Coroutine[None, None, T], copy: Callable[[], Coroutine[None, None, T | None]], *, after: float
 ) -> T:
-    """Return the first result of ``original`` and, if that takes too long, ``copy``; the other one is cancelled.
+    """Return the first result of ``original`` and, after so many seconds, of ``copy``; the other one is cancelled.
 
-    Args:
-        copy: Sends a second copy; returns None if there is no room for it.
-        after: Seconds after which the call takes too long.
-
-    Raises:
-        BackendError: Both failed; the error is the original's.
+    ``copy`` returns None if there is no room for it; if both fail, the error is the original's.
     """
     first = _started(original)
     second: asyncio.Task[T | None] | None = None

@@ -8,30 +8,20 @@ from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import waiting
+from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.pricing import dollars
 from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
 from skillgit.errors import BudgetError, StoppedError
-from skillgit.plugin.backend import Usage, flatten
+from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-    from skillgit.calls.deadline import Stop
     from skillgit.calls.pipeline import Route
-    from skillgit.plugin.backend import Request
-
-
-CHARACTERS_PER_TOKEN = 4
 
 
 class Budget:
-    """Lets calls pass while the caps allow.
-
-    Args:
-        spent: Returns what the run has cost so far, the event in progress included.
-        stop: The wish to stop; after it no further call passes, and those in flight go on.
-    """
+    """Lets calls pass while the caps allow; after a stop none passes, and those in flight go on."""
 
     def __init__(self, caps: Caps, spending: Callable[[], Cost], stop: Stop) -> None:
         self._caps = caps
@@ -55,26 +45,20 @@ class Budget:
         while refusal := self._refusal(estimate):
             if not self._reserved:
                 raise refusal
-            await self._next_release()
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            with waiting():
+                await future
         ticket = object()
         self._reserved[ticket] = estimate
         try:
             yield
         finally:
             del self._reserved[ticket]
-            self._wake()
-
-    async def _next_release(self) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        with waiting():
-            await future
-
-    def _wake(self) -> None:
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(None)
+            self._waiting.clear()
 
     def _refusal(self, estimate: Cost) -> BudgetError | StoppedError | None:
         if self._stop.asked:
@@ -109,28 +93,17 @@ def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
 
     It depends on nothing but the call and the run's cost, so that a resumed run stops where an unbroken one does.
     """
-    tokens_in = estimated_usage(request, "").tokens_in
+    tokens_in = estimated_tokens(flatten(request.messages))
     mean = so_far.tokens_out // so_far.calls if so_far.calls else 0
     usage = Usage(tokens_in=tokens_in, tokens_out=min(mean, request.max_output_tokens))
     return Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=dollars(usage, route.price) or 0.0)
 
 
-def estimated_usage(request: Request, text: str) -> Usage:
-    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
-    tokens_in, tokens_out = (-(-len(part) // CHARACTERS_PER_TOKEN) for part in (flatten(request.messages), text))
-    return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What one call cost and on whose account.
+    """What one call cost and on whose account."""
 
-    Attributes:
-        key: The call; a call is never charged twice to the same event.
-        cost: Tokens and dollars, and as seconds the time that the call took.
-    """
-
-    key: str
+    key: str  # the call, which is never charged twice to the same event
     role: str
     stage: str
     cost: Cost
@@ -173,18 +146,13 @@ class Meter:
 
 
 class Tab:
-    """The charges of the calls that were made while one item outcome was produced.
-
-    Attributes:
-        scope: The event in progress when production began; calls that another event paid for are not on the tab.
-    """
+    """The charges of the calls that were made while one item outcome was produced, on the account of one event."""
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
         self._charges: dict[str, Charge] = {}
 
     def add(self, charges: Iterable[Charge]) -> None:
-        """Note ``charges``, each call once."""
         self._charges.update((charge.key, charge) for charge in charges)
 
     def charges(self) -> tuple[Charge, ...]:

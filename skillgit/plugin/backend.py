@@ -16,8 +16,7 @@ from skillgit.domain.trajectory import Picture, ToolUse, Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MOST_TOKENS = 10**9
-"""A number of tokens above it is none: no call takes so many."""
+MOST_TOKENS = 10**9  # a number of tokens above it is none: no call takes so many
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "refusal"]
@@ -25,26 +24,17 @@ FinishReason = Literal["stop", "length", "tool_calls", "refusal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A stretch of text in a message."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture in a message.
+    """A picture in a message, as Base64."""
 
-    Attributes:
-        media_type: For example ``image/png``.
-        data: Base64 of the file's bytes.
-        detail: How closely the model shall look; empty for the provider's default.
-        is_optional: Whether the words around it will do for a model that takes no pictures.
-    """
-
-    media_type: str
+    media_type: str  # for example image/png
     data: str
-    detail: str = ""
-    is_optional: bool = False
+    detail: str = ""  # how closely the model shall look; empty for the provider's default
+    is_optional: bool = False  # whether the words around it will do for a model that takes no pictures
 
     @property
     def picture(self) -> Picture:
@@ -68,26 +58,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a conversation.
-
-    Attributes:
-        role: Who speaks.
-        parts: What is said, in order.
-        tool_calls: The tools that an assistant message asks for.
-        tool_call_id: The call that a tool message answers.
-    """
-
     role: MessageRole
     parts: tuple[Part, ...]
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()  # that an assistant message asks for
+    tool_call_id: str = ""  # the call that a tool message answers
 
     @property
     def text(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     def turn(self) -> Turn:
-        """Return the message as trajectories keep it."""
         return Turn(
             role=self.role,
             content=self.text,
@@ -116,53 +96,39 @@ class Tool:
     description: str
     parameters: Mapping[str, object]
 
+    def fields(self) -> dict[str, object]:
+        """Return the tool as most providers take it."""
+        return {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question to a model.
+    """One question to a model; None and empty values leave a parameter to the provider.
 
-    Attributes:
-        model: The model's name at its provider.
-        messages: The conversation.
-        max_output_tokens: Upper limit of the reply's length in tokens.
-        temperature: Sampling temperature; None leaves the provider's default.
-        reasoning_effort: ``""`` (provider's default) ``low medium high xhigh max``.
-        tools: The tools on offer.
-        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
-        seed: Of the provider's sampling; None for none.
-        stop: Texts at which a reply ends; they are no part of it.
-        schema: The JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
-            ``title``. The prompt asks for the same, so a backend need not hand it on.
+    ``schema`` is the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
+    ``title``. The prompt asks for the same, so a backend need not hand it on.
     """
 
     model: str
     messages: tuple[Message, ...]
     max_output_tokens: int = 16384
     temperature: float | None = None
-    reasoning_effort: str = ""
+    reasoning_effort: str = ""  # or low, medium, high, xhigh, max
     tools: tuple[Tool, ...] = ()
-    top_p: float | None = None
+    top_p: float | None = None  # share of the likeliest tokens that are sampled from
     seed: int | None = None
-    stop: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()  # texts at which a reply ends; they are no part of it
     schema: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the provider counts them.
+    """Tokens of one call, as the provider counts them."""
 
-    Attributes:
-        tokens_in: Prompt tokens, cached ones included.
-        tokens_out: Reply tokens, reasoning included.
-        cached: Prompt tokens that came from the provider's cache.
-        cache_written: Prompt tokens that were written to it.
-        reasoning: Reply tokens spent on reasoning.
-    """
-
-    tokens_in: int
-    tokens_out: int
-    cached: int = 0
-    cache_written: int = 0
+    tokens_in: int  # cached ones included
+    tokens_out: int  # reasoning included
+    cached: int = 0  # part of tokens_in that came from the provider's cache
+    cache_written: int = 0  # part of tokens_in that was written to it
     reasoning: int = 0
 
     @property
@@ -172,6 +138,9 @@ class Usage:
         return all(token_count(count) is not None for count in counts)
 
 
+NO_TOKENS = Usage(tokens_in=0, tokens_out=0)
+
+
 def token_count(value: object) -> int | None:
     """Return ``value`` if it can be a number of tokens: whole, not negative and not absurd."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
@@ -179,64 +148,37 @@ def token_count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer to one request.
-
-    Attributes:
-        text: What it says.
-        usage: What it took.
-        finish_reason: Why it ends.
-        tool_calls: The tools that it asks for.
-        model: The name that the provider gives the model that answered; empty if it tells none. It is not recorded.
-        counted: Whether the provider counted the tokens; otherwise they are estimated. It is not recorded.
-    """
+    """A model's answer to one request; ``model`` and ``counted`` are not recorded."""
 
     text: str
     usage: Usage
     finish_reason: FinishReason = "stop"
     tool_calls: tuple[ToolCall, ...] = ()
-    model: str = field(default="", compare=False)
-    counted: bool = field(default=True, compare=False)
+    model: str = field(default="", compare=False)  # that answered, as the provider calls it
+    counted: bool = field(default=True, compare=False)  # False if usage is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens.
-
-    Attributes:
-        usd_in: Of the prompt.
-        usd_out: Of the reply.
-        usd_cached: Of the prompt, from the provider's cache; None if they cost what others cost.
-        usd_cache_write: Of the prompt, written to it; None likewise.
-    """
+    """US dollars for a million tokens; None costs what other tokens of the prompt cost."""
 
     usd_in: float
     usd_out: float
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
+    usd_cached: float | None = None  # of the prompt, from the provider's cache
+    usd_cache_write: float | None = None  # of the prompt, written to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendInfo:
-    """What ``skillgit backends`` says of a backend.
+    """What ``skillgit backends`` says of a backend."""
 
-    Attributes:
-        name: Its entry point.
-        summary: One sentence.
-        models: The models that it knows by name; empty if it takes any.
-        needs_network: Whether a call leaves this machine.
-        prices: Model name to price; a backend whose calls cost nothing says so with zeros.
-        timeout_s: Seconds that one call may take where the configuration does not say; None leaves it to skillgit.
-        paths: The settings that are paths, with their defaults; relative ones are made absolute as all paths of a
-            configuration are.
-    """
-
-    name: str
-    summary: str
-    models: tuple[str, ...] = ()
-    needs_network: bool = True
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    timeout_s: float | None = None
-    paths: Mapping[str, str] = field(default_factory=dict)
+    name: str  # its entry point
+    summary: str  # one sentence
+    models: tuple[str, ...] = ()  # that it knows by name; empty if it takes any
+    needs_network: bool = True  # whether a call leaves this machine
+    prices: Mapping[str, Price] = field(default_factory=dict)  # by model; zeros if calls cost nothing
+    timeout_s: float | None = None  # of one call, where the configuration does not say
+    paths: Mapping[str, str] = field(default_factory=dict)  # settings that are paths, with their defaults
 
 
 @runtime_checkable
@@ -269,19 +211,12 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What a backend finds on the way to its model before it asks it anything; never a secret.
+    """What a backend finds on the way to its model before it asks it anything; never a secret."""
 
-    Attributes:
-        place: Where calls go: a server's name, or the path of a program.
-        version: The program's version; empty if there is none, or it does not say.
-        ready: Whether it has what it needs to call its model, as far as can be told without a call.
-        detail: As whom it calls, such as the variable that holds the key; or what is missing and what to do.
-    """
-
-    place: str
-    version: str = ""
-    ready: bool
-    detail: str
+    place: str  # a server's name, or the path of a program
+    version: str = ""  # of the program
+    ready: bool  # whether it has what it needs, as far as can be seen without a call
+    detail: str  # as whom it calls, such as the variable that holds the key; or what is missing
 
 
 @runtime_checkable
@@ -289,11 +224,7 @@ class Probes(Protocol):
     """What a backend adds that can look before a call; without it, the first call has to tell."""
 
     async def probe(self) -> Probe:
-        """Look for key, login or program; nothing is asked of the model and nothing is spent.
-
-        Raises:
-            BackendError: There is no way to the model, such as a program that is not installed.
-        """
+        """Look for key, login or program, at no cost; a BackendError if there is no way to the model."""
         ...
 
 
@@ -311,11 +242,9 @@ class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
 
     def play(self, role: str) -> tuple[str, ...]:
-        """Take a role: ``target``, ``optimizer`` or ``judge``. It is called once, before the first call.
+        """Take ``target``, ``optimizer`` or ``judge``, once, before the first call; return the variables that it uses.
 
-        Returns:
-            The names of the role's own variables that are set. Roles that go by other variables have limits of
-            their own.
+        Roles that go by other variables have limits of their own.
         """
         ...
 
@@ -323,3 +252,15 @@ class PlaysRole(Protocol):
 def flatten(messages: Sequence[Message]) -> str:
     """Return a conversation as plain text, for estimates and digests."""
     return "\n".join(f"{message.role}: {message.text}" for message in messages)
+
+
+CHARACTERS_PER_TOKEN = 4  # about; for estimates where nobody counts tokens
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def estimated_usage(messages: Sequence[Message], text: str) -> Usage:
+    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
+    return Usage(tokens_in=estimated_tokens(flatten(messages)), tokens_out=estimated_tokens(text))

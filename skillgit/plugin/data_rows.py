@@ -29,62 +29,39 @@ Thing = TypeVar("Thing")
 _BEYOND = "has a number of thousands of digits, or values nested a thousand deep"
 _BEYOND_HINT = "no item is like this: check where the file comes from"
 _JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
-_EXTRA = "Extra data"
-"""What the parser says of a second value behind the first one."""
+_EXTRA = "Extra data"  # what the parser says of a second value behind the first one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of a data file.
-
-    Attributes:
-        value: What is there, as JSON values; a CSV row is a mapping of column to text.
-        name: The key that an object gives it, or the file's name for a file of one row; else empty.
-
-    Raises:
-        DataError: It holds text that no encoding can hold.
-    """
+    """One row of a data file; a DataError if it holds text that no encoding can hold."""
 
     where: str
-    value: object
-    name: str = ""
+    value: object  # JSON values; a CSV row is a mapping of column to text
+    name: str = ""  # the key that an object gives it, or the name of a file of one row
 
     def __post_init__(self) -> None:
         check_storable(self.where, self.value)
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The row as a mapping.
-
-        Raises:
-            DataError: It is something else.
-        """
+        """The row as a mapping; a DataError if it is something else."""
         if not isinstance(self.value, dict):
             raise DataError(f"{self.where} is not an object", hint="every row is an object of field to value")
         return self.value
 
 
 def check_storable(where: str, value: object) -> None:
-    """Refuse a value with text that no encoding can hold; JSON can escape it.
-
-    Raises:
-        DataError: It holds half of a surrogate pair.
-    """
+    """Refuse, by a DataError, a value with half of a surrogate pair, which JSON can escape and no encoding can hold."""
     path = unstorable_place(value)
     if path is not None:
         key = f" in {shown(path)}" if path else ""
-        raise DataError(
-            f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
-            hint="write the whole character, or leave it out; no file and no model can take half of one",
-        )
+        hint = "write the whole character, or leave it out; no file and no model can take half of one"
+        raise DataError(f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves", hint=hint)
 
 
 def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
-    """Return the first of the fields ``names`` that is not empty, without blanks at its ends; empty if there is none.
-
-    Raises:
-        DataError: One of them is neither text nor number.
-    """
+    """Return the first of the fields ``names`` that is not empty, stripped; a DataError if one is no text or number."""
     for name in names:
         value = fields.get(name)
         if kind := next((words for wrong_type, words in _NO_TEXT.items() if isinstance(value, wrong_type)), ""):
@@ -98,14 +75,9 @@ _NO_TEXT: Mapping[type, str] = {bool: "true or false", list: "a list", dict: "an
 
 
 def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
-    """Return what ``things_of`` makes of every row of ``files``; a broken row does not hide the next one.
+    """Return what ``things_of`` makes of every row of ``files``; one DataError names all that cannot be used.
 
-    Args:
-        things_of: Makes items of a row and the file that it is in; a row that it cannot use is a DataError, which
-            is given the place of the row where it does not say it.
-
-    Raises:
-        DataError: Files or rows cannot be used; it names all of them.
+    A row that ``things_of`` cannot use is a DataError, which is given the place of the row where it does not say it.
     """
     things: list[Thing] = []
     faults: list[DataError] = []
@@ -130,19 +102,14 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a data file in their order.
-
-    Raises:
-        DataError: It cannot be read, or is not what its name says.
-    """
+    """Return the rows of a data file in their order; a DataError if it is unreadable, or is not what its name says."""
     try:
         text = read_plain(path, most=None, follow=True).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
-        ) from error
+        hint = "check the path and its permissions"
+        raise DataError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
     if path.suffix == ".csv":
         return _csv(path, text)
     if path.suffix != ".jsonl":
@@ -213,11 +180,7 @@ def _csv(path: Path, text: str) -> list[Row]:
 
 
 def raise_all(faults: Sequence[DataError]) -> None:
-    """Raise the faults that there are; do nothing if there are none.
-
-    Raises:
-        DataError: The only fault as it is, or the first one with the number of the others.
-    """
+    """Raise the only fault as it is, or the first one with the number of the others; do nothing if there are none."""
     single = singled(faults)
     if len(single) == 1:
         raise single[0]

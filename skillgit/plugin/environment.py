@@ -26,76 +26,53 @@ if TYPE_CHECKING:
 class Option:
     """A key of the ``env`` section that an environment understands.
 
-    Attributes:
-        name: The key.
-        type: The type of its value.
-        help: What it means, in one sentence, with unit and limits.
-        path: Whether it names a file or folder; a relative one refers to the file that it is written in. What is found
-            there has to be part of the digests of items or environment, for the path itself does not identify a run.
+    A ``path`` names a file or folder; a relative one refers to the file that it is written in. What is found there has
+    to be part of the digests of items or environment, for the path itself does not identify a run.
     """
 
     name: str
     type: type[str | int | float | bool]
     default: str | float | bool
-    help: str
+    help: str  # one sentence, with unit and limits
     path: bool = False
 
 
 class SourceKind(StrEnum):
     """How public data come to this machine."""
 
-    HUGGINGFACE = "huggingface"
-    """``skillgit data fetch`` reads a dataset repository of the Hugging Face hub."""
+    HUGGINGFACE = "huggingface"  # skillgit data fetch reads a dataset repository of the Hugging Face hub
     MANUAL = "manual"
     """Someone puts them where ``layout`` says: they are given out on request, or by a program of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
-    """Where the public data of an environment stand, and how they become files that it reads.
+    """Where the public data of an environment are, and how they become files that it reads.
 
-    Attributes:
-        kind: How they come to this machine.
-        place: The repository as ``owner/name``, or an address.
-        layout: What has to stand where, and which option names it; for whoever places the data by hand.
-        revision: The commit that is fetched.
-        files: Patterns of the files of the repository that hold rows, like ``data/*.parquet``.
-        convert: ``module:function`` that makes the rows of a data file of the repository's rows: a pure function from
-            an iterable of mappings to an iterator of mappings, each with an ``id``.
+    ``convert`` is the ``module:function`` that makes rows of a data file of the repository's rows: a pure function from
+    an iterable of mappings to an iterator of mappings, each with an ``id``.
     """
 
     kind: SourceKind
-    place: str
-    layout: str
-    revision: str = ""
-    files: tuple[str, ...] = ()
+    place: str  # the repository as owner/name, or an address
+    layout: str  # what has to be where, and which option names it; for whoever places the data by hand
+    revision: str = ""  # the commit that is fetched
+    files: tuple[str, ...] = ()  # patterns of the files of the repository that hold rows, like data/*.parquet
     convert: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentInfo:
-    """What ``skillgit envs`` says of an environment.
+    """What ``skillgit envs`` says of an environment."""
 
-    Attributes:
-        name: Its entry point.
-        summary: One sentence.
-        fields: Field of an item to its meaning.
-        scorer: What hard and soft are, with the source of the rules.
-        source: Where the data comes from.
-        options: The configuration keys that it understands.
-        task_types: The groups that results are broken down by.
-        licence: The terms of the data that come with it and of the public data.
-        public: Where the public data stand, if there are any.
-    """
-
-    name: str
-    summary: str
-    fields: Mapping[str, str]
-    scorer: str
-    source: str
+    name: str  # its entry point
+    summary: str  # one sentence
+    fields: Mapping[str, str]  # of an item, and what they mean
+    scorer: str  # what hard and soft are, with the source of the rules
+    source: str  # of the data
     options: tuple[Option, ...] = ()
-    task_types: tuple[str, ...] = ()
-    licence: str = ""
+    task_types: tuple[str, ...] = ()  # that results are broken down by
+    licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
 
 
@@ -103,18 +80,12 @@ class Asked(Protocol):
     """A model as an environment sees it while it works on one item."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Ask the model; each call is a new turn.
-
-        Raises:
-            BackendError: The call failed for good.
-        """
+        """Ask the model; each call is a new turn, and a BackendError means that it failed for good."""
         ...
 
 
-Target: TypeAlias = Asked
-"""The model that works on items."""
-Judge: TypeAlias = Asked
-"""The model that scores answers where no rule can."""
+Target: TypeAlias = Asked  # the model that works on items
+Judge: TypeAlias = Asked  # the model that scores answers where no rule can
 
 
 @runtime_checkable
@@ -134,11 +105,7 @@ class Environment(Protocol):
         ...
 
     def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split, in a fixed order.
-
-        Raises:
-            DataError: The split is missing, empty or malformed.
-        """
+        """Return the items of a split, in a fixed order; a DataError if it is missing, empty or malformed."""
         ...
 
     def seed_skill(self) -> Skill:
@@ -152,21 +119,15 @@ class Environment(Protocol):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target work on one item with the skill.
 
-        Raises:
-            BackendError: A model call failed for good.
-            EnvironmentFaultError: The environment could not do its part.
+        A BackendError if a model call failed for good, an EnvironmentFaultError if the environment itself failed.
         """
         ...
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        """Return the score and the feedback that the optimizer may read.
+        """Return the score and the feedback that the optimizer may read, or raise as a rollout does.
 
         It follows a rollout at once and depends on item and trajectory alone, the trajectory's products included. What
         asks ``judge`` says so (:class:`AsksJudge`).
-
-        Raises:
-            BackendError: The judge could not be asked.
-            EnvironmentFaultError: The environment could not do its part.
         """
         ...
 
@@ -189,17 +150,11 @@ def asks_judge(environment: Environment) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBounds:
-    """How many model calls it takes to roll out and score one item, provided that none fails.
-
-    Attributes:
-        target: Calls of the target, at least and at most.
-        judge: Calls of the judge, at least and at most, provided that its replies can be used.
-        repairs: Further calls of the judge at most, where replies cannot be used.
-    """
+    """How many model calls it takes, at least and at most, to roll out and score one item, provided that none fails."""
 
     target: tuple[int, int] = (1, 1)
-    judge: tuple[int, int] = (0, 0)
-    repairs: int = 0
+    judge: tuple[int, int] = (0, 0)  # provided that its replies can be used
+    repairs: int = 0  # further calls of the judge at most, where they cannot
 
 
 @runtime_checkable
@@ -230,11 +185,7 @@ class ShowsPictures(Protocol):
     """What an environment may add, so that the optimizer sees the pictures that the target saw."""
 
     def pictures(self, item: Item) -> Sequence[Image]:
-        """Return the pictures of ``item`` in the form in which the target is shown them.
-
-        Raises:
-            EnvironmentFaultError: One cannot be read any more.
-        """
+        """Return the pictures of ``item`` as the target sees them; an EnvironmentFaultError if one is unreadable."""
         ...
 
 

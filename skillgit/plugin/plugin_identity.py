@@ -22,20 +22,11 @@ _PACKAGE = "__init__.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSource:
-    """The code that a plug-in was loaded from.
+    """The code that a plug-in was loaded from: the same wherever the same code is, without a path or a time."""
 
-    It is the same wherever the same code is: no path of a machine and no time is part of it.
-
-    Attributes:
-        name: The name of the entry point, or of the class in a file.
-        version: The package and its version; empty where the code itself is known.
-        code: Digest of the code, where it may change under one name and version: that of files, and of packages that
-            are installed for their author to edit.
-    """
-
-    name: str
-    version: str = ""
-    code: str = ""
+    name: str  # of the entry point, or of the class in a file
+    version: str = ""  # the package and its version; empty where the code itself is known
+    code: str = ""  # digest of what may change under one version: files, and packages that are installed to be edited
 
     @property
     def identity(self) -> str:

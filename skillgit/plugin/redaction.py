@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.untrusted.model_text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from skillgit.plugin.backend import Reply
 
 MASK = "[redacted]"
@@ -47,7 +45,7 @@ _TOKENS = {
 """What a text with such a credential contains, and the credential: most texts contain none, and looking is cheap."""
 # A token begins where no word goes on; the n of an escaped line break in a JSON string is no word.
 _BEGIN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))"
-_SECRET = re.compile(_PRIVATE_KEY + "|" + _BEGIN + r"(?:" + "|".join(_TOKENS.values()) + ")")
+_SECRET = re.compile(rf"()(?:{_PRIVATE_KEY}|{_BEGIN}(?:{'|'.join(_TOKENS.values())}))")
 _MARKS = ("-----BEGIN ", *_TOKENS)
 _BEARER = re.compile(r"(?i)\b(bearer\s+)(?=[A-Z._~+/-]*[0-9])[A-Z0-9._~+/-]{20,}=*")
 # What is behind the name of a credential, such as the header api-key; a digit and a letter tell it from a word.
@@ -69,26 +67,21 @@ _NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text.
+    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text."""
 
-    Attributes:
-        values: What variables named like credentials hold, as it is in texts; longest first.
-    """
-
-    values: tuple[str, ...]
+    values: tuple[str, ...]  # of variables named like credentials, as they are in texts; longest first
 
     @classmethod
     def now(cls) -> Redactor:
-        """Return one that knows the environment as it is."""
         return cls(_values())
 
     def text(self, text: str) -> str:
-        """Return ``text`` with every credential replaced by a mask, by value or by shape.
-
-        Args:
-            text: Any text; JSON stays JSON.
-        """
-        return _redacted(text, self.values)
+        """Return ``text`` with every credential replaced by a mask, by value or by shape; JSON stays JSON."""
+        for value in self.values:
+            text = text.replace(value, MASK)
+        for shape in _shapes(text):
+            text = shape.sub(rf"\1{MASK}", text)
+        return text
 
     def json(self, value: object) -> object:
         """Return a copy of a JSON value with its strings redacted; keys stay."""
@@ -101,7 +94,6 @@ class Redactor:
         return value
 
     def reply(self, reply: Reply) -> Reply:
-        """Return ``reply`` as it may be recorded."""
         calls = tuple(
             replace(call, id=storable(call.id), name=storable(call.name), arguments=self.text(storable(call.arguments)))
             for call in reply.tool_calls
@@ -121,28 +113,21 @@ def redact_json(value: object) -> object:
 
 def credentials(text: str) -> tuple[str, ...]:
     """Return every credential that :func:`redact` would take out of ``text``, each once."""
-    lower = text.lower()
-    shapes = [_SECRET] if any(mark in text for mark in _MARKS) else []
-    labels = [_BEARER] if "bearer" in lower else []
-    labels += [_LABELLED] if any(label in lower for label in _LABELS) else []
-    labels += [_PASSWORD_IN_URL] if "://" in text else []
     secrets = [value for value in _values() if value in text]
-    secrets += [match[0] for shape in shapes for match in shape.finditer(text)]
-    secrets += [match[0].removeprefix(match[1]) for shape in labels for match in shape.finditer(text)]
+    secrets += [match[0].removeprefix(match[1]) for shape in _shapes(text) for match in shape.finditer(text)]
     return tuple(dict.fromkeys(secrets))
 
 
-def _redacted(text: str, values: Sequence[str]) -> str:
-    for value in values:
-        text = text.replace(value, MASK)
-    if any(mark in text for mark in _MARKS):
-        text = _SECRET.sub(MASK, text)
+def _shapes(text: str) -> list[re.Pattern[str]]:
+    """Return the patterns of credentials that ``text`` may hold; the first group of each is no part of one."""
     lower = text.lower()
-    if "bearer" in lower:
-        text = _BEARER.sub(rf"\1{MASK}", text)
-    if any(label in lower for label in _LABELS):
-        text = _LABELLED.sub(rf"\1{MASK}", text)
-    return _PASSWORD_IN_URL.sub(rf"\1{MASK}", text) if "://" in text else text
+    candidates = {
+        _SECRET: any(mark in text for mark in _MARKS),
+        _BEARER: "bearer" in lower,
+        _LABELLED: any(label in lower for label in _LABELS),
+        _PASSWORD_IN_URL: "://" in text,
+    }
+    return [shape for shape, may_occur in candidates.items() if may_occur]
 
 
 def _values() -> tuple[str, ...]:

@@ -10,23 +10,21 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.abc import MetaPathFinder
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
-from skillgit.domain.gate_policies import POLICIES, Policy, Terms
+from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
-    from skillgit.domain.gate_policies import Comparison
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
 
@@ -35,11 +33,7 @@ _TERMS = frozenset(Terms.__slots__)
 
 
 class ForeignPolicy(Policy):
-    """A policy whose class comes from a file or another package.
-
-    Raises:
-        UsageError: It is not a policy, or has no name that verdicts can record.
-    """
+    """A policy whose class comes from a file or another package; a UsageError if it is none, or has no usable name."""
 
     name = ""
 
@@ -99,12 +93,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed plug-in: its name and the object reference that it names; nothing of it is imported.
-
-    Attributes:
-        name: The name of the entry point.
-        reference: ``module:attribute``.
-    """
+    """An installed plug-in, whose ``reference`` is ``module:attribute``; nothing of it is imported."""
 
     name: str
     reference: str
@@ -113,8 +102,6 @@ class Plugin:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
 class Loaded(Generic[T]):
-    """A plug-in's class, and the source that it came from."""
-
     cls: T
     source: PluginSource
 
@@ -155,23 +142,16 @@ def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:
-    """Return the class of :func:`find_environment`."""
     return find_environment(name, root).cls
 
 
 def load_backend(name: str, root: Path) -> type[Backend]:
-    """Return the class of :func:`find_backend`."""
     return find_backend(name, root).cls
 
 
 @cache
 def load_policy(name: str) -> Policy:
-    """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``.
-
-    Raises:
-        NotFoundError: There is none of that name.
-        UsageError: It cannot be loaded.
-    """
+    """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``."""
     return OURS[name] if name in OURS else ForeignPolicy(_find_policy(name).cls, name)
 
 
@@ -186,11 +166,7 @@ def _find_policy(name: str) -> Loaded[type[Policy]]:
 
 
 def load_conversion(reference: str) -> Conversion:
-    """Return the function at ``module:function`` that makes rows of a data file of published rows.
-
-    Raises:
-        UsageError: It cannot be loaded.
-    """
+    """Return the function at ``module:function`` that makes rows of a data file of published rows."""
     module, _, attribute = reference.partition(":")
     return cast(
         "Conversion", _attribute(_imported(module, "conversion", reference), attribute, reference, "conversion")
@@ -220,9 +196,8 @@ def _imported(module: str, kind: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:  # a plug-in may fail to import in any way; the user asked for this one
-        raise UsageError(
-            f"{kind} '{name}' cannot be loaded: {error}", hint="reinstall it, or install its extra"
-        ) from error
+        hint = "reinstall it, or install its extra"
+        raise UsageError(f"{kind} '{name}' cannot be loaded: {error}", hint=hint) from error
 
 
 def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
@@ -244,9 +219,8 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
         return getattr(module, attribute)
     except AttributeError:
         noun = "function" if kind == _CONVERSION else "class"
-        raise UsageError(
-            f"{kind} '{name}' has no {noun} '{attribute}'", hint="check the name after the colon"
-        ) from None
+        hint = "check the name after the colon"
+        raise UsageError(f"{kind} '{name}' has no {noun} '{attribute}'", hint=hint) from None
 
 
 class _FromBytes(SourceFileLoader):
@@ -281,7 +255,6 @@ class _Neighbours(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how the module ``fullname`` is loaded."""
         if fullname not in self._files:
             return None
         file, code = self._files[fullname]
@@ -302,9 +275,8 @@ def _spec(name: str, path: Path, code: bytes) -> ModuleSpec | None:
 def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
     """Execute the plug-in ``path`` and return its module.
 
-    Args:
-        files: Its bytes and those of the modules in its folder that it imports; it gets these, whatever is on the disk
-            by then, and in a process that has loaded it before.
+    It and the modules in its folder that it imports get the bytes in ``files``, whatever is on the disk by then, and in
+    a process that has loaded it before.
     """
     folder = path.parent
     _NEIGHBOURS.replace({module_name(file, folder): (file, code) for file, code in files.items()})

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
-from skillgit.plugin.backend import FinishReason, Reply, Text, ToolCall
+from skillgit.plugin.backend import FinishReason, Message, Part, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from skillgit.plugin.backend import Message, Part, Request, Tool, Usage
 
 
 def request_digest(request: Request) -> str:
@@ -84,11 +82,7 @@ def reply_json(reply: Reply) -> dict[str, object]:
 
 
 def read_reply(value: object, usage: Usage) -> Reply:
-    """Return the reply that :func:`reply_json` wrote.
-
-    Raises:
-        ValueError: It did not write this, or ``usage`` is none that a call can have.
-    """
+    """Return the reply that :func:`reply_json` wrote; a ValueError if it did not, or no call can have the usage."""
     fields = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
     text, finish, calls = fields.get("text"), fields.get("finish_reason", "stop"), fields.get("tool_calls", [])
     if not isinstance(text, str) or finish not in get_args(FinishReason) or not isinstance(calls, list):

@@ -14,18 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-_FILE_MODE, _PROGRAM_MODE = 0o666, 0o777
-"""Permissions before the user's umask is taken off, as git asks for them."""
+_FILE_MODE, _PROGRAM_MODE = 0o666, 0o777  # permissions before the user's umask is taken off, as git asks for them
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_skill(folder: Path) -> Skill:
-    """Return the skill in ``folder``, which gives it its name; hidden files and byte code are left out.
-
-    Raises:
-        SkillError: It is no folder, or holds no ``SKILL.md``.
-    """
+    """Return the skill in ``folder``, whose name it has, without hidden files and byte code; a SkillError if none."""
     if not folder.is_dir():
         raise SkillError(f"there is no skill folder {folder}", hint="a skill is a folder with a SKILL.md")
     paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
@@ -44,18 +39,11 @@ def read_skill(folder: Path) -> Skill:
 def write_files(
     folder: Path, files: Mapping[str, bytes], executable: Collection[str] = (), *, durable: bool = False
 ) -> None:
-    """Write ``files`` into the new folder ``folder``; the only way from names to files.
+    """Write ``files`` into the new folder ``folder``, with ``durable`` to the disk; the only way from names to files.
 
     Whoever moves a link into the folder meanwhile gets an error and no file elsewhere: each folder on the way is opened
-    inside the one before, and no link is followed.
-
-    Args:
-        files: Path in the folder to content.
-        durable: Whether to have them on the disk before this returns.
-
-    Raises:
-        OSError: It cannot be written.
-        UnsafeNameError: A path leads out of the folder, or would be another file on some system; nothing was written.
+    inside the one before, and no link is followed. A path that leads out of the folder, or would be another file on
+    some system, is an UnsafeNameError, and nothing is written.
     """
     paths = tree_paths(files)
     folder.mkdir()

@@ -2,23 +2,26 @@
 
 An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
 divided yet, takes those that a manifest names, and refuses what would spoil a measurement: ids that occur twice,
-content that is in two splits, and splits without items.
+content that is in two splits, and splits without items. A manifest says by ids which items train, select and test: it
+is a folder like one of divided data, but its rows are ids, or objects with an ``id`` and whatever else.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from contextlib import suppress
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.evaluation import Split
+from skillgit.domain.untrusted.file_names import shortened
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin import manifests
-from skillgit.plugin.data_rows import raise_all
+from skillgit.plugin.data_rows import Row, raise_all, read_each
 from skillgit.plugin.environment import Option
-from skillgit.plugin.manifests import repetitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
@@ -60,18 +63,10 @@ def load_splits(
     bundle: Path,
     read: Callable[[Sequence[Path]], Sequence[Item]],
 ) -> Splits:
-    """Return the items of all splits.
+    """Return the items of all splits, by the values of :data:`OPTIONS`.
 
-    Args:
-        options: Values of :data:`OPTIONS`.
-        root: The folder that relative paths refer to.
-        bundle: The folder of the data that comes with the environment, divided into splits; used if the options name
-            no data.
-        read: Reads the items from the data files of one place.
-
-    Raises:
-        ConfigError: The options contradict each other.
-        DataError: The data cannot be used.
+    A ConfigError if these contradict each other, a DataError if the data cannot be used. ``bundle`` has the
+    environment's own data, divided into splits, for options that name none; ``read`` reads the items of data files.
     """
     split_dir, whole = str(options["split_dir"]), str(options["data_path"])
     mode, limit = str(options["split_mode"]), int(options["limit"])
@@ -79,8 +74,8 @@ def load_splits(
     if not split_dir and not whole:
         splits = read_folders(bundle, read)
     elif mode == "split_dir" and whole:
-        manifest = read_folders(root / split_dir, manifests.read_ids)
-        splits = manifests.pick(manifest, read(data_files(root / whole)), root / whole)
+        manifest = read_folders(root / split_dir, read_ids)
+        splits = pick(manifest, read(data_files(root / whole)), root / whole)
     elif mode == "split_dir":
         splits = _of_divided(root / split_dir, read)
     else:
@@ -106,20 +101,14 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
         return read_folders(folder, read)
     except DataError as error:
         parts = _split_places(folder) if folder.is_dir() else {}
-        if parts and all(manifests.holds_ids_only(data_files(part)) for part in parts.values()):
-            raise DataError(
-                f"{folder} is a manifest: it has ids, and no items",
-                hint="name the data that the ids are of: env.data_path=FILE or FOLDER",
-            ) from error
+        if parts and all(holds_ids_only(data_files(part)) for part in parts.values()):
+            hint = "name the data that the ids are of: env.data_path=FILE or FOLDER"
+            raise DataError(f"{folder} is a manifest: it has ids, and no items", hint=hint) from error
         raise
 
 
 def data_files(source: Path) -> tuple[Path, ...]:
-    """Return the data files at ``source``, by name: itself, those in the folder, or else those in its subfolders.
-
-    Raises:
-        DataError: There is none.
-    """
+    """Return the data files at ``source`` by name: itself, those in the folder, or else in its subfolders."""
     if source.is_file():
         return (source,)
     if source.exists() and not source.is_dir():
@@ -140,8 +129,7 @@ def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
 def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
     """Return what ``read`` makes of a folder that holds a folder, or a file, for each split.
 
-    Raises:
-        DataError: A split has none, or two, or files in them cannot be used; it names all of these.
+    One DataError names all splits that have none, or two, and all files that cannot be used.
     """
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
@@ -163,43 +151,30 @@ def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]
 def _split_places(folder: Path) -> dict[Split, Path]:
     parts: dict[Split, Path] = {}
     for child in sorted(folder.iterdir()):
-        split = _split_of(child.name if child.is_dir() else child.stem)
+        split = None
+        with suppress(DataError):
+            split = Split.parse(child.name if child.is_dir() else child.stem)
         if split is None or not (child.is_dir() or child.suffix in SUFFIXES):
             continue
         if split in parts:
-            raise DataError(
-                f"{folder} has two folders for the {split} split: {parts[split].name} and {child.name}",
-                hint="keep one of them",
-            )
+            message = f"{folder} has two folders for the {split} split: {parts[split].name} and {child.name}"
+            raise DataError(message, hint="keep one of them")
         parts[split] = child
     return parts
 
 
-def _split_of(name: str) -> Split | None:
-    try:
-        return Split.parse(name)
-    except DataError:
-        return None
-
-
 def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
-    """Divide ``items`` into train, selection and test.
+    """Divide ``items`` into train, selection and test; a DataError if a split would be empty.
 
     Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
     largest remainder; of equal remainders the larger share wins.
-
-    Raises:
-        ConfigError: ``ratio`` is not three positive numbers.
-        DataError: A split would be empty.
     """
     weights = parse_ratio(ratio)
     counts = _apportion(len(items), weights)
     for split, count in zip(Split, counts, strict=True):
         if count == 0:
-            raise DataError(
-                f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty",
-                hint="bring more items, or choose another env.split_ratio",
-            )
+            message = f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty"
+            raise DataError(message, hint="bring more items, or choose another env.split_ratio")
     # A sort by digest, for the standard library does not promise that its shuffle stays the same.
     order = sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
     first, second = counts[0], counts[0] + counts[1]
@@ -211,17 +186,11 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
 
 
 def parse_ratio(ratio: str) -> tuple[int, int, int]:
-    """Return the three numbers of a ratio like ``2:1:7``.
-
-    Raises:
-        ConfigError: It is something else.
-    """
+    """Return the three numbers of a ratio like ``2:1:7``; a ConfigError if it is something else."""
     parts = ratio.split(":")
     if len(parts) != len(Split) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
-        raise ConfigError(
-            f"env.split_ratio is '{ratio}'; it must be three positive whole numbers for train, selection and test",
-            hint="write it like 2:1:7",
-        )
+        message = f"env.split_ratio is '{ratio}'; it must be three positive whole numbers for train, selection and test"
+        raise ConfigError(message, hint="write it like 2:1:7")
     return int(parts[0]), int(parts[1]), int(parts[2])
 
 
@@ -235,11 +204,7 @@ def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
 
 
 def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
-    """Return ``splits`` if a measurement on them can be trusted.
-
-    Raises:
-        DataError: A split is empty, an id occurs twice, or content is in two splits; it names all of these.
-    """
+    """Return ``splits``, or raise a DataError that names each empty split, repeated id and content in two splits."""
     faults = [
         DataError(f"the {split} split has no items", hint="every split needs at least one item")
         for split in Split
@@ -247,3 +212,88 @@ def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     ]
     raise_all([*faults, *repetitions(splits)])
     return {split: tuple(splits[split]) for split in Split}
+
+
+_KEYS = ("id", "key", "uid", "questionId")
+_SHOWN = 5
+
+
+def read_ids(files: Sequence[Path]) -> list[str]:
+    """Return the ids in the files of a manifest, in their order; a DataError if a row has none."""
+    return read_each(files, _ids)
+
+
+def holds_ids_only(files: Sequence[Path]) -> bool:
+    def bare(row: Row, path: Path) -> Iterator[bool]:
+        del path
+        yield isinstance(row.value, str | int) or (isinstance(row.value, dict) and set(row.value) <= set(_KEYS))
+
+    try:
+        return all(read_each(files, bare))
+    except DataError:
+        return False
+
+
+def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
+    """Return the items that a manifest names, in its order; a DataError if ids are not there, or mean several items."""
+    by_id: dict[str, Item] = {}
+    double: set[str] = set()
+    for item in items:
+        if by_id.setdefault(item.id, item).digest != item.digest:
+            double.add(item.id)
+    faults = []
+    for split, ids in manifest.items():
+        missing, unclear = [name for name in ids if name not in by_id], [name for name in ids if name in double]
+        if missing:
+            faults.append(missing_ids(split, missing, len(ids), str(source)))
+        if unclear:
+            faults.append(
+                DataError(
+                    f"ids of the {split} split stand for several items in {source}: {named(unclear)}",
+                    hint="give every item of the data an id of its own",
+                )
+            )
+    raise_all(faults)
+    return {split: tuple(by_id[name] for name in ids) for split, ids in manifest.items()}
+
+
+def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:
+    """Return the error that ids of a manifest, of ``total`` in its split, are not in the data."""
+    message = f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}"
+    return DataError(message, hint="the data and the manifest have to come from the same release of the benchmark")
+
+
+def _ids(row: Row, path: Path) -> Iterator[str]:
+    del path
+    value = row.value
+    if isinstance(value, dict):
+        value = next((value[key] for key in _KEYS if value.get(key) not in (None, "")), None)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise DataError(f"{row.where} has no id", hint="a manifest has ids, or objects with an 'id'")
+    yield str(value).strip()
+
+
+def repetitions(splits: Mapping[Split, Sequence[Item]]) -> Iterator[DataError]:
+    """Yield a fault for each kind of repetition, inside of splits and between them."""
+    for split, items in splits.items():
+        counts = Counter(item.id for item in items)
+        repeated_ids = [name for name, count in counts.items() if count > 1]
+        yield from _fault(f"ids occur more than once in the {split} split", repeated_ids)
+    for first, second in combinations([split for split in Split if split in splits], 2):
+        common = {item.id for item in splits[first]} & {item.id for item in splits[second]}
+        yield from _fault(f"ids occur in both the {first} and the {second} split", common)
+        ids = {item.digest: item.id for item in splits[first]}
+        pairs = [f"{ids[item.digest]} = {item.id}" for item in splits[second] if item.digest in ids]
+        yield from _fault(f"the same content is in both the {first} and the {second} split", pairs)
+
+
+def named(names: Collection[str]) -> str:
+    """Return the first of ``names`` in their order, and how many more there are."""
+    sequence = sorted(names)
+    more = f" and {len(sequence) - _SHOWN} more" if len(sequence) > _SHOWN else ""
+    return f"{', '.join(map(shortened, sequence[:_SHOWN]))}{more}"
+
+
+def _fault(text: str, names: Collection[str]) -> Iterator[DataError]:
+    if names:
+        yield DataError(f"{text}: {named(names)}", hint="remove the repetitions, so that no split leaks into another")

@@ -5,60 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.plugin.backend import Message, Text
+from skillgit.plugin.backend import Message, Text, Tool, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.domain.trajectory import Turn
-    from skillgit.plugin.backend import Tool, ToolCall
     from skillgit.plugin.environment import Asked
 
 LAST = "\n\n[No tool call is left. Give your final answer now.]"
 
 
 class Toolbox(Protocol):
-    """Tools that a model may use."""
-
     @property
     def tools(self) -> Sequence[Tool]: ...
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the model reads; what it did wrong is told there, too.
-
-        Raises:
-            EnvironmentFaultError: The tool failed for a reason that is not the model's.
-        """
+        """Carry out a call and return what the model reads, its mistakes too; other failures are the environment's."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What came of a conversation.
-
-    Attributes:
-        turns: All that was said, the system prompt left out.
-        finished: Whether it came to an end by itself, without a tool call left to answer.
-        messages: The conversation, in the form in which it could go on.
-    """
-
-    turns: tuple[Turn, ...]
+    turns: tuple[Turn, ...]  # all that was said, without the system prompt
     text: str
-    finished: bool
-    messages: tuple[Message, ...]
+    finished: bool  # whether it ended by itself, without a tool call left to answer
+    messages: tuple[Message, ...]  # in the form in which it could go on
 
 
 async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox, max_turns: int) -> Conversation:
-    """Let a model work with tools until it replies without asking for one.
+    """Let a model work with tools until it replies without asking for one, with ``max_turns`` replies or at least one.
 
-    The reply to the last question counts as the final answer, and the model is told so in time.
-
-    Args:
-        max_turns: Replies at most, at least 1.
-
-    Raises:
-        BackendError: A call to the model failed for good.
-        EnvironmentFaultError: A tool failed for a reason that is not the model's.
+    The reply to the last question counts as the final answer, and the model learns so in time.
     """
     history = list(messages)
     for number in range(1, max(1, max_turns) + 1):

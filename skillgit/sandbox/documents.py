@@ -21,7 +21,6 @@ _LONGEST_LINE = 2000
 
 
 def answer(request: dict[str, Any], root: Path) -> str:
-    """Return what a model reads as the result of ``request``."""
     try:
         if request["tool"] == "read":
             return read(root, request["path"], request["offset"], request["lines"])
@@ -66,7 +65,6 @@ def grep(root: Path, pattern: str, among: re.Pattern[str]) -> str:
 
 
 def names(root: Path, among: re.Pattern[str]) -> str:
-    """Return the documents whose paths match, with their sizes in bytes."""
     matches = [name for name in documents(root) if among.fullmatch(name)]
     lines = [f"{name} ({(root / name).stat().st_size} bytes)" for name in matches[:_MOST_NAMES]]
     more = [f"[{len(matches) - _MOST_NAMES} more]"] if len(matches) > _MOST_NAMES else []
@@ -93,7 +91,6 @@ def inside(root: Path, name: str) -> Path | None:
 
 
 def cut(line: str) -> str:
-    """Return a line without its end, and not too long."""
     text = line.rstrip("\r\n")
     return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]} [cut]"
 

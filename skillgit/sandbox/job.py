@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
@@ -23,49 +23,33 @@ Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a job may take at most; all its processes count together where nothing else is said.
+    """What a job may take at most; all its processes count together where nothing else is said."""
 
-    Attributes:
-        wall_s: Seconds from its start.
-        cpu_s: Seconds of processor time.
-        memory_mb: Mebibytes of memory; also the address space of each process.
-        file_mb: Mebibytes of each file.
-        output_kb: Kibibytes of standard output and standard error.
-        disk_mb: Mebibytes of all files, those that it was given included.
-    """
-
-    wall_s: float = 60.0
-    cpu_s: int = 30
-    memory_mb: int = 2048
+    wall_s: float = 60.0  # from its start
+    cpu_s: int = 30  # seconds of processor time
+    memory_mb: int = 2048  # MiB; also the address space of each process
     processes: int = 64
-    file_mb: int = 64
-    output_kb: int = 256
-    disk_mb: int = 256
+    file_mb: int = 64  # MiB of each file
+    output_kb: int = 256  # KiB of standard output and standard error
+    disk_mb: int = 256  # MiB of all files, those that it was given included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A command to run.
+    """A command to run in a work folder, which has only its ``files`` and ``links`` when it starts.
 
-    Attributes:
-        command: Program and arguments; it runs in the work folder.
-        files: Path in the work folder to content; nothing else is there when the command starts.
-        environment: Variables added to the few that every job has.
-        read_only: Files and folders of this machine that it may read, at their own paths.
-        links: Name in the work folder to a file or folder of this machine that it may read under that name.
-        collect: Patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
-        unix_sockets: Whether it may make local sockets; for programs of this machine only, never for a model's.
+    ``collect`` has patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
     """
 
     command: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to the few that every job has
     limits: Limits = field(default_factory=Limits)
-    read_only: tuple[Path, ...] = ()
-    links: Mapping[str, Path] = field(default_factory=dict)
+    read_only: tuple[Path, ...] = ()  # of this machine, at their own paths
+    links: Mapping[str, Path] = field(default_factory=dict)  # name in the work folder to what may be read by it
     collect: tuple[str, ...] = ("**",)
-    unix_sockets: bool = False
+    unix_sockets: bool = False  # for programs of this machine only, never for a model's
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -81,33 +65,21 @@ class Job:
             raise EnvironmentFaultError("the files of a job are larger than its disk", hint="raise the limit disk_mb")
         for path in self.shown:
             if not path.is_absolute() or path == path.parent:
-                raise EnvironmentFaultError(
-                    f"'{path}' cannot be shown to a sandboxed job", hint="name one folder or file by its absolute path"
-                )
+                hint = "name one folder or file by its absolute path"
+                raise EnvironmentFaultError(f"'{path}' cannot be shown to a sandboxed job", hint=hint)
 
     @property
     def shown(self) -> tuple[Path, ...]:
-        """The files and folders of this machine that it may read."""
         return tuple(dict.fromkeys((*self.read_only, *self.links.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a job ended.
-
-    Attributes:
-        exit_code: Its exit code, negative for the signal that killed it; None if a limit of the sandbox ended it.
-        stderr: What it wrote there, cut at the limit.
-        files: Path in the work folder to content of the regular files that are new or changed; none after a limit.
-        ended: ``exit`` if it ended by itself, ``killed`` if a signal did it, else the limit that it broke.
-        seconds: Wall-clock seconds from start to end.
-    """
-
-    exit_code: int | None
+    exit_code: int | None  # negative for the signal that killed it; None if a limit of the sandbox ended it
     stdout: str
     stderr: str
-    files: Mapping[str, bytes]
-    ended: Ended
+    files: Mapping[str, bytes]  # regular files of the work folder that are new or changed; none after a limit
+    ended: Ended  # by itself (exit), by a signal (killed), or by the limit that it broke
     seconds: float
 
     @property
@@ -117,17 +89,12 @@ class Result:
 
 
 def check_name(name: str) -> None:
-    """Check that ``name`` is a path that stays in the folder that it is joined to.
-
-    Raises:
-        EnvironmentFaultError: It leads somewhere else, or is not written in its shortest form.
-    """
+    """Refuse a name that leads out of the folder it is joined to, or is not written in its shortest form."""
     path = PurePosixPath(name)
     inside = not path.is_absolute() and ".." not in path.parts and path.parts and str(path) == name
     if not inside or "\0" in name or "\\" in name:
-        raise EnvironmentFaultError(
-            f"{name!r} is no path in the work folder of a job", hint="use a relative path without '..' and backslashes"
-        )
+        hint = "use a relative path without '..' and backslashes"
+        raise EnvironmentFaultError(f"{name!r} is no path in the work folder of a job", hint=hint)
 
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", re.DOTALL)
@@ -148,31 +115,17 @@ def _meaning(token: str) -> str:
         # A range is written as in a regular expression; everything else is taken literally.
         letters = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", inner[1:] if is_negated else inner)
         candidate = f"[{'^/' if is_negated else ''}{letters}]"
-        return candidate if _compiles(candidate) else re.escape(token)
+        with suppress(re.error):
+            return re.compile(candidate).pattern
     return re.escape(token)
-
-
-def _compiles(candidate: str) -> bool:
-    try:
-        re.compile(candidate)
-    except re.error:
-        return False
-    return True
-
-
-_WORK, _SCRATCH = "work", "tmp"
 
 
 @contextmanager
 def folders(user: int | None) -> Iterator[tuple[str, str]]:
-    """Yield a work folder and a folder for temporary files, both empty; they are removed afterwards.
-
-    Args:
-        user: Who owns them; None for the user of this process.
-    """
+    """Yield a work folder and a folder for temporary files, both empty and owned by ``user`` if there is one."""
     root = Path(tempfile.mkdtemp(prefix="skillgit-job-"))
     try:
-        paths = (root / _WORK, root / _SCRATCH)
+        paths = (root / "work", root / "tmp")
         root.chmod(0o711)
         for folder in paths:
             folder.mkdir(mode=0o700)

@@ -32,12 +32,9 @@ _SHOWN = 300
 
 
 async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[str, bytes]:
-    """Return the workbooks with the values of all their formulas, by the same names.
+    """Return the workbooks with the values of all their formulas, by their names; one that it cannot read is left out.
 
-    All of them are one call of LibreOffice, in a profile of its own. A workbook that it cannot read is left out.
-
-    Raises:
-        EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
+    All of them are one call of LibreOffice, in a profile of its own; an EnvironmentFaultError if it does not end well.
     """
     if not books:
         return {}
@@ -59,25 +56,17 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
         return {name: results[name] for name in books if name in results}
     if not result.ok or "source file could not be loaded" not in result.stderr:
         output = " ".join(f"{result.stdout} {result.stderr}".split())[-_SHOWN:]
-        raise EnvironmentFaultError(
-            f"LibreOffice did not recalculate ({result.ended}, exit code {result.exit_code}): {output}",
-            hint=f"try by hand: {program} --headless --convert-to xlsx FILE",
-        )
+        message = f"LibreOffice did not recalculate ({result.ended}, exit code {result.exit_code}): {output}"
+        raise EnvironmentFaultError(message, hint=f"try by hand: {program} --headless --convert-to xlsx FILE")
     return {}
 
 
 def office_program() -> str:
-    """Return the path of LibreOffice.
-
-    Raises:
-        EnvironmentFaultError: It is not installed.
-    """
+    """Return the path of LibreOffice; an EnvironmentFaultError if it is not installed."""
     program = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
     if program is None:
-        raise EnvironmentFaultError(
-            "LibreOffice is not installed, and workbooks cannot be recalculated without it",
-            hint="install it, for example: apt install libreoffice-calc-nogui",
-        )
+        message = "LibreOffice is not installed, and workbooks cannot be recalculated without it"
+        raise EnvironmentFaultError(message, hint="install it, for example: apt install libreoffice-calc-nogui")
     return str(Path(program).resolve())
 
 

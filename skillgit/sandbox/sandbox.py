@@ -16,9 +16,9 @@ from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
-from skillgit.sandbox.job import Job, Limits, Result, check_name
+from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name
 from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
-from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Mode, Unconfined
+from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
@@ -26,25 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from skillgit.sandbox.job import Ended
-    from skillgit.sandbox.mechanisms import Launch, Mechanism
 
-
-PROGRAM = "main.py"
-"""The file that :meth:`Sandbox.python_job` writes the code to."""
+PROGRAM = "main.py"  # the file that the code of a Python job is written to
 _WAYS: Mapping[Mode, type[Mechanism]] = {Mode.BUBBLEWRAP: Bubblewrap, Mode.LANDLOCK: Landlocked, Mode.NONE: Unconfined}
 _SAID = "6 * 7 = 42"
 _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDictionary()
 
 
 class Sandbox:
-    """Runs commands that a model wrote, apart from this machine.
+    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode.
 
-    Args:
-        width: Jobs at a time; all sandboxes of the same width share them. The number of processors by default.
-
-    Raises:
-        SandboxError: The machine does not offer that; without isolation, only the mode ``none`` runs anything.
+    ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
     """
 
     def __init__(self, mode: Mode = Mode.AUTO, width: int | None = None) -> None:
@@ -57,11 +49,9 @@ class Sandbox:
 
     @property
     def python(self) -> str:
-        """The path of the Python that jobs can run."""
         return self._mechanism.interpreter.path
 
     def explain(self) -> str:
-        """Return how jobs are isolated, as one sentence."""
         return self._mechanism.explain()
 
     def python_job(
@@ -75,14 +65,7 @@ class Sandbox:
         links: Mapping[str, Path] | None = None,
         collect: tuple[str, ...] = ("**",),
     ) -> Job:
-        """Return a job that runs Python code with the packages that are installed here.
-
-        Args:
-            code: The program; it is put into the work folder as ``main.py``.
-            files: Path in the work folder to content.
-            read_only: Files and folders of this machine that it may read.
-            links: Name in the work folder to a file or folder of this machine that it may read under that name.
-        """
+        """Return a job that runs Python code, as ``main.py`` in the work folder, with the packages installed here."""
         packages = os.pathsep.join(self._mechanism.interpreter.packages)
         return Job(
             command=(self.python, "-u", PROGRAM),
@@ -96,11 +79,7 @@ class Sandbox:
         )
 
     async def run(self, job: Job) -> Result:
-        """Run a job; what its command does wrong is part of the result.
-
-        Raises:
-            EnvironmentFaultError: The job could not be run, which says nothing of its command.
-        """
+        """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
         async with _place(self._width), _prepared(self._mechanism, job) as launch:
             return await carry_out(launch, job)
 
@@ -127,19 +106,13 @@ def _strongest() -> Mechanism:
             return _tried(mode)
         except SandboxError as error:
             reasons.append(error.message)
-    raise SandboxError(
-        f"this machine cannot isolate model-written code: {'; '.join(reasons)}",
-        hint="install bubblewrap, or set env.sandbox: none to run such code without isolation",
-    )
+    hint = "install bubblewrap, or set env.sandbox: none to run such code without isolation"
+    raise SandboxError(f"this machine cannot isolate model-written code: {'; '.join(reasons)}", hint=hint)
 
 
 @cache
 def _tried(mode: Mode) -> Mechanism:
-    """Return the way ``mode`` after a first job went through it.
-
-    Raises:
-        SandboxError: It does not work here.
-    """
+    """Return the way ``mode`` after a first job went through it."""
     mechanism = _WAYS[mode]()
     outcome: list[Result | SkillgitError] = []
     thread = threading.Thread(target=lambda: outcome.append(asyncio.run(_first_job(mechanism))))
@@ -167,8 +140,7 @@ async def _first_job(mechanism: Mechanism) -> Result | SkillgitError:
 _CHUNK = 1 << 16
 _LONGEST_REPORT = 16 << 20
 _START_S = 30.0
-_END_S = 10.0
-"""What a launcher may take to end and tell, after the limit of the job or when it is asked to."""
+_END_S = 10.0  # what a launcher may take to end and tell, after the limit of the job or when it is asked to
 _SHOWN = 500
 
 
@@ -176,35 +148,29 @@ _SHOWN = 500
 class _Output:
     """Both streams of a job; what is over the limit is dropped."""
 
-    left: int
-    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+    rest: int
+    overflow: asyncio.Event = field(default_factory=asyncio.Event)
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
 
     async def read(self, stream: StreamReader, into: bytearray) -> None:
         """Read a stream to its end; a full pipe would stop the job before its end is noticed."""
         while chunk := await stream.read(_CHUNK):
-            into += chunk[: self.left]
-            if len(chunk) > self.left:
-                self.exceeded.set()
-            self.left = max(0, self.left - len(chunk))
+            into += chunk[: self.rest]
+            if len(chunk) > self.rest:
+                self.overflow.set()
+            self.rest = max(0, self.rest - len(chunk))
 
 
 @dataclass(slots=True)
 class _Told:
-    """What the launcher has told so far."""
-
-    started: float | None = None
+    start_time: float | None = None
     report: Report | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
 
 async def carry_out(launch: Launch, job: Job) -> Result:
-    """Start a launcher with its order and return how the job ended.
-
-    Raises:
-        EnvironmentFaultError: The job could not be started, or its launcher failed.
-    """
+    """Start a launcher with its order and return how the job ended; an EnvironmentFaultError if the launcher fails."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)  # noqa: FBT003 - the library's signature
     with theirs:
@@ -239,7 +205,7 @@ async def _spoken(  # noqa: PLR0917 - the parts of one conversation
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all streams are pipes")
     listening = asyncio.create_task(_listen(reader, log, job.limits.disk_mb << 20))
-    flood = asyncio.create_task(output.exceeded.wait())
+    flood = asyncio.create_task(output.overflow.wait())
     tasks = [
         asyncio.create_task(_order(writer, launch, job)),
         asyncio.create_task(_give(process.stdin, job.stdin)),
@@ -283,11 +249,11 @@ async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
     """Take down what the launcher tells; it is not believed about sizes and names."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while log.report is None:
-            report = cast("Report", json.loads(await _frame(reader, _LONGEST_REPORT)))
-            if report["kind"] == "started":
-                log.started = time.monotonic()
+            report = Report(*json.loads(await _frame(reader, _LONGEST_REPORT)))
+            if report.kind == "started":
+                log.start_time = time.monotonic()
                 continue
-            for name in report["files"]:
+            for name in report.files:
                 content = await _frame(reader, limit)
                 limit -= len(content)
                 with suppress(EnvironmentFaultError):
@@ -316,33 +282,32 @@ async def _over(process: Process) -> None:
 def _result(job: Job, order: Order, output: _Output, log: _Told) -> Result:
     report = log.report
     errors = _read(output.stderr, order)
-    if report is not None and report["kind"] == "fault":
-        raise EnvironmentFaultError(
-            f"the sandbox cannot run {job.command[0]}: {report['text']}", hint="see docs/sandbox.md"
-        )
-    if log.started is None:
+    if report is not None and report.kind == "fault":
+        hint = "see docs/sandbox.md"
+        raise EnvironmentFaultError(f"the sandbox cannot run {job.command[0]}: {report.text}", hint=hint)
+    if log.start_time is None:
         reason = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
         raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/sandbox.md")
     stdout = _read(output.stdout, order)
-    if output.exceeded.is_set():
-        seconds = report["seconds"] if report else time.monotonic() - log.started
+    if output.overflow.is_set():
+        seconds = report.seconds if report else time.monotonic() - log.start_time
         return Result(exit_code=None, stdout=stdout, stderr=errors, files={}, ended="output", seconds=seconds)
     if report is None:
         raise EnvironmentFaultError("the sandbox was killed while a job ran", hint="see whether memory ran out")
-    ending = cast("Ended", report["ended"])
+    ending = cast("Ended", report.ended)
     return Result(
-        exit_code=report["exit_code"],
+        exit_code=report.exit_code,
         stdout=stdout,
         stderr=errors,
         files=log.files if ending in {"exit", "killed"} else {},
         ended=ending,
-        seconds=report["seconds"],
+        seconds=report.seconds,
     )
 
 
 def _read(data: bytearray, order: Order) -> str:
     """Return output as text; the names of folders that are made up for each job are not part of what it says."""
     text = data.decode(errors="replace")
-    for path, name in zip((order["folder"], *order["scratch"]), (FOLDER, SCRATCH), strict=False):
+    for path, name in zip((order.folder, *order.scratch), (FOLDER, SCRATCH), strict=False):
         text = text.replace(path, name)
     return text

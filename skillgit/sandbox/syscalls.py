@@ -41,14 +41,9 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes: bool) -> bytes:
     """Return the filter as a program for the kernel.
 
-    Args:
-        unix_sockets: Whether local sockets are allowed; others never are.
-        foreign_files: Whether the user of the job owns files that Landlock alone protects. It does not cover changing
-            mode, owner and times by name, which is then done as if it succeeded: programs that copy do it in passing.
-        foreign_processes: Whether the job could send signals to processes of others; it can then send none.
-
-    Raises:
-        SandboxError: libseccomp is not installed.
+    ``unix_sockets`` allows local sockets; others never are. ``foreign_files`` says that the job's user owns files that
+    Landlock alone protects: changing mode, owner and times by name, which Landlock does not cover, then only seems to
+    succeed, for programs that copy do it in passing. With ``foreign_processes`` in reach, a job can send no signals.
     """
     library = _library()
     rules = library.SyscallFilter(library.ALLOW)
@@ -71,20 +66,16 @@ def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes
             _add(library, rules, library.ERRNO(errno.ENOTSUP), name)
     for name in _SIGNALS.split() if foreign_processes else ():
         _add(library, rules, refuse, name)
-    return _exported(rules)
+    with tempfile.TemporaryFile() as file:
+        rules.export_bpf(file)
+        file.seek(0, os.SEEK_SET)
+        return file.read()
 
 
 def _add(library: ModuleType, rules: Any, action: int, name: str, *conditions: object) -> None:  # noqa: ANN401 - untyped
     """Add a rule for a system call that libseccomp knows by name."""
     if library.resolve_syscall(library.system_arch(), name) != -1:
         rules.add_rule(action, name, *conditions)
-
-
-def _exported(rules: Any) -> bytes:  # noqa: ANN401 - untyped
-    with tempfile.TemporaryFile() as file:
-        rules.export_bpf(file)
-        file.seek(0, os.SEEK_SET)
-        return file.read()
 
 
 def _library() -> ModuleType:

@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Tool
+from skillgit.plugin.backend import Tool, ToolCall
 from skillgit.sandbox.documents import ANSWER, REQUEST
-from skillgit.sandbox.job import Limits, expression
-from skillgit.sandbox.sandbox import PROGRAM
+from skillgit.sandbox.job import Limits, Result, expression
+from skillgit.sandbox.sandbox import PROGRAM, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import ToolCall
-    from skillgit.sandbox.job import Result
-    from skillgit.sandbox.sandbox import Sandbox
 
 Name = Literal["read", "grep", "glob", "python"]
 NAMES: tuple[Name, ...] = get_args(Name)
-DOCUMENTS = "documents"
-"""The folder in which Python finds the documents."""
+DOCUMENTS = "documents"  # the folder in which Python finds the documents
 _MOST_LINES = 2000
 _LINES = 200
 _TYPES: Mapping[str, type] = {"string": str, "integer": int}
@@ -68,31 +64,21 @@ TOOLS: Mapping[str, Tool] = {
 
 @dataclass(slots=True, kw_only=True)
 class SandboxTools:
-    """Tools over a folder of documents, which they cannot change, and a work folder that Python keeps.
-
-    Attributes:
-        documents: The folder; without one, there are no documents.
-        files: What is in the work folder: what Python is given and what it has made since.
-        longest: Characters that a result may have.
-    """
+    """Tools over a folder of documents, which they cannot change, and a work folder that Python keeps."""
 
     sandbox: Sandbox
     documents: Path | None = None
     offered: Sequence[Name] = NAMES
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)  # what Python is given and what it has made since
     limits: Limits = field(default_factory=Limits)
-    longest: int = 20_000
+    longest: int = 20_000  # characters of a result
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(TOOLS[name] for name in self.offered)
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the model reads.
-
-        Raises:
-            EnvironmentFaultError: The sandbox failed.
-        """
+        """Carry out a call and return what the model reads; an EnvironmentFaultError if the sandbox failed."""
         try:
             arguments = read_arguments(call, self.tools)
         except ValueError as error:
@@ -105,7 +91,9 @@ class SandboxTools:
         job = self.sandbox.python_job(code, files=self.files, links=links, limits=self.limits)
         result = await self.sandbox.run(job)
         self.files |= {name: content for name, content in result.files.items() if name != PROGRAM}
-        return self._hidden(_told(result, self.limits))
+        text = _told(result, self.limits)
+        # The place of the documents differs from one machine to another.
+        return text.replace(str(self.documents), DOCUMENTS) if self.documents else text
 
     async def _look(self, tool: str, arguments: Mapping[str, Any]) -> str:
         if self.documents is None:
@@ -133,17 +121,9 @@ class SandboxTools:
             raise EnvironmentFaultError(f"the tool {tool} failed: {result.stderr[-300:]}", hint="check the documents")
         return f"error: {tool} took too much ({result.ended}); ask for less"
 
-    def _hidden(self, text: str) -> str:
-        """Return output without the place of the documents on this machine, which differs from one to another."""
-        return text.replace(str(self.documents), DOCUMENTS) if self.documents else text
-
 
 def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
-    """Return the arguments of a call that fits one of ``tools``, whose parameters are texts and whole numbers.
-
-    Raises:
-        ValueError: It does not; the text is for the model.
-    """
+    """Return the arguments of a call that fits one of ``tools``; else a ValueError with a text for the model."""
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         raise ValueError(f"there is no tool '{call.name}'; there are: {', '.join(tool.name for tool in tools)}")
@@ -170,7 +150,6 @@ def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 def _told(result: Result, limits: Limits) -> str:
-    """Return how a program ended, as a model reads it."""
     ends = {
         "timeout": f"stopped after {limits.wall_s:g} seconds",
         "cpu": f"stopped after {limits.cpu_s} seconds of processor time",

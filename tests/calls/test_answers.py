@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import USAGE, Naps, ScriptedBackend, door
 
-from skillgit.calls.fingerprints import MOST_TOOL_CALLS, asked_pause
+from skillgit.calls.pipeline import MOST_TOOL_CALLS, asked_pause
 from skillgit.calls.pricing import dollars
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, UnusableAnswerError

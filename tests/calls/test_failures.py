@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, USAGE, ScriptedBackend, ask, door
 
-from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.ledger import Ledger
+from skillgit.calls.pipeline import QUESTION
 from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind

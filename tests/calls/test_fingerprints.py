@@ -5,14 +5,14 @@ from types import MappingProxyType
 
 import pytest
 
-from skillgit.calls import fingerprints
-from skillgit.calls.fingerprints import answerer_fingerprint
+from skillgit.calls import pipeline
+from skillgit.calls.pipeline import answerer_fingerprint
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
 from skillgit.plugin.request_json import request_digest
 
 
 def reply_key(backend: str, request: Request, draw: tuple[str | int, ...]) -> str:
-    return fingerprints.reply_key(backend, request_digest(request), draw)
+    return pipeline.reply_key(backend, request_digest(request), draw)
 
 
 BASE = Request(model="small", messages=(system("s"), user("u")))

@@ -78,7 +78,7 @@ def test_a_call_waits_for_its_rate_without_a_slot():
         calls = door(backend, requests_per_minute=6, concurrency=1)
         tasks = [asyncio.create_task(ask(calls, str(n))) for n in range(3)]
         await asyncio.sleep(1)
-        lane = calls._asking._lanes["scripted/small"]
+        lane = calls._asking.lanes["scripted/small"]
         assert len(backend.asked) == 1
         assert lane.line.free()
         await asyncio.gather(*tasks)

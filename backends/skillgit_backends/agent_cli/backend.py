@@ -1,53 +1,77 @@
-"""Owns what backends share that start an agent's program for each call: its workspace, and a look at the program."""
+"""Owns what backends share that start an agent's program for each call: settings, workspace, run, and a look at it."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from skillgit.plugin.backend import Probe
-from skillgit_backends.agent_cli.probe import version
-from skillgit_backends.agent_cli.workspace import fresh_workspace
+from skillgit.errors import BackendError, ConfigError, RetryableBackendError, UnusableAnswerError
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, Usage
+from skillgit.plugin.redaction import redact
+from skillgit_backends.agent_cli.error_mapping import BY_HAND, LONGEST, failure
+from skillgit_backends.agent_cli.events import Event, EventLines
+from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run, version
+from skillgit_backends.agent_cli.workspace import CallWorkspace, fresh_workspace
+from skillgit_backends.backend_settings import FreeKey, read_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from skillgit.plugin.backend import BackendInfo, Reply, Request
-    from skillgit_backends.agent_cli.workspace import CallWorkspace
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """The settings of every agent, as given, or by default."""
+
+    path: str
+    timeout_s: float
+    request_retries: int
+    base_url: str
+    api_key_env: str
+    key_named: bool
+    pass_env: tuple[str, ...]
+
+
+def read_agent_settings(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, Any]:
+    """Return every setting of ``backend`` as its ``AgentSettings`` have it; a ConfigError for a wrong key or value."""
+    settings = cast("dict[str, Any]", read_keys(backend, keys, values))
+    if settings["timeout_s"] <= 0:
+        raise ConfigError(f"model.{backend}_timeout_s is {settings['timeout_s']}", hint="it must be more than 0")
+    return settings | {
+        "path": settings["path"] or keys["path"].default,
+        "request_retries": max(int(settings["request_retries"]), 0),
+        "key_named": "api_key_env" in values,
+        "pass_env": names(settings["pass_env"]),
+    }
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the names in ``text``, which has commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 class AgentBackend(ABC):
     """Lets an agent's program work on each request in a workspace of its own.
 
-    A subclass has ``info``, which is what it says before it has read its settings.
+    A subclass has ``info``, which is what it says before it has read its settings, and ``login``, a hint how to log in.
     """
 
     info: BackendInfo
+    login: ClassVar[str]
 
     def __init__(self, path: str, timeout_s: float) -> None:
         self._path = path
+        self._limits = ProcessLimits(timeout_s=timeout_s)
         self.info = replace(type(self).info, timeout_s=timeout_s)
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not: the agent is not installed, not logged in, or may not run like this, or the
-                request is refused.
-        """
         self._refuse(request)
         with fresh_workspace() as workspace:
             return await self._work(request, workspace, self._prepare(os.environ, workspace))
 
     async def probe(self) -> Probe:
-        """Return the program's version and whether it is logged in, without asking its model anything.
-
-        Raises:
-            BackendError: It cannot be started, or does not end.
-        """
+        """Return the program's version and whether it is logged in, without asking its model anything."""
         with fresh_workspace() as workspace:
             environment = self._prepare(os.environ, workspace)
             number = await version(self._path, workspace, environment)
@@ -56,6 +80,35 @@ class AgentBackend(ABC):
 
     async def aclose(self) -> None:  # noqa: B027 - there is nothing to release
         """Do nothing: every process ended with its call."""
+
+    async def _run(
+        self,
+        command: list[str],
+        stdin: bytes,
+        workspace: CallWorkspace,
+        environment: Mapping[str, str],
+        hear: Callable[[Event], None],
+    ) -> tuple[Ended, str]:
+        """Run the program; return how it ended, and what it wrote besides events."""
+        lines = EventLines(give=hear)
+        result = await run(command, workspace, environment, stdin=stdin, limits=self._limits, take=lines.take)
+        return result, lines.noise
+
+    def _broken_off(self, result: Ended, words: str, usage: Usage | None, *, sure: bool, silence: str) -> BackendError:
+        """Return the error of a call whose end the agent did not announce, with its words.
+
+        ``sure`` says that it had not even begun: its settings or its command line are not to its liking. ``silence``
+        is what is missing where the program ended without an error.
+        """
+        name = self.info.name
+        if result.code > 0:
+            return failure(name, f"exit code {result.code}: {words}", login=self.login, sure=sure, usage=usage)
+        how = f"signal {-result.code}" if result.code else silence
+        return RetryableBackendError(f"{name} broke off: {how}: {redact(words)[:LONGEST]}", hint=BY_HAND, usage=usage)
+
+    def _check_said(self, text: str, usage: Usage) -> None:
+        if not text.strip():
+            raise UnusableAnswerError(f"{self.info.name} ended without an answer", hint=BY_HAND, usage=usage)
 
     @abstractmethod
     def _refuse(self, request: Request) -> None:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.errors import (
-    BadRequestError,
-    FatalBackendError,
-    PromptTooLongError,
-    RefusalError,
-    RetryableBackendError,
-)
+from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError, RefusalError, RetryableBackendError
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -19,6 +13,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Usage
 
 LONGEST = 500
+BY_HAND = "run the agent by hand to see more"
 _STATUS = re.compile(r"(?:status:?|API Error:?|rejected \() ?(?P<status>[45]\d\d)\b", re.IGNORECASE)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _SERVER = 500
@@ -40,6 +35,22 @@ _SETUP = re.compile(
     r"|invalid_request|root/sudo|bubblewrap is required",
     re.IGNORECASE,
 )
+_VERDICTS: tuple[tuple[re.Pattern[str], type[FatalBackendError | RefusalError], str, str], ...] = (
+    (
+        _OVERFLOW,
+        PromptTooLongError,
+        "the prompt does not fit into the model's context",
+        "shorten the items or the skill",
+    ),
+    (_POLICY, RefusalError, "the model refuses the request by policy", "this item cannot be asked of this model"),
+    (
+        _QUOTA,
+        FatalBackendError,
+        "the account's quota is used up",
+        "wait until it is renewed, or use another account or model",
+    ),
+    (_MODEL, FatalBackendError, "there is no such model", "check model.target and model.optimizer"),
+)
 
 
 def failure(
@@ -47,10 +58,8 @@ def failure(
 ) -> BackendError:
     """Return what it means that the agent ``name`` failed with the words ``text``.
 
-    Args:
-        status: The HTTP status that it tells apart from its words; 0 if it does not.
-        sure: Whether repeating cannot help, if the words say nothing of it.
-        usage: What the agent says that it has used up to then.
+    ``status`` is that of HTTP, where it is given apart from the words; ``sure`` says that repeating cannot help, if the
+    words do not say otherwise.
     """
     error = _judged(name, text, status=status, login=login, sure=sure)
     error.usage = usage
@@ -61,30 +70,13 @@ def _judged(name: str, text: str, *, status: int, login: str, sure: bool) -> Bac
     words = redact(" ".join(text.split()))[:LONGEST] or "it gave no reason"
     match = _STATUS.search(words)
     code = status or (int(match["status"]) if match else 0)
-    for pattern, kind, sentence, hint in (
-        (
-            _OVERFLOW,
-            PromptTooLongError,
-            "the prompt does not fit into the model's context",
-            "shorten the items or the skill",
-        ),
-        (_POLICY, RefusalError, "the model refuses the request by policy", "this item cannot be asked of this model"),
-        (
-            _QUOTA,
-            FatalBackendError,
-            "the account's quota is used up",
-            "wait until it is renewed, or use another account or model",
-        ),
-        (_MODEL, FatalBackendError, "there is no such model", "check model.target and model.optimizer"),
-    ):
+    for pattern, kind, sentence, hint in _VERDICTS:
         if pattern.search(words):
             return kind(f"{name}: {sentence}: {words}", hint=hint)
     if code in (401, 403) or (not code and _LOGIN.search(words)):
         return FatalBackendError(f"{name} is not logged in, or may not do this: {words}", hint=login)
     if code in _RETRYABLE or code >= _SERVER:
         return RetryableBackendError(f"{name}: the provider cannot answer now: {words}", hint="try again later")
-    if code in _REQUEST and not sure and not _SETUP.search(words):
-        return BadRequestError(f"{name} failed: {words}", hint="run the agent by hand to see more")
-    if code or sure or _SETUP.search(words):
-        return FatalBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
-    return RetryableBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
+    is_setup = sure or _SETUP.search(words)
+    kind = BadRequestError if code in _REQUEST and not is_setup else FatalBackendError
+    return (kind if code or is_setup else RetryableBackendError)(f"{name} failed: {words}", hint=BY_HAND)

@@ -1,9 +1,13 @@
-"""Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it."""
+"""Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it.
+
+A probe is such a run too: a short command whose output is read whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping, Sequence
 
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
+
 
 _CHUNK = 1 << 16
 _LOOK_S = 0.05
@@ -27,17 +33,9 @@ _CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may take at most.
-
-    Attributes:
-        timeout_s: Seconds.
-        output_bytes: Bytes on standard output.
-        error_bytes: Bytes of standard error that are kept, the last ones.
-    """
-
     timeout_s: float
-    output_bytes: int = 64 << 20
-    error_bytes: int = 16 << 10
+    output_bytes: int = 64 << 20  # on standard output
+    error_bytes: int = 16 << 10  # of standard error that are kept, the last ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,45 +54,38 @@ class _Output:
     limit: int
     size: int = 0
     rest: bytearray = field(default_factory=bytearray)
-    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+    overflow: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self, stream: StreamReader) -> None:
         while chunk := await stream.read(_CHUNK):
             self.size += len(chunk)
             if self.size > self.limit:
                 self.rest.clear()
-                self.exceeded.set()
+                self.overflow.set()
                 continue
             *lines, last = chunk.split(b"\n")
             for line in lines:
                 self.take(bytes(self.rest + line))
                 self.rest.clear()
             self.rest += last
-        if self.rest and not self.exceeded.is_set():
+        if self.rest and not self.overflow.is_set():
             self.take(bytes(self.rest))
 
 
 async def run(
     command: Sequence[str],
-    *,
-    stdin: bytes,
-    folder: Path,
-    root: Path,
+    workspace: CallWorkspace,
     environment: Mapping[str, str],
+    *,
     limits: ProcessLimits,
     take: Callable[[bytes], None],
+    stdin: bytes = b"",
 ) -> Ended:
     """Run ``command`` to its end; when this returns or raises, no process of it is left.
 
-    Args:
-        root: The folder of the call, by which stray children are found.
-
-    Raises:
-        BackendTimeoutError: It did not end in time.
-        FatalBackendError: It cannot be started.
-        UnusableAnswerError: It says too much.
+    No end in time is a BackendTimeoutError, no start a FatalBackendError, too much output an UnusableAnswerError.
     """
-    process = await _started(command, folder, environment)
+    process = await _started(command, workspace.work, environment)
     output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - all three are pipes
     feeding = asyncio.create_task(_feed(process.stdin, stdin))
@@ -104,19 +95,17 @@ async def run(
     ]
     try:
         async with asyncio.timeout(limits.timeout_s):
-            await _over(process, output.exceeded)
+            await _over(process, output.overflow)
     except TimeoutError as error:
-        raise BackendTimeoutError(
-            f"{command[0]} did not end within {limits.timeout_s:g} s", hint="raise the timeout_s of the backend"
-        ) from error
+        hint = "raise the timeout_s of the backend"
+        raise BackendTimeoutError(f"{command[0]} did not end within {limits.timeout_s:g} s", hint=hint) from error
     finally:
-        end_all(process.pid, root)
+        end_all(process.pid, workspace.root)
         feeding.cancel()
         await _closed(process, [feeding, *reading])
-    if output.exceeded.is_set():
-        raise UnusableAnswerError(
-            f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint="such an output holds no answer"
-        )
+    if output.overflow.is_set():
+        hint = "such an output holds no answer"
+        raise UnusableAnswerError(f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint=hint)
     return Ended(code=process.returncode or 0, errors=errors.decode(errors="replace").strip())
 
 
@@ -127,9 +116,8 @@ async def _started(command: Sequence[str], folder: Path, environment: Mapping[st
             *command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
     except (FileNotFoundError, PermissionError) as error:
-        raise FatalBackendError(
-            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or set the path of the backend"
-        ) from error
+        hint = "install it, or set the path of the backend"
+        raise FatalBackendError(f"{command[0]} cannot be started: {error.strerror}", hint=hint) from error
     except OSError as error:
         raise RetryableBackendError(
             f"{command[0]} cannot be started now: {error.strerror}", hint="lower calls.concurrency", sent=False
@@ -180,11 +168,7 @@ class _Process:
 
 
 def end_all(leader: int, root: Path) -> None:
-    """Kill every process of a call.
-
-    Args:
-        leader: The agent's process, which leads a session and a group.
-    """
+    """Kill every process of a call, whose ``leader`` leads a session and a group."""
     for _ in range(_ROUNDS):
         numbers = family(leader, root)
         with suppress(ProcessLookupError, PermissionError):
@@ -198,20 +182,16 @@ def end_all(leader: int, root: Path) -> None:
 
 def family(leader: int, root: Path) -> set[int]:
     """Return the living processes of a call; none where there is no ``/proc``."""
-    table = [process for number in _numbers() if (process := _read(number, leader, bytes(root))) is not None]
+    living: list[int] = []
+    with suppress(OSError):
+        living = [int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()]
+    table = [process for number in living if (process := _read(number, leader, bytes(root))) is not None]
     numbers = {process.number for process in table if process.belongs}
     relatives = {leader, *numbers}
     while children := {process.number for process in table if process.parent in relatives} - relatives:
         relatives |= children
         numbers |= children
     return numbers - {os.getpid()}
-
-
-def _numbers() -> list[int]:
-    try:
-        return [int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()]
-    except OSError:
-        return []
 
 
 def _read(number: int, leader: int, root: bytes) -> _Process | None:
@@ -235,3 +215,21 @@ def _marked(folder: Path, root: bytes) -> bool:
     with suppress(OSError):
         return (folder / "cwd").readlink().is_relative_to(os.fsdecode(root))
     return False
+
+
+LIMITS = ProcessLimits(timeout_s=30.0, output_bytes=1 << 20)
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+
+
+async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Return the exit code and the standard output of a short command."""
+    lines: list[bytes] = []
+    result = await run(command, workspace, environment, limits=LIMITS, take=lines.append)
+    return result.code, b"\n".join(lines).decode(errors="replace")
+
+
+async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str]) -> str:
+    """Return the version that the program at ``path`` prints; empty if it prints none."""
+    code, output = await ask([path, "--version"], workspace, environment)
+    match = _VERSION.search(output)
+    return match.group() if match and code == 0 else ""

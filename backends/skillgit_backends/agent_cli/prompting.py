@@ -3,6 +3,8 @@
 A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
 out: it is delivered as a file where the agent looks for skills. A sentence is in its place. Its other files stand
 at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
+
+Tools that an agent does not have are offered in words: it answers in JSON and names the ones to call.
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ import binascii
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.file_names import clashes, path_fault
-from skillgit.errors import BadRequestError
-from skillgit.plugin.backend import Image, Text
+from skillgit.domain.untrusted.json_limits import read_document
+from skillgit.errors import BadRequestError, UnusableAnswerError
+from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.plugin.backend import Message, Request
 
+Match = re.Match[str]
 _OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
@@ -53,26 +56,14 @@ class PictureFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What an agent is given.
-
-    Attributes:
-        skills: To be placed where the agent looks for skills.
-        instructions: What the system messages say besides the skills.
-        task: What is to be done, or the conversation to be continued.
-    """
-
-    skills: tuple[DeliveredSkill, ...]
+    skills: tuple[DeliveredSkill, ...]  # to be placed where the agent looks for skills
     pictures: tuple[PictureFile, ...]
-    instructions: str
-    task: str
+    instructions: str  # what the system messages say besides the skills
+    task: str  # what is to be done, or the conversation to be continued
 
 
 def assignment(request: Request) -> Assignment:
-    """Return what ``request`` asks, in the form that an agent is given it.
-
-    Raises:
-        BadRequestError: It holds a picture that is none.
-    """
+    """Return what ``request`` asks, in the form that an agent is given it; a BadRequestError for a broken picture."""
     skills: list[DeliveredSkill] = []
     pictures: list[PictureFile] = []
     messages = [message for message in request.messages if message.role != "system"]
@@ -87,24 +78,28 @@ def assignment(request: Request) -> Assignment:
     )
 
 
-def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
-    """Return ``text`` without its skills, which are added to ``skills``.
+def _blocks(text: str, openings: re.Pattern[str], closings: re.Pattern[str]) -> Iterator[tuple[Match, Match]]:
+    """Yield where each block opens and closes: at the last closing line before the next one opens.
 
-    A skill ends at the last closing line before the next one opens: its text may itself speak of such lines.
+    The text of a block may itself speak of such lines.
     """
+    starts = list(openings.finditer(text))
+    for start, limit in zip(starts, [*(start.start() for start in starts[1:]), len(text)], strict=True):
+        ends = list(closings.finditer(text, start.end(), limit))
+        if ends:
+            yield start, ends[-1]
+
+
+def _taken_out(text: str, skills: list[DeliveredSkill]) -> str:
+    """Return ``text`` without its skills, which are added to ``skills``."""
     parts: list[str] = []
     position = 0
-    openings = list(_OPENED.finditer(text))
-    for number, opening in enumerate(openings):
-        limit = openings[number + 1].start() if number + 1 < len(openings) else len(text)
-        closings = list(_CLOSED.finditer(text, opening.end(), limit))
-        if opening.start() < position or not closings:
-            continue
-        skill = _skill(opening["name"], text[opening.end() : closings[-1].start()], {skill.name for skill in skills})
+    for opening, closing in _blocks(text, _OPENED, _CLOSED):
+        skill = _skill(opening["name"], text[opening.end() : closing.start()], {skill.name for skill in skills})
         skills.append(skill)
         parts.append(text[position : opening.start()])
         parts.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
-        position = closings[-1].end()
+        position = closing.end()
     return "".join([*parts, text[position:]]).strip()
 
 
@@ -125,21 +120,17 @@ def _skill(label: str, body: str, names: set[str]) -> DeliveredSkill:
 def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     """Return the text of a skill without its companions, and path to text of these.
 
-    A companion ends at the last closing line before the next one opens. One whose path leaves the skill's folder or
-    names a file that is there already stays in the text: a model may have written it.
+    One whose path leaves the skill's folder or names a file that is there already stays in the text: a model may have
+    written it.
     """
     parts: list[str] = []
     files: dict[str, str] = {}
     position = 0
-    openings = list(_COMPANION.finditer(body))
-    for number, opening in enumerate(openings):
-        limit = openings[number + 1].start() if number + 1 < len(openings) else len(body)
-        closings = list(_COMPANION_END.finditer(body, opening.end(), limit))
-        if not closings or not _fits(opening["path"], files):
-            continue
-        files[opening["path"]] = body[opening.end() : closings[-1].start()]
-        parts.append(body[position : opening.start()])
-        position = closings[-1].end()
+    for opening, closing in _blocks(body, _COMPANION, _COMPANION_END):
+        if _fits(opening["path"], files):
+            files[opening["path"]] = body[opening.end() : closing.start()]
+            parts.append(body[position : opening.start()])
+            position = closing.end()
     return "".join([*parts, body[position:]]), files
 
 
@@ -191,3 +182,51 @@ def _picture(image: Image, number: int) -> PictureFile:
     except binascii.Error as error:
         raise BadRequestError("a picture is not base64", hint="this is a fault of the environment") from error
     return PictureFile(name=f"pictures/{number:02d}.{ending}", data=data)
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "content": {"type": "string"},
+        "tool_calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["content", "tool_calls"],
+    "additionalProperties": False,
+}
+"""The arguments are JSON in a string: providers want to know all keys of an object beforehand."""
+
+
+def offer(tools: Sequence[Tool]) -> str:
+    """Return the words that offer ``tools``; none if there are none."""
+    if not tools:
+        return ""
+    entries = [tool.fields() for tool in tools]
+    return (
+        "Others will carry out these tools for you, besides those that you have yourself:\n"
+        f"{json.dumps(entries, ensure_ascii=False, indent=1)}\n"
+        "End with a JSON object. Its `content` is what you say; its `tool_calls` lists the tools to call now, each "
+        "with its `name` and its `arguments` as JSON in a string, and is empty when your answer is complete."
+    )
+
+
+def read_answer(text: str, usage: Usage) -> Reply:
+    """Return the reply in an answer of the form of ``SCHEMA``; an UnusableAnswerError if it has another."""
+    try:
+        answer: Any = read_document(text)
+        content, calls = str(answer["content"]), list(answer["tool_calls"])
+        pairs = [(str(call["name"]), str(call["arguments"])) for call in calls]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnusableAnswerError("the agent's answer is not of the form asked for", hint="", usage=usage) from error
+    tool_calls = tuple(
+        ToolCall(id=f"call_{number}", name=name, arguments=arguments)
+        for number, (name, arguments) in enumerate(pairs, 1)
+    )
+    return Reply(text=content, usage=usage, finish_reason="tool_calls" if tool_calls else "stop", tool_calls=tool_calls)

@@ -1,4 +1,4 @@
-"""Owns the folders of one call: a home, a workspace and a temporary folder that nothing else has used or will use.
+"""Owns the folders of one call, which nothing else has used or will use, and which variables its processes may see.
 
 The home is not inside the temporary folder, because Codex puts no helper programs there and then cannot sandbox.
 """
@@ -17,23 +17,32 @@ from skillgit.domain.untrusted.file_names import file_name
 from skillgit.plugin.seed_folder import write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit_backends.agent_cli.prompting import DeliveredSkill, PictureFile
 
 _PRIVATE = 0o600
 _FOLDER = 0o700
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+ALLOWED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    *_PROXIES,
+    *(name.lower() for name in _PROXIES),
+)
+"""What a program needs to be found, to write text and to reach its provider; credentials are not among it."""
+_SHORTEST_SECRET = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWorkspace:
-    """The folders of one call.
-
-    Attributes:
-        root: Holds the others; its path is in the environment of every process of the call.
-    """
-
-    root: Path
+    root: Path  # holds the others; its path is in the environment of every process of the call
 
     @property
     def home(self) -> Path:
@@ -98,3 +107,21 @@ def _remove(root: Path) -> None:
                 if not path.is_symlink():
                     path.chmod(_FOLDER)
         shutil.rmtree(root, ignore_errors=True)
+
+
+def child_environment(
+    environ: Mapping[str, str], workspace: CallWorkspace, *, names: Sequence[str] = (), **variables: str
+) -> dict[str, str]:
+    """Return the environment of an agent's process; an empty value of ``variables`` leaves one out."""
+    base = {name: environ[name] for name in (*ALLOWED, *names) if name in environ}
+    own = {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary), "TERM": "dumb", "NO_COLOR": "1"}
+    return base | own | {name: value for name, value in variables.items() if value}
+
+
+def without_secrets(text: str, environment: Mapping[str, str], secrets: Sequence[str]) -> str:
+    """Return ``text`` without the values of the variables called ``secrets``."""
+    for name in secrets:
+        value = environment.get(name, "")
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "[redacted]")
+    return text

@@ -35,11 +35,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.json_limits import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
-from skillgit.plugin.backend import BackendInfo, Probe
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request
 from skillgit.plugin.request_json import encodable
-from skillgit_backends.claude_chat.messages import parameters, read_answer
-from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
-from skillgit_backends.claude_chat.streaming import StreamError, read_message
+from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
+from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
 from skillgit_backends.request_fields import Refusals
 
 if TYPE_CHECKING:
@@ -47,19 +46,13 @@ if TYPE_CHECKING:
 
     from anthropic import AsyncAnthropic
 
-    from skillgit.plugin.backend import Reply, Request
-    from skillgit_backends.claude_chat.settings import Credential
 
-STREAMED_FROM = 21_333
-"""Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
+STREAMED_FROM = 21_333  # tokens above which an answer may take more than ten minutes, for which the API wants a stream
 _CONNECT_S = 10.0
-_NOT_TYPED = {"temperature", "top_p"}
-"""Parameters that the API takes for older models, and that the SDK no longer has."""
+_NOT_TYPED = {"temperature", "top_p"}  # parameters that the API takes for older models, and that the SDK no longer has
 
 
 class ClaudeChatBackend:
-    """Talks to Claude."""
-
     info = BackendInfo(
         name="claude_chat",
         summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
@@ -73,13 +66,6 @@ class ClaudeChatBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            UnanswerableError: The question will never be answered.
-            FatalBackendError: No call will succeed, or there is no key.
-        """
         try:
             return await self._refusals.ask(host(self._settings), encodable(request), self._answer)
         except BackendError as error:
@@ -92,20 +78,15 @@ class ClaudeChatBackend:
         return read_answer(await self._ask(self._connected(key), key, payload), request)
 
     async def probe(self) -> Probe:
-        """Return where calls go and which variable the key comes from.
-
-        Raises:
-            FatalBackendError: There is no key.
-        """
+        """Return where calls go and which variable the key comes from; a FatalBackendError if there is no key."""
         key = credential(self._settings)
-        name = key.name
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK
-        return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
+        return Probe(place=host(self._settings), ready=True, detail=f"the key in {key.name}" if key.name else "no key")
 
     async def aclose(self) -> None:
-        open_ones = [*self._replaced, *([self._client] if self._client else [])]
+        clients = [*self._replaced, *([self._client] if self._client else [])]
         self._client, self._made_for, self._replaced = None, None, []
-        for client in open_ones:
+        for client in clients:
             await client.close()
 
     async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
@@ -130,28 +111,31 @@ class ClaudeChatBackend:
             fault.args = (fault.message,)
             raise fault from None  # the SDK's error holds the request with its headers
         except DocumentError as error:
-            raise RetryableBackendError(
-                f"Claude's answer {error}", hint="check model.claude_chat_base_url, or what stands in between"
-            ) from None
+            hint = "check model.claude_chat_base_url, or what stands in between"
+            raise RetryableBackendError(f"Claude's answer {error}", hint=hint) from None
 
     def _connected(self, key: Credential) -> AsyncAnthropic:
         """Return the client; a new one where the key is another one now, or the event loop."""
         loop = asyncio.get_running_loop()
         if self._client is not None and self._made_for == (loop, key):
             return self._client
-        from anthropic import AsyncAnthropic, Timeout  # noqa: PLC0415 - slow to import
+        from anthropic import AsyncAnthropic, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow to import
 
-        from skillgit_backends.claude_chat.client import AnthropicHttpClient  # noqa: PLC0415
+        from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
 
+        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+            """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
+
+        timeout = Timeout(None, connect=_CONNECT_S)  # the caller has a deadline
         if self._client is not None:
             self._replaced.append(self._client)
         self._client = AsyncAnthropic(
-            api_key=key.api_key,
-            auth_token=key.auth_token,
+            api_key=None if key.is_token else key.secret,
+            auth_token=key.secret if key.is_token else None,
             base_url=self._settings.base_url or None,
             max_retries=0,
-            timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
-            http_client=AnthropicHttpClient(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
+            timeout=timeout,
+            http_client=BoundedHttpClient(backend=self.info.name, timeout=timeout),
         )
         self._made_for = (loop, key)
         return self._client

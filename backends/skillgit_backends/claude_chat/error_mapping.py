@@ -14,10 +14,9 @@ from skillgit.errors import (
     FatalBackendError,
     PromptTooLongError,
     RetryableBackendError,
-    behind,
 )
-from skillgit_backends.claude_chat.streaming import StreamError
-from skillgit_backends.provider_messages import asked_pause, quoted
+from skillgit_backends.claude_chat.messages import StreamError
+from skillgit_backends.provider_messages import asked_pause, is_unreached, quoted
 
 _PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}
 """Errors in the middle of a stream, whose status was 200."""
@@ -34,17 +33,11 @@ _SHARED = re.compile(
 )
 """Complaints of what all requests of a run have in common; the API begins with the parameter that it means."""
 _REQUEST = frozenset({400, 422})
-_UNREACHED = frozenset({"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError"})
 _LONG = 500
 
 
 def failure(error: Exception, key_name: str) -> BackendError:
-    """Return what ``error``, which the SDK or its transport raised, means.
-
-    Args:
-        error: What was raised.
-        key_name: The environment variable that the key came from; empty if none was sent.
-    """
+    """Return what ``error``, which the SDK or its transport raised, means; ``key_name`` is empty if no key was sent."""
     if isinstance(error.__cause__, BackendError):
         return error.__cause__  # the client's own refusal, which the SDK takes for a broken connection
     if isinstance(error, APIStatusError):
@@ -59,7 +52,7 @@ def failure(error: Exception, key_name: str) -> BackendError:
     return RetryableBackendError(
         f"the connection to Claude broke: {type(cause).__name__}{f': {_cut(str(cause))}' if str(cause) else ''}",
         hint="check the network and model.claude_chat_base_url",
-        sent=not _unreached(error),
+        sent=not is_unreached(error),
     )
 
 
@@ -85,13 +78,6 @@ def _kind(status: int, text: str) -> type[FatalBackendError]:
     if status not in _REQUEST or _SHARED.match(text) or "credit balance" in text:
         return FatalBackendError
     return ContentFilterError if _POLICY.search(text) else BadRequestError
-
-
-def _unreached(error: BaseException) -> bool:
-    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
-    return any(
-        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
-    )
 
 
 def _hint(status: int, text: str, key_name: str) -> str:

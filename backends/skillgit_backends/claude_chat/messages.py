@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from skillgit.domain.untrusted.json_limits import MOST_VALUES, DocumentError, read_document
 from skillgit.errors import (
     BadRequestError,
     FatalBackendError,
@@ -15,14 +18,14 @@ from skillgit.errors import (
     RetryableBackendError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, flatten, token_count
-from skillgit_backends.provider_messages import quoted
+from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_usage, token_count
+from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool
+    from skillgit.plugin.backend import FinishReason, Message, Part, Request
     from skillgit_backends.claude_chat.settings import ClaudeChatSettings
 
 
@@ -39,24 +42,23 @@ _BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@
 
 
 def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]:
-    """Return what to call the Messages API with.
-
-    Raises:
-        FatalBackendError: The API cannot be asked this.
-    """
+    """Return what to call the Messages API with; a FatalBackendError if it cannot be asked this."""
     refuse(request, "seed", answerer="Claude")
-    system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
-    messages = _turns(request.messages)
+    parts = [part for message in request.messages if message.role == "system" for part in message.parts]
+    system = [{"type": "text", "text": part.text} for part in parts if isinstance(part, Text) and part.text]
     payload: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_output_tokens,
-        "messages": messages,
+        "messages": _turns(request.messages),
         **_thinking(request, settings),
     }
     if system:
-        payload["system"] = [{"type": "text", "text": text} for text in system]
+        payload["system"] = system
     if request.tools:
-        payload["tools"] = [_tool(tool) for tool in request.tools]
+        payload["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+            for tool in request.tools
+        ]
     if request.temperature is not None:
         payload["temperature"] = request.temperature
     if request.top_p is not None:
@@ -68,10 +70,6 @@ def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]
         payload["output_config"] = payload.get("output_config", {}) | schema
     _mark_for_caching(payload, settings)
     return payload
-
-
-def _texts(message: Message) -> list[Text]:
-    return [part for part in message.parts if isinstance(part, Text) and part.text]
 
 
 def _turns(messages: Sequence[Message]) -> list[Block]:
@@ -105,9 +103,8 @@ def _part(part: Part) -> Block:
     if not isinstance(part, Image):
         return {"type": "text", "text": part.text}
     if part.media_type not in _IMAGES:
-        raise BadRequestError(
-            f"Claude does not see pictures of type {part.media_type}", hint=f"it sees {', '.join(_IMAGES)}"
-        )
+        hint = f"it sees {', '.join(_IMAGES)}"
+        raise BadRequestError(f"Claude does not see pictures of type {part.media_type}", hint=hint)
     return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
 
 
@@ -120,10 +117,6 @@ def _arguments(text: str) -> dict[str, object]:
     return cast("dict[str, object]", read) if isinstance(read, dict) else {"arguments": text}
 
 
-def _tool(tool: Tool) -> Block:
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
-
-
 def _thinking(request: Request, settings: ClaudeChatSettings) -> Block:
     if settings.thinking == "off":
         return {"thinking": {"type": "disabled"}}
@@ -133,18 +126,14 @@ def _thinking(request: Request, settings: ClaudeChatSettings) -> Block:
     if by_budget and request.messages[-1].role == "tool":
         return {}
     if request.temperature is not None:
-        raise FatalBackendError(
-            "Claude takes no temperature while it thinks",
-            hint="unset calls.temperature, or unset model.reasoning_effort, or model.claude_chat_thinking: off",
-        )
+        hint = "unset calls.temperature, or unset model.reasoning_effort, or model.claude_chat_thinking: off"
+        raise FatalBackendError("Claude takes no temperature while it thinks", hint=hint)
     if not by_budget:
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.reasoning_effort}}
     budget = min(BUDGETS[request.reasoning_effort], request.max_output_tokens // 2)
     if budget < LEAST_BUDGET:
-        raise FatalBackendError(
-            f"Claude cannot think within {request.max_output_tokens} tokens",
-            hint=f"calls.max_output_tokens must be {2 * LEAST_BUDGET} or more, or model.reasoning_effort unset",
-        )
+        hint = f"calls.max_output_tokens must be {2 * LEAST_BUDGET} or more, or model.reasoning_effort unset"
+        raise FatalBackendError(f"Claude cannot think within {request.max_output_tokens} tokens", hint=hint)
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
@@ -179,18 +168,11 @@ _FINISH: dict[str, FinishReason] = {
     "pause_turn": "length",
     "tool_use": "tool_calls",
 }
-_CHARACTERS_PER_TOKEN = 4
 _LONG = 400
 
 
 def read_answer(document: object, request: Request) -> Reply:
-    """Return the reply that the body of an answer holds.
-
-    Raises:
-        RetryableBackendError: It holds none, or not a whole one.
-        UnanswerableError: The model refuses, or thought so long that nothing was left for an answer.
-    """
-    answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
+    answer = mapping(document)
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         usage = _usage(answer, request, "", ()) if _is_counted(answer) else None
@@ -230,8 +212,7 @@ def _text(values: Mapping[str, object], name: str) -> str:
 
 
 def _refusal(answer: Mapping[str, object], usage: Usage) -> RefusalError:
-    details = answer.get("stop_details")
-    fields = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    fields = mapping(answer.get("stop_details"))
     category, why = (quoted(_text(fields, name), longest=_LONG) for name in ("category", "explanation"))
     return RefusalError(
         "Claude refused to answer, by policy" + (f" ({category})" if category else "") + (f": {why}" if why else ""),
@@ -251,35 +232,29 @@ def _nothing(reason: str, usage: Usage) -> NoAnswerError | UnusableAnswerError:
 
 
 def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
-    usage = answer.get("usage")
-    counts = cast("Mapping[str, object]", usage) if isinstance(usage, dict) else {}
+    counts = mapping(answer.get("usage"))
     cache_reads, cache_writes = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    total = (
-        None
-        if plain is None or cache_reads is None or cache_writes is None
-        else token_count(plain + cache_reads + cache_writes)
-    )
+    total = token_count((plain or 0) + (cache_reads or 0) + (cache_writes or 0))
     output = text + "".join(call.arguments for call in calls)
-    if not total or out is None or cache_reads is None or cache_writes is None or (output and not out):
+    is_short = plain is None or (output and not out)
+    if is_short or not total or out is None or cache_reads is None or cache_writes is None:
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
-        return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(output))
-    details = counts.get("output_tokens_details")
-    output_details = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+        return estimated_usage(request.messages, output)
+    thinking = _count(mapping(counts.get("output_tokens_details")), "thinking_tokens")
     return Usage(
         tokens_in=total,
         tokens_out=out,
         cached=cache_reads,
         cache_written=cache_writes,
-        reasoning=min(_count(output_details, "thinking_tokens") or 0, out),
+        reasoning=min(thinking or 0, out),
     )
 
 
 def _is_counted(answer: Mapping[str, object]) -> bool:
-    usage = answer.get("usage")
-    names = ("input_tokens", "output_tokens")
-    return isinstance(usage, dict) and all(token_count(usage.get(name)) is not None for name in names)
+    counts = mapping(answer.get("usage"))
+    return all(token_count(counts.get(name)) is not None for name in ("input_tokens", "output_tokens"))
 
 
 def _count(counts: Mapping[str, object], name: str) -> int | None:
@@ -288,5 +263,96 @@ def _count(counts: Mapping[str, object], name: str) -> int | None:
     return 0 if value is None else token_count(value)
 
 
-def _estimate(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""The deltas that continue a text, and where they and the block have it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StreamError(Exception):
+    """The API answered with an error under the status 200; ``kind`` and ``said`` are its own words."""
+
+    kind: str
+    said: str
+
+
+def read_message(body: bytes, *, is_stream: bool) -> object:
+    """Return the message in ``body``; a server may answer with one document where a stream was asked for.
+
+    A DocumentError if it is not JSON; a StreamError if it is an error, though its status was 200.
+    """
+    if is_stream and not body.lstrip().startswith(b"{"):
+        return read_stream(body)
+    message = read_document(body)
+    if isinstance(message, dict) and message.get("type") == "error":
+        raise _stream_error(message)
+    return message
+
+
+def _stream_error(event: Mapping[str, object]) -> StreamError:
+    fields = mapping(event.get("error"))
+    return StreamError(kind=str(fields.get("type")), said=str(fields.get("message") or ""))
+
+
+def read_stream(body: bytes) -> dict[str, Any]:
+    """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
+
+    A tool's input is in ``partial_json``, as the model wrote it.
+    """
+    if body.count(b"\n") > MOST_VALUES:
+        raise DocumentError(f"holds more than {MOST_VALUES:,} lines")
+    message, blocks = dict[str, Any](), dict[int, _Block]()
+    for event in _events(body):
+        match event:
+            case {"type": "message_start", "message": dict(start)}:
+                message |= start
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                blocks[index] = _Block(start=block)
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)} if index in blocks:
+                blocks[index].take(delta)
+            case {"type": "message_delta"}:
+                _end(message, event)
+            case {"type": "error"}:
+                raise _stream_error(event)
+    return message | {"content": [block.whole() for _, block in sorted(blocks.items())]} if message else {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    """A block of content in progress; its texts come in pieces that are joined once."""
+
+    start: dict[str, Any]
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, delta: dict[str, Any]) -> None:
+        name = _GROWS.get(str(delta.get("type")), "")
+        piece = delta.get(name)
+        if isinstance(piece, str):
+            self.pieces.setdefault(name, []).append(piece)
+
+    def whole(self) -> dict[str, Any]:
+        grown = {name: "".join([_text(self.start, name), *pieces]) for name, pieces in self.pieces.items()}
+        return self.start | grown
+
+
+def _end(message: dict[str, Any], event: dict[str, Any]) -> None:
+    """Take in how a message ends; its counts are totals, and those that are left out stay as they were."""
+    delta, usage, before = event.get("delta"), event.get("usage"), message.get("usage")
+    if isinstance(delta, dict):
+        message |= delta
+    if isinstance(usage, dict):
+        counts = {name: count for name, count in usage.items() if count is not None}
+        message["usage"] = (before if isinstance(before, dict) else {}) | counts
+
+
+def _events(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what the events of a stream hold; one that is not ended by an empty line was cut."""
+    data: list[bytes] = []
+    for line in io.BytesIO(body):
+        content = line.rstrip(b"\r\n")
+        if content.startswith(b"data:"):
+            data.append(content.removeprefix(b"data:"))
+        elif not content and data:
+            event = read_document(b"\n".join(data))
+            data.clear()
+            if isinstance(event, dict):
+                yield event

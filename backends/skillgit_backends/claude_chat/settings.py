@@ -29,73 +29,47 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeChatSettings:
-    """What the user may choose.
-
-    Attributes:
-        base_url: Address of the API; empty for the provider's own.
-        api_key_env: The environment variable that holds the key; empty for the usual ones.
-    """
-
-    base_url: str
-    api_key_env: str
+    base_url: str  # empty for the provider's own
+    api_key_env: str  # the variable that holds the key; empty for the usual ones
     thinking: str
     cache: str
 
 
 def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
-    """Return the settings.
-
-    Raises:
-        ConfigError: A key does not exist, or a value is not allowed.
-    """
+    """Return the settings; a ConfigError for a wrong key or value."""
     settings = cast("dict[str, str]", read_keys("claude_chat", _KEYS, values))
     if settings["base_url"] and not settings["base_url"].startswith(("http://", "https://")):
-        raise ConfigError(
-            f"model.claude_chat_base_url is '{settings['base_url']}'", hint="it begins with https:// or http://"
-        )
+        hint = "it begins with https:// or http://"
+        raise ConfigError(f"model.claude_chat_base_url is '{settings['base_url']}'", hint=hint)
     return ClaudeChatSettings(**settings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credential:
-    """A key or a token, as this process has it now; it shows itself to nobody.
+    """A key or a token, as this process has it now, without a repr."""
 
-    Attributes:
-        name: The environment variable that it came from; empty if nothing is sent.
-    """
+    secret: str
+    name: str  # the environment variable that it came from; empty if nothing is sent
 
-    api_key: str | None
-    auth_token: str | None
-    name: str
+    @property
+    def is_token(self) -> bool:
+        return self.name == TOKEN_VARIABLE
 
     def scrub(self, text: str) -> str:
         """Return ``text`` without the secret: providers quote what they refuse."""
-        for secret in (self.api_key, self.auth_token):
-            if secret and self.name:
-                text = text.replace(secret, "[redacted]")
-        return text
+        return text.replace(self.secret, "[redacted]") if self.name else text
 
 
 def credential(settings: ClaudeChatSettings) -> Credential:
-    """Return what the environment holds for the server that is called.
-
-    Raises:
-        FatalBackendError: It holds nothing.
-    """
-    if settings.api_key_env:
-        key = _variable(settings.api_key_env)
-        if key and settings.api_key_env == TOKEN_VARIABLE:
-            return Credential(None, key, TOKEN_VARIABLE)
-        if key:
-            return Credential(key, None, settings.api_key_env)
-        raise _missing(settings.api_key_env)
-    if not gets_usual_key(settings.base_url, [ANTHROPIC, _variable(URL_VARIABLE)]):
-        return Credential(NO_KEY, None, "")
-    if key := _variable(KEY_VARIABLE):
-        return Credential(key, None, KEY_VARIABLE)
-    if token := _variable(TOKEN_VARIABLE):
-        return Credential(None, token, TOKEN_VARIABLE)
-    raise _missing(KEY_VARIABLE)
+    """Return what the environment holds for the server that is called; a FatalBackendError if it holds nothing."""
+    names = (settings.api_key_env,) if settings.api_key_env else (KEY_VARIABLE, TOKEN_VARIABLE)
+    if not settings.api_key_env and not gets_usual_key(settings.base_url, [ANTHROPIC, _variable(URL_VARIABLE)]):
+        return Credential(NO_KEY, "")
+    for name in names:
+        if secret := _variable(name):
+            return Credential(secret, name)
+    hint = f"export {names[0]}=… in the shell that skillgit runs in"
+    raise FatalBackendError(f"claude_chat has no key: the environment variable {names[0]} is not set", hint=hint)
 
 
 def host(settings: ClaudeChatSettings) -> str:
@@ -103,16 +77,9 @@ def host(settings: ClaudeChatSettings) -> str:
 
 
 def source(settings: ClaudeChatSettings) -> str:
-    """Return the setting or the environment variable that says which server is called, or may."""
+    """Return the setting or the environment variable that says which server is called."""
     return URL_VARIABLE if _variable(URL_VARIABLE) and not settings.base_url else "model.claude_chat_base_url"
 
 
 def _variable(name: str) -> str:
     return os.environ.get(name, "").strip()
-
-
-def _missing(name: str) -> FatalBackendError:
-    return FatalBackendError(
-        f"claude_chat has no key: the environment variable {name} is not set",
-        hint=f"export {name}=… in the shell that skillgit runs in",
-    )

@@ -39,44 +39,86 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply, Usage
-from skillgit.plugin.redaction import redact
-from skillgit_backends.agent_cli.backend import AgentBackend
-from skillgit_backends.agent_cli.child_environment import child_environment, without_secrets
-from skillgit_backends.agent_cli.emulated_tools import SCHEMA, offer, read_answer
-from skillgit_backends.agent_cli.error_mapping import failure
-from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, text_at
-from skillgit_backends.agent_cli.probe import ask
-from skillgit_backends.agent_cli.process import ProcessLimits, run
-from skillgit_backends.agent_cli.prompting import assignment
-from skillgit_backends.agent_cli.token_estimate import estimate
-from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
+from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
+from skillgit_backends.agent_cli.backend import AgentBackend, AgentSettings, read_agent_settings
+from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
+from skillgit_backends.agent_cli.events import Event, counts_at, estimate, event_at, text_at
+from skillgit_backends.agent_cli.process import Ended, ask
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer
+from skillgit_backends.agent_cli.workspace import CallWorkspace, child_environment, without_secrets
+from skillgit_backends.backend_settings import FreeKey
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.agent_cli.process import Ended
-    from skillgit_backends.agent_cli.prompting import Assignment
-    from skillgit_backends.agent_cli.workspace import CallWorkspace
-    from skillgit_backends.codex_exec.settings import CodexSettings
+
+NAME = "codex_exec"
+DEFAULT_TIMEOUT_S = 600.0
+EFFORTS = ("", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+_KEYS = {
+    "path": FreeKey(default="codex"),
+    "sandbox": FreeKey(default="workspace-write", choices=("workspace-write", "read-only")),
+    "profile": FreeKey(default=""),
+    "reasoning_effort": FreeKey(default="", choices=EFFORTS),
+    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
+    "model_provider": FreeKey(default=""),
+    "base_url": FreeKey(default=""),
+    "api_key_env": FreeKey(default="CODEX_API_KEY"),
+    "request_retries": FreeKey(default=2.0),
+    "network_access": FreeKey(default=False),
+    "web_search": FreeKey(default=False),
+    "pass_env": FreeKey(default=""),
+    "approval_policy": FreeKey(default="never", choices=("never",)),
+    "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
+}
+_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
+_OWN_PROVIDER = "skillgit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodexSettings(AgentSettings):
+    sandbox: str
+    profile: str
+    reasoning_effort: str
+    model_provider: str
+    network_access: bool
+    web_search: bool
+
+
+def read_settings(values: Mapping[str, object]) -> CodexSettings:
+    settings = read_agent_settings(NAME, _KEYS, values)
+    for key in ("profile", "model_provider"):
+        if not _PLAIN.fullmatch(settings[key]):
+            hint = "a name has letters, digits, hyphens and underscores only"
+            raise ConfigError(f"model.{NAME}_{key} is '{settings[key]}'", hint=hint)
+    if settings["base_url"] and settings["model_provider"] == "openai":
+        hint = f"give model.{NAME}_model_provider another name, or leave it empty"
+        raise ConfigError(f"model.{NAME}_base_url has no effect on the provider 'openai'", hint=hint)
+    del settings["approval_policy"], settings["use_sdk"]
+    provider = settings["model_provider"] or (_OWN_PROVIDER if settings["base_url"] else "")
+    return CodexSettings(**settings | {"model_provider": provider})
+
+
+HOW = "type 'codex login', or set CODEX_API_KEY in the environment"
+KEY = "CODEX_API_KEY"
+OTHER_KEY = "OPENAI_API_KEY"
 
 
 class CodexExecBackend(AgentBackend):
-    """Lets Codex work on each request in a workspace of its own."""
-
     info = BackendInfo(
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
         timeout_s=DEFAULT_TIMEOUT_S,
     )
+    login = HOW
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
@@ -98,62 +140,39 @@ class CodexExecBackend(AgentBackend):
         workspace.place_skills(SKILLS, task.skills)
         pictures = workspace.place_pictures(task.pictures)
         turn = CodexTurn()
-        lines = EventLines(give=turn.hear)
-        result = await run(
-            command(self._settings, request, workspace, pictures, environment),
-            stdin=prompt(task, offer(request.tools)),
-            folder=workspace.work,
-            root=workspace.root,
-            environment=environment,
-            limits=ProcessLimits(timeout_s=self._settings.timeout_s),
-            take=lines.take,
-        )
+        words = command(self._settings, request, workspace, pictures, environment)
+        stdin = prompt(task, offer(request.tools))
+        result, noise = await self._run(words, stdin, workspace, environment, turn.hear)
         if result.code or turn.failure or not turn.completed:
-            raise self._failure(result, turn, lines.noise, environment)
-        return _reply(request, turn, _read(workspace) or turn.message)
+            raise self._failure(result, turn, noise, environment)
+        text = _last_message(workspace) or turn.message
+        usage = turn.usage or estimate(NAME, request, text)
+        self._check_said(text, usage)
+        return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)
 
     def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
         text = without_secrets(turn.failure or result.errors or noise, environment, secrets)
         if turn.failure:
             return failure(NAME, text, login=HOW, usage=turn.usage)
-        if result.code > 0:
-            # It did not even tell that its turn failed: its settings or its command line are not to its liking.
-            return failure(NAME, f"exit code {result.code}: {text}", login=HOW, sure=not turn.thread, usage=turn.usage)
-        how = f"signal {-result.code}" if result.code else "its turn did not complete"
-        return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(text)[:500]}",
-            hint="run the agent by hand to see more",
-            usage=turn.usage,
-        )
+        silence = "its turn did not complete"
+        return self._broken_off(result, text, turn.usage, sure=not turn.thread, silence=silence)
 
 
-def _read(workspace: CallWorkspace) -> str:
+def _last_message(workspace: CallWorkspace) -> str:
     try:
         return read_plain(last_message(workspace)).decode(errors="replace")
     except FileNotFoundError:
         return ""
     except OSError as error:  # whatever the agent started could write there too
-        raise UnusableAnswerError(
-            f"{NAME}: the agent's last message cannot be read: {error.strerror}",
-            hint="run the agent by hand to see more",
-        ) from None
-
-
-def _reply(request: Request, turn: CodexTurn, text: str) -> Reply:
-    usage = turn.usage or estimate(NAME, request, text)
-    if not text.strip():
-        raise UnusableAnswerError(
-            f"{NAME} ended without an answer", hint="run the agent by hand to see more", usage=usage
-        )
-    return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)
+        sentence = f"{NAME}: the agent's last message cannot be read: {error.strerror}"
+        raise UnusableAnswerError(sentence, hint=BY_HAND) from None
 
 
 SKILLS = ".agents/skills"
 
 
 def last_message(workspace: CallWorkspace) -> Path:
-    """Return the file that the agent's last message goes to."""
     return workspace.outside / "last-message.txt"
 
 
@@ -189,92 +208,69 @@ def prompt(task: Assignment, tool_text: str) -> bytes:
 
 
 def _overrides(settings: CodexSettings, request: Request, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return keys of Codex's configuration and their values in TOML, as which JSON's texts and truths will do."""
+    provider = settings.model_provider
     overrides = {
-        "analytics.enabled": "false",  # else every run waits for it at its end
-        "approval_policy": _quoted("never"),
-        "web_search": _quoted("live" if settings.web_search else "disabled"),
-        "sandbox_workspace_write.network_access": _truth(settings.network_access),
-        # The folders of other calls are there.
-        "sandbox_workspace_write.exclude_slash_tmp": "true",
-        # Without it commands see the key.
-        "shell_environment_policy.inherit": _quoted("core"),
+        "analytics.enabled": False,  # else every run waits for it at its end
+        "approval_policy": "never",
+        "web_search": "live" if settings.web_search else "disabled",
+        "sandbox_workspace_write.network_access": settings.network_access,
+        "sandbox_workspace_write.exclude_slash_tmp": True,  # the folders of other calls are there
+        "shell_environment_policy.inherit": "core",  # without it commands see the key
     }
-    effort = settings.reasoning_effort or request.reasoning_effort
-    if effort:
-        overrides["model_reasoning_effort"] = _quoted(effort)
-    if settings.provider:
-        overrides["model_provider"] = _quoted(settings.provider)
-    if settings.base_url:
-        overrides[f"model_providers.{settings.provider}"] = _provider(settings, environment)
-    return overrides
-
-
-def _provider(settings: CodexSettings, environment: Mapping[str, str]) -> str:
-    retries = str(settings.request_retries)
+    if effort := settings.reasoning_effort or request.reasoning_effort:
+        overrides["model_reasoning_effort"] = effort
+    if provider:
+        overrides["model_provider"] = provider
     entries = {
-        "name": _quoted(settings.provider),
-        "base_url": _quoted(settings.base_url),
-        "wire_api": _quoted("responses"),
-        "request_max_retries": retries,
-        "stream_max_retries": retries,
+        "name": provider,
+        "base_url": settings.base_url,
+        "wire_api": "responses",
+        "request_max_retries": settings.request_retries,
+        "stream_max_retries": settings.request_retries,
+        **({"env_key": settings.api_key_env} if settings.api_key_env in environment else {}),
     }
-    if settings.api_key_env in environment:
-        entries["env_key"] = _quoted(settings.api_key_env)
-    return "{" + ",".join(f"{name}={value}" for name, value in entries.items()) + "}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text)  # a JSON string is a TOML string too
-
-
-def _truth(value: bool) -> str:  # noqa: FBT001 - it is the value itself
-    return "true" if value else "false"
+    table = ",".join(f"{name}={json.dumps(value)}" for name, value in entries.items())
+    words = {name: json.dumps(value) for name, value in overrides.items()}
+    return words | ({f"model_providers.{provider}": f"{{{table}}}"} if settings.base_url else {})
 
 
 async def tell_login(
     settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace, environment: Mapping[str, str]
 ) -> tuple[bool, str]:
-    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
-
-    Raises:
-        BackendError: It cannot be started, or does not end.
-    """
+    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it."""
     if settings.base_url:
         key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
         return True, f"{key}, at {settings.base_url}"
     if KEY in environment:
         return True, f"the key in {key_name(settings, environ)}"
-    if settings.provider not in ("", "openai"):
-        return True, f"the provider {settings.provider}"
+    if settings.model_provider not in ("", "openai"):
+        return True, f"the provider {settings.model_provider}"
     code, _ = await ask([settings.path, "login", "status"], workspace, environment)
     return code == 0, HOW if code else "the account of 'codex login'"
 
 
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "cache_write_input_tokens",
-    "reasoning_output_tokens",
-)
+_COUNTS = {
+    "tokens_in": "input_tokens",
+    "tokens_out": "output_tokens",
+    "cached": "cached_input_tokens",
+    "cache_written": "cache_write_input_tokens",
+    "reasoning": "reasoning_output_tokens",
+}
+"""A count of ours, and Codex's name for it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What was heard of a turn.
+    """What a turn has said so far.
 
-    Attributes:
-        before: What the thread had used before this turn: Codex counts a thread from its beginning.
-        actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
-        failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
-            tells of lost connections that it mends itself.
-        completed: Whether it has come to its end.
+    An error that comes before the turn completes is none: Codex reports lost connections that it mends itself.
     """
 
-    before: Usage = field(default_factory=lambda: Usage(tokens_in=0, tokens_out=0))
+    before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
     thread: str = ""
     message: str = ""
-    actions: dict[str, int] = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete
     failure: str = ""
     completed: bool = False
     _total: Usage | None = None
@@ -300,13 +296,7 @@ class CodexTurn:
         """What this turn has used; None if that was not told."""
         if self._total is None:
             return None
-        return Usage(
-            tokens_in=max(self._total.tokens_in - self.before.tokens_in, 0),
-            tokens_out=max(self._total.tokens_out - self.before.tokens_out, 0),
-            cached=max(self._total.cached - self.before.cached, 0),
-            cache_written=max(self._total.cache_written - self.before.cache_written, 0),
-            reasoning=max(self._total.reasoning - self.before.reasoning, 0),
-        )
+        return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})
 
     def _item(self, event: Event) -> None:
         kind = text_at(event, "item", "type")
@@ -317,32 +307,13 @@ class CodexTurn:
 
 
 def _usage(event: Event) -> Usage | None:
-    counts = counts_at(event, *_COUNTS) if event else None
-    if counts is None:
-        return None
-    tokens_in, tokens_out, cache_reads, cache_writes, reasoning = counts
-    return Usage(
-        tokens_in=tokens_in, tokens_out=tokens_out, cached=cache_reads, cache_written=cache_writes, reasoning=reasoning
-    )
-
-
-HOW = "type 'codex login', or set CODEX_API_KEY in the environment"
-KEY = "CODEX_API_KEY"
-OTHER_KEY = "OPENAI_API_KEY"
-
-
-def codex_home(workspace: CallWorkspace) -> Path:
-    """Return the call's own ``CODEX_HOME``."""
-    return workspace.home / ".codex"
+    counts = counts_at(event, *_COUNTS.values()) if event else None
+    return None if counts is None else Usage(**dict(zip(_COUNTS, counts, strict=True)))
 
 
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-    """Furnish the home of a call and return the environment of its process.
-
-    Raises:
-        FatalBackendError: The profile does not exist.
-    """
-    home, users = codex_home(workspace), users_home(environ)
+    """Furnish the home of a call and return the environment of its process; a FatalBackendError without the profile."""
+    home, users = workspace.home / ".codex", users_home(environ)
     home.mkdir()
     account = users / "auth.json"
     keys = _keys(settings, environ, account)
@@ -351,9 +322,8 @@ def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: Call
     if settings.profile:
         profile = users / f"{settings.profile}.config.toml"
         if not profile.is_file():
-            raise FatalBackendError(
-                f"there is no profile {profile}", hint="check model.codex_exec_profile and CODEX_HOME"
-            )
+            hint = "check model.codex_exec_profile and CODEX_HOME"
+            raise FatalBackendError(f"there is no profile {profile}", hint=hint)
         workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
     return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
 
@@ -361,7 +331,7 @@ def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: Call
 def is_missing(settings: CodexSettings, environ: Mapping[str, str]) -> bool:
     """Say whether Codex would call OpenAI with neither a key nor an account."""
     account = users_home(environ) / "auth.json"
-    has_provider = settings.provider not in ("", "openai") or settings.profile
+    has_provider = settings.model_provider not in ("", "openai") or settings.profile
     return not has_provider and not account.is_file() and not _keys(settings, environ, account)
 
 
@@ -371,14 +341,13 @@ def key_name(settings: CodexSettings, environ: Mapping[str, str]) -> str:
 
 
 def users_home(environ: Mapping[str, str]) -> Path:
-    """Return the user's own ``CODEX_HOME``."""
     own = environ.get("CODEX_HOME")
     return Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".codex"
 
 
 def _keys(settings: CodexSettings, environ: Mapping[str, str], account: Path) -> dict[str, str]:
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
-    if settings.provider not in ("", "openai"):
+    if settings.model_provider not in ("", "openai"):
         # To a host that a configuration names goes only the key whose variable it names too.
         return {settings.api_key_env: key} if key and (settings.key_named or not settings.base_url) else {}
     if key:

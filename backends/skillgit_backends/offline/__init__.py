@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, FinishReason, Price, Reply, Usage, flatten
+from skillgit.plugin.backend import CHARACTERS_PER_TOKEN, BackendInfo, FinishReason, Price, Reply, estimated_usage
 from skillgit_backends.offline import agent, epochs, reader
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.diagnosis import by_cause
@@ -47,19 +47,14 @@ _HASTY, _HASTY_IF_RARE, _ADVISES, _LURED = 25, 50, 38, 8
 
 
 def complete(messages: Sequence[Message]) -> str:
-    """Answer an optimizer's conversation with the JSON that its system prompt asks for.
-
-    Raises:
-        FatalBackendError: The system message is none of the optimizer's prompts.
-    """
+    """Answer an optimizer's conversation with the JSON that its system prompt asks for."""
     system = next((message.text for message in messages if message.role == "system"), "")
     user = next((message.text for message in messages if message.role == "user"), "")
     heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
     task = _TASKS.get(heading.lower())
     if task is None:
-        raise FatalBackendError(
-            f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
-        )
+        hint = "use it with skillgit's own prompts only"
+        raise FatalBackendError(f"offline/analyst does not know the task '{heading[:60]}'", hint=hint)
     briefing = Briefing(user)
     answer = task(briefing)
     if epochs.wants_reminders(system):
@@ -152,17 +147,11 @@ def _advise(briefing: Briefing) -> list[Answer]:
     """Return advice that fits any failure, if some is neither in the skill nor rejected; often nothing."""
     seed, options = briefing.seed, _subject(briefing).advice
     first = draw(seed, "advice", len(options))
-    text = next(
-        (
-            text
-            for text in (*options[first:], *options[:first])
-            if normalised(text) not in briefing.rejected_lines and text not in briefing.document
-        ),
-        "",
-    )
-    if not text or not briefing.attempts or draw(seed, "advise", 5) == 0:
+    sequence = [text for text in (*options[first:], *options[:first]) if text not in briefing.document]
+    fresh = [text for text in sequence if normalised(text) not in briefing.rejected_lines]
+    if not fresh or not briefing.attempts or draw(seed, "advise", 5) == 0:
         return []
-    return [added_rule(briefing.document, text, support=len(briefing.attempts), anchors=set())]
+    return [added_rule(briefing.document, fresh[0], support=len(briefing.attempts), anchors=set())]
 
 
 def _reasoning(items: Mapping[StrEnum, list[str]], causes: list[StrEnum], size: int) -> str:
@@ -218,7 +207,6 @@ _TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
 }
 
 
-_CHARACTERS_PER_TOKEN = 4
 _MODELS = {"reader": reader.complete, "agent": agent.complete, "analyst": complete}
 
 
@@ -235,35 +223,22 @@ class OfflineBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         if settings:
-            raise ConfigError(
-                f"the offline backend has no setting '{min(settings)}'",
-                hint="remove the model.offline_* keys",
-            )
+            hint = "remove the model.offline_* keys"
+            raise ConfigError(f"the offline backend has no setting '{min(settings)}'", hint=hint)
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``: the same request always gets the same reply.
-
-        Raises:
-            FatalBackendError: There is no such model, or it does not understand the prompt.
-        """
         model = _MODELS.get(request.model)
         if model is None:
-            raise FatalBackendError(
-                f"the offline backend has no model '{request.model}'",
-                hint="use offline/reader or offline/agent as the target and offline/analyst as the optimizer",
-            )
+            hint = "use offline/reader or offline/agent as the target and offline/analyst as the optimizer"
+            raise FatalBackendError(f"the offline backend has no model '{request.model}'", hint=hint)
         text = model(request.messages)
-        limit = request.max_output_tokens * _CHARACTERS_PER_TOKEN
+        limit = request.max_output_tokens * CHARACTERS_PER_TOKEN
         finish: FinishReason = "length" if len(text) > limit else "stop"
-        usage = Usage(tokens_in=_tokens(flatten(request.messages)), tokens_out=_tokens(text[:limit]))
+        usage = estimated_usage(request.messages, text[:limit])
         return Reply(text=text[:limit], usage=usage, finish_reason=finish)
 
     async def aclose(self) -> None:
         """Release nothing: there is no connection."""
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
 __all__ = ["OfflineBackend"]

@@ -10,11 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.agent import played
-from skillgit_backends.offline.candidates import Shape, candidates
-from skillgit_backends.offline.household import APPLIANCES, NOTHING, Scene, kind
-from skillgit_backends.offline.prompts import parse_task
-from skillgit_backends.offline.question import fit, names_kind, read_question
+from skillgit_backends.offline.agent import APPLIANCES, NOTHING, Scene, kind, played
+from skillgit_backends.offline.candidates import Question, Shape, candidates, fit, names_kind, read_question
+from skillgit_backends.offline.prompts import TaskAttempt, parse_task
 from skillgit_backends.offline.reader import is_hedged
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore, Habit
 from skillgit_backends.offline.text import (
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
-    from skillgit_backends.offline.prompts import TaskAttempt
-    from skillgit_backends.offline.question import Question
     from skillgit_backends.offline.text import Document
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -136,15 +132,13 @@ def _elsewhere(case: _Case) -> list[Habit]:
     answer, expectation = case.answer, case.expected
     is_year = any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", expectation)
     is_other_page = case.naming(expectation)[:1] not in ([], [0]) and 0 in case.naming(answer)
+    is_title = case.question.is_clue and any(_is_title(expectation, page.title) for page in case.documents)
     signs = [
         (Habit.ANY_YEAR, is_year),
         (Habit.ANY_TITLE, any(_tokens(document.title) == _tokens(answer) for document in case.documents)),
         (Habit.FIRST_DOCUMENT, is_other_page),
         (Habit.ONE_WORD, len(_tokens(answer)) == 1 < len(_tokens(expectation))),
-        (
-            Habit.THIS_TITLE,
-            case.question.is_clue and any(_is_title(expectation, page.title) for page in case.documents),
-        ),
+        (Habit.THIS_TITLE, is_title),
         (Habit.HEDGE, is_hedged(case.sentence_of(answer)) and not is_hedged(case.sentence_of(expectation))),
         (Habit.ECHO, bool(topics(answer)) and topics(answer) <= case.question.words),
         (Habit.TYPE, _fits(case, answer) <= _MISFIT < _fits(case, expectation)),
@@ -205,19 +199,15 @@ def _failed_search(scene: Scene) -> list[Chore]:
 
 def _went_on(scene: Scene) -> bool:
     """Say whether the search went on after the first object was put down."""
-    put = next(
-        (at for at, (_, observation) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", observation)), 0
-    )
-    return sum(command.startswith("go to ") for command, _ in scene.steps[put + 1 :]) >= _TWO
+    puts = [at for at, (_, observation) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", observation)]
+    return sum(command.startswith("go to ") for command, _ in scene.steps[min(puts, default=0) + 1 :]) >= _TWO
 
 
 def _harmful(scene: Scene) -> list[Chore]:
+    has_cleaned = any(chore is Chore.CLEAN for _, chore in scene.treated)
     signs = (
         (Chore.CHECK, scene.count("inventory") >= _SEVERAL),
         (Chore.SURFACES, any(spot in scene.closed - scene.opened for spot in scene.visited)),
-        (
-            Chore.CLEAN_ALL,
-            scene.task.chore is not Chore.CLEAN and any(chore is Chore.CLEAN for _, chore in scene.treated),
-        ),
+        (Chore.CLEAN_ALL, has_cleaned and scene.task.chore is not Chore.CLEAN),
     )
     return [chore for chore, shows in signs if shows]

@@ -183,8 +183,8 @@ def consolidate(briefing: Briefing) -> Answer:
 def compress(briefing: Briefing) -> Answer:
     """Leave out bullets that ask for nothing or for what another line asks for; word the others shortly."""
     template = Template.of(briefing.document)
-    seen: set[object] = {rules_in(line) for region in template.regions for line in region.text.splitlines()}
-    seen -= {frozenset()}
+    meanings: set[object] = {rules_in(line) for region in template.regions for line in region.text.splitlines()}
+    meanings -= {frozenset()}
     lines, removals, shorter = list[str](), list[str](), list[str]()
     for line in template.body.splitlines():
         bullet, rules = BULLET.fullmatch(line), rules_in(line)
@@ -192,10 +192,10 @@ def compress(briefing: Briefing) -> Answer:
             lines.append(line)
             continue
         meaning = rules or normalised(line)
-        if meaning in seen or meaning in _IDLE:
+        if meaning in meanings or meaning in _IDLE:
             removals.append(f"left out: {bullet['rule']}")
             continue
-        seen.add(meaning)
+        meanings.add(meaning)
         wordings = [text for rule in rules for text in RULES[rule].wordings] if len(rules) == 1 else []
         shortest = min((bullet["rule"], *wordings), key=len)
         if shortest != bullet["rule"]:

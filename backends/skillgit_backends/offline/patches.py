@@ -37,15 +37,8 @@ _INSTRUCTION = re.compile(r'(?P<verb>Add|Remove|Replace) the rule: "(?P<rule>.*?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalForm:
-    """A form of proposals.
-
-    Attributes:
-        read: Yields the edits of a draft, for the document that they are about.
-        write: Returns what a reply says for edits, given the document and the reasoning of the reply.
-    """
-
-    read: Callable[[Answer, str], Iterable[Answer]]
-    write: Callable[[list[Answer], str, str], Answer]
+    read: Callable[[Answer, str], Iterable[Answer]]  # yields the edits of a draft, for the document
+    write: Callable[[list[Answer], str, str], Answer]  # makes a reply of edits, document and reasoning
     tag: str = ""
 
 
@@ -163,10 +156,7 @@ def rewritten(briefing: Briefing) -> Answer:
 
 
 def _joined(groups: list[tuple[str, list[Answer]]], document: str) -> list[Answer]:
-    """Return the edits of all ``groups``, each labelled with its source, without repetition and contradiction.
-
-    Each says in ``joins`` the numbers of the edits that it stands for.
-    """
+    """Return the edits of all ``groups``, none twice or contradicting, with their source and the numbers they join."""
     edits: dict[object, Answer] = {}
     for source, changes in groups:
         for change in changes:

@@ -32,8 +32,6 @@ _EXPECTED = re.compile(rf"expected(?: one of)?:\s*(?P<list>{_STRING}(?:,\s*{_STR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchTask:
-    """Search results and the question about them."""
-
     context: str
     question: str
 
@@ -59,18 +57,11 @@ def parse_task(prompt: str) -> SearchTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAttempt:
-    """One try at a task.
-
-    Attributes:
-        expected: The answers that would have been right, as far as the feedback names them.
-        category: How the outcome changed, where two versions are compared; else empty.
-    """
-
     item: str
     turns: tuple[tuple[str, str], ...] = ()
     answer: str
-    expected: tuple[str, ...]
-    category: str = ""
+    expected: tuple[str, ...]  # the right answers, as far as the feedback names them
+    category: str = ""  # how the outcome changed, where two versions are compared
 
     @property
     def prompt(self) -> str:
@@ -143,11 +134,9 @@ class Briefing:
         return [(attributes.get("source", ""), _objects(body)) for attributes, body in sections(self.text, "patches")]
 
     def proposals(self, tag: str) -> list[dict[str, Any]]:
-        """Return the edits or suggestions of the section ``tag``."""
         return _objects(self.section(tag))
 
     def steps(self, tag: str = "history") -> list[EarlierStep]:
-        """Return the steps that the section ``tag`` lists."""
         steps: list[tuple[bool, list[str]]] = []
         for line in self.section(tag).splitlines():
             match = _STEP.match(line)
@@ -159,7 +148,6 @@ class Briefing:
 
     @property
     def rejected_lines(self) -> frozenset[str]:
-        """Normalised lines of edits that were rejected."""
         return frozenset(normalised(line) for step in self.steps() if not step.accepted for line in step.added)
 
 

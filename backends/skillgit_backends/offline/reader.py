@@ -12,9 +12,19 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from skillgit_backends.offline.candidates import AnswerCandidate, Shape, candidates, lower_mentions, title_candidate
-from skillgit_backends.offline.prompts import parse_task, skill_text
-from skillgit_backends.offline.question import AnswerKind, Question, fit, names_kind, read_question
+from skillgit_backends.offline.candidates import (
+    AnswerCandidate,
+    AnswerKind,
+    Question,
+    Shape,
+    candidates,
+    fit,
+    lower_mentions,
+    names_kind,
+    read_question,
+    title_candidate,
+)
+from skillgit_backends.offline.prompts import SearchTask, parse_task, skill_text
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import rules_in
 from skillgit_backends.offline.text import (
@@ -33,21 +43,17 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from skillgit.plugin.backend import Message
-    from skillgit_backends.offline.prompts import SearchTask
     from skillgit_backends.offline.text import Document
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")
 _REFERS = re.compile(r"^The (?:" + "|".join(sorted(CATEGORY_NOUNS)) + r")\b|\bit\b")
-_SURE = 0.9
-"""Share of the question's words that the best sentence must have for the reader to be sure."""
+_SURE = 0.9  # share of the question's words that the best sentence must have for the reader to be sure
 _UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """Everything that one question is read from."""
-
     question: Question
     orders: frozenset[StrEnum]
     documents: tuple[Document, ...]
@@ -68,11 +74,9 @@ def answer(task: SearchTask, orders: frozenset[StrEnum]) -> str:
     extract = _open(task, orders)
     if not extract.sentences:
         return extract.documents[0].title if extract.documents else _UNKNOWN
-    best = extract.sentences[
-        max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
-    ]
-    asked = extract.question.words
-    if Habit.UNKNOWN in orders and len(asked & best.words) < _SURE * len(asked):
+    best = max(zip(extract.relevance, extract.sentences, strict=True), key=itemgetter(0))[1]
+    topic = extract.question.words
+    if Habit.UNKNOWN in orders and len(topic & best.words) < _SURE * len(topic):
         return _UNKNOWN
     if Habit.SENTENCE in orders:
         return best.text
@@ -91,6 +95,8 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
     sentences = all_sentences(pages)
     if Habit.HEDGE in orders:
         sentences = [sentence for sentence in sentences if not is_hedged(sentence.text)] or sentences
+    titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
+    options = (candidates(sentence.text) + lower_mentions(sentence.text, titles) for sentence in sentences)
     scores = overlap(question.words, sentences)
     highest = max(scores, default=0.0) or 1.0
     return Extract(
@@ -99,18 +105,13 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
         documents=tuple(pages),
         sentences=tuple(sentences),
         relevance=tuple(score / highest for score in scores),
-        options=_options(pages, sentences),
+        options=tuple(map(tuple, options)),
     )
 
 
 def is_hedged(sentence: str) -> bool:
     """Say whether ``sentence`` denies something or tells it as a rumour."""
     return _HEDGED.search(sentence) is not None
-
-
-def _options(pages: list[Document], sentences: list[Sentence]) -> tuple[tuple[AnswerCandidate, ...], ...]:
-    titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
-    return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in sentences)
 
 
 def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
@@ -125,7 +126,10 @@ def _rank(extract: Extract) -> list[tuple[float, AnswerCandidate]]:
 
 def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
-    merit = _figure_merit(candidate, extract)
+    # Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere.
+    is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
+    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
+    merit = 0.3 if is_figure == wants_figure else -0.3
     topic, before = topics(candidate.core), sentence.text[: candidate.start]
     is_echo = bool(topic) and topic <= extract.question.words
     if Habit.TYPE in extract.orders:
@@ -139,13 +143,6 @@ def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spr
     if Habit.ANY_YEAR in extract.orders and candidate.year:
         merit += 3.0
     return merit
-
-
-def _figure_merit(candidate: AnswerCandidate, extract: Extract) -> float:
-    """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
-    is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
-    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
-    return 0.3 if is_figure == wants_figure else -0.3
 
 
 def _spread(extract: Extract) -> Counter[str]:

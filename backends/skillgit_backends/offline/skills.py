@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from enum import StrEnum
 
-TITLE_LENGTH = 60
-"""The most characters that the prompts allow for a title."""
+TITLE_LENGTH = 60  # the most characters that the prompts allow for a title
 BULLET = re.compile(r"(?P<sign>\s*(?:[-*+]|\d+[.)])\s+)(?P<rule>\S.*)")
 _LIKE = 0.6
 """Share of the words, rare ones weighing more, that a sentence has in common with a wording that says the same."""

@@ -24,7 +24,6 @@ _SUFFIXES = ("ation", "ingly", "ings", "ing", "ies", "ied", "ed", "es", "er", "l
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of ``text``, which are separated by blanks."""
     return frozenset(text.split())
 
 
@@ -126,8 +125,6 @@ BUILT_NAMES = PLACE_NOUNS | word_set(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One search result."""
-
     title: str
     body: str
 
@@ -187,7 +184,6 @@ def sentences(text: str) -> list[str]:
 
 
 def all_sentences(pages: Sequence[Document]) -> list[Sentence]:
-    """Return the sentences of all documents in order."""
     return [
         Sentence(document=number, text=text, words=topics(text))
         for number, document in enumerate(pages)

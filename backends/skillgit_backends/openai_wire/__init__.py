@@ -15,39 +15,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import Probe
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, token_count
 from skillgit.plugin.request_json import encodable
-from skillgit_backends.openai_wire import chat, responses
-from skillgit_backends.openai_wire.answer_fields import billed, count, mapping, mappings, not_an_answer
-from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
-from skillgit_backends.openai_wire.environment_variables import Variables
+from skillgit_backends.openai_wire import dialects
+from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
+from skillgit_backends.openai_wire.endpoint import Endpoint, Variables, find_endpoint, looked_at
 from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
+from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, RequestOptions
 
-    from skillgit.plugin.backend import BackendInfo, Reply, Request
-    from skillgit_backends.openai_wire.endpoint import Endpoint
 
 _CONNECT_S = 20.0
 
 
-def _trust(url: str) -> bool | ssl.SSLContext:
-    """Return whose certificates count: for a server without TLS nobody's, which spares reading all that there are."""
-    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
 class Connection:
-    """Holds the client; keys live in it and nowhere else.
-
-    Args:
-        timeout_s: Seconds without a byte from the server after which a call has failed.
-    """
+    """Holds the client; keys live in it and nowhere else."""
 
     def __init__(self, backend: str, timeout_s: float) -> None:
         self._backend = backend
@@ -57,7 +46,6 @@ class Connection:
         self._to_close: list[Any] = []
 
     def client(self, endpoint: Endpoint) -> AsyncOpenAI:
-        """Return the client for ``endpoint``."""
         here = (asyncio.get_running_loop(), endpoint)
         if self._client is None or self._made_for != here:
             # Calls may still be in flight on the one before, so it is closed only at the end.
@@ -72,12 +60,17 @@ class Connection:
             await handle.close()
 
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
-        from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow
 
-        from skillgit_backends.openai_wire.client import OpenAIHttpClient  # noqa: PLC0415
+        from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
+
+        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+            """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
+        # Without TLS nobody's certificates count, which spares reading all that there are.
+        verify = endpoint.url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        transport = BoundedHttpClient(backend=self._backend, timeout=timeout, verify=verify)
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
@@ -104,24 +97,20 @@ class Connection:
                 f"the sign-in '{endpoint.auth}' needs the package azure-identity",
                 hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
             ) from None
-        credential = (
-            AzureCliCredential()
-            if endpoint.auth == "azure_cli"
-            else ManagedIdentityCredential(client_id=endpoint.client_id or None)
-        )
+        is_cli, client_id = endpoint.auth == "azure_cli", endpoint.client_id or None
+        credential = AzureCliCredential() if is_cli else ManagedIdentityCredential(client_id=client_id)
         self._to_close.append(credential)
         return get_bearer_token_provider(credential, endpoint.scope)
 
 
-_NAMES = ("max_model_len", "context_length", "context_window")
-"""vLLM and SGLang; gateways; others."""
+_NAMES = ("max_model_len", "context_length", "context_window")  # vLLM and SGLang; gateways; others
 
 
 def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
-            return next((number for number in (count(entry.get(name)) for name in _NAMES) if number), None)
+            return next((number for name in _NAMES if (number := token_count(entry.get(name)))), None)
     return None
 
 
@@ -144,16 +133,9 @@ class OpenAIWireBackend:
         self._refusals = Refusals()
 
     async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            UnanswerableError: The question will never be answered.
-            FatalBackendError: No call will succeed, or there is no key.
-        """
         endpoint = self._endpoint()
         try:
-            return await self._refusals.ask(endpoint.url, request, lambda asked: self._answer(asked, endpoint))
+            return await self._refusals.ask(endpoint.url, request, lambda question: self._answer(question, endpoint))
         except BackendError as error:
             error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
             raise
@@ -162,10 +144,10 @@ class OpenAIWireBackend:
         client = self._connection.client(endpoint)
         adapted_request = self._adapted(request, endpoint)
         if self._wants_responses(adapted_request, endpoint):
-            document = self._checked(await self._ask_responses(client, adapted_request, endpoint), endpoint)
-            return responses.read(document, adapted_request, self.variant.name)
-        document = self._checked(await self._ask_chat(client, adapted_request, endpoint), endpoint)
-        return chat.read(document, adapted_request, self.variant.name)
+            body, read = await self._ask_responses(client, adapted_request, endpoint), dialects.read_responses
+        else:
+            body, read = await self._ask_chat(client, adapted_request, endpoint), dialects.read_chat
+        return read(self._checked(body, endpoint), adapted_request, self.variant.name)
 
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
@@ -174,11 +156,7 @@ class OpenAIWireBackend:
         return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
 
     async def probe(self) -> Probe:
-        """Return where calls go and which variable the key comes from.
-
-        Raises:
-            FatalBackendError: A key is needed and not there.
-        """
+        """Return where calls go and which variable the key comes from; a FatalBackendError if it lacks a key."""
         endpoint = self._endpoint()
         self._connection.client(endpoint)  # so that the first call's time is that of its answer, not of loading the SDK
         return Probe(place=endpoint.host, ready=True, detail=endpoint.credential)
@@ -190,7 +168,7 @@ class OpenAIWireBackend:
             return None
         try:
             async with asyncio.timeout(_LIST_S):
-                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list, {}, endpoint)
+                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list(), endpoint)
             return context_in(read_document(body), model)
         except (BackendError, TimeoutError, ValueError):
             return None  # a server need not list its models; whether it can be reached, a call tells
@@ -202,7 +180,6 @@ class OpenAIWireBackend:
         return find_endpoint(self.variant, self._settings, os.environ, self._role)
 
     def _adapted(self, request: Request, endpoint: Endpoint) -> Request:
-        """Return ``request`` with what the settings and the provider make of it."""
         settings, effort = self._settings, request.reasoning_effort
         if effort == "max" and endpoint.official:
             effort = "xhigh"  # OpenAI's highest
@@ -219,23 +196,19 @@ class OpenAIWireBackend:
             return self._settings.api == "responses"
         # Newer models of OpenAI take tools together with an effort only there.
         both = bool(request.tools and request.reasoning_effort) and not endpoint.azure
-        return endpoint.official and (both or responses.only_here(request.model))
+        return endpoint.official and (both or dialects.wants_responses(request.model))
 
     async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        payload = responses.parameters(request, limit=request.max_output_tokens)
-        old = endpoint.azure and endpoint.version < responses.AZURE_VERSION
-        query = {"api-version": responses.AZURE_VERSION} if old else {}
-        return await self._posted(client, "/responses", payload | self._extra(request), endpoint, query)
+        old = endpoint.azure and endpoint.version < dialects.AZURE_VERSION
+        query = {"api-version": dialects.AZURE_VERSION} if old else {}
+        payload = dialects.responses_parameters(request) | self.variant.extra_body(self._settings, request)
+        return await self._posted(client, "/responses", payload, endpoint, query)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        """Ask by chat completions; a server that knows the reply's limit by its other name is asked by that one.
-
-        The refusal costs nothing, and it happens once: what a server wants is remembered.
-        """
+        """Ask by chat completions; which of two names the server has for a reply's limit is learned once, for free."""
         key, parameter = (endpoint.url, request.model), self._settings.token_parameter
-        limit_name = (
-            parameter if parameter != "auto" else self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
-        )
+        usual_name = self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
+        limit_name = usual_name if parameter == "auto" else parameter
         try:
             return await self._ask_chat_by(limit_name, client, request, endpoint)
         except FatalBackendError as error:
@@ -245,11 +218,8 @@ class OpenAIWireBackend:
         return await self._ask_chat_by(self._learnt[key], client, request, endpoint)
 
     async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        payload = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
-        return await self._posted(client, "/chat/completions", payload | self._extra(request), endpoint, {})
-
-    def _extra(self, request: Request) -> dict[str, Any]:
-        return dict(self.variant.extra_body(self._settings, request) or {})
+        payload = dialects.chat_parameters(request, limit_name) | self.variant.extra_body(self._settings, request)
+        return await self._posted(client, "/chat/completions", payload, endpoint, {})
 
     async def _posted(
         self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
@@ -258,15 +228,12 @@ class OpenAIWireBackend:
         from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
 
         # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
-        options = {"security": {"bearer_auth": True}, **({"params": query} if query else {})}
-        arguments = {"path": path, "cast_to": Response, "body": body, "options": options}
-        return await self._sent(client.post, arguments, endpoint)
+        options: RequestOptions = {"security": {"bearer_auth": True}, "params": query}
+        return await self._sent(client.post(path, cast_to=Response, body=body, options=options), endpoint)
 
-    async def _sent(
-        self, create: Callable[..., Awaitable[Any]], arguments: dict[str, Any], endpoint: Endpoint
-    ) -> bytes:
+    async def _sent(self, call: Awaitable[Any], endpoint: Endpoint) -> bytes:
         try:
-            answer = await create(**arguments)
+            answer = await call
         except BackendError:
             raise
         except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
@@ -292,7 +259,7 @@ class OpenAIWireBackend:
             problem = embedded(document["error"], endpoint, name)
         if problem is None:
             return document
-        problem.usage = billed(document)
+        problem.usage = dialects.billed(document)
         raise problem
 
 

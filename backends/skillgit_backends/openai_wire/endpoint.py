@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError
-from skillgit_backends.openai_wire.environment_variables import Variables
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
@@ -30,32 +29,45 @@ _MODES = {
 }
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Variables:
+    """The environment as one role sees it; it has no repr, because it holds keys."""
+
+    environ: Mapping[str, str]
+    role: str = ""  # its variables are TARGET_X before X; empty knows the shared ones only
+
+    def name(self, variable: str) -> str:
+        """Return the name under which ``variable`` is set: the role's own, else the shared one."""
+        own = f"{self.role.upper()}_{variable}"
+        return own if self.role and self.environ.get(own, "").strip() else variable
+
+    def get(self, variable: str) -> str:
+        return self.exactly(self.name(variable))
+
+    def exactly(self, name: str) -> str:
+        """Return the value of the variable called ``name``, whatever the role; empty if it is not set."""
+        return self.environ.get(name, "").strip()
+
+    def is_own(self, variable: str) -> bool:
+        return self.name(variable) != variable
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Endpoint:
-    """Where a call goes, and as whom; it shows itself to nobody.
+    """Where a call goes, and as whom; it has no repr, because it holds a key."""
 
-    Attributes:
-        url: Address of the API, or of the Azure resource.
-        key: The key; empty where tokens are used.
-        key_name: The environment variable that the key came from; empty if there is none.
-        source: The setting or the environment variable that says where the API is, or may.
-        azure: Whether this is an Azure resource with deployments.
-        auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
-    """
-
-    url: str
-    key: str
-    key_name: str
-    source: str = ""
-    azure: bool = False
-    auth: str = "api_key"
+    url: str  # of the API, or of the Azure resource
+    key: str  # empty where tokens are used
+    key_name: str  # the environment variable that the key came from; empty if there is none
+    source: str = ""  # the setting or variable that says where the API is, or may
+    azure: bool = False  # whether this is an Azure resource with deployments
+    auth: str = "api_key"  # or azure_cli, managed_identity
     version: str = ""
     scope: str = AZURE_SCOPE
     client_id: str = ""
 
     @property
     def credential(self) -> str:
-        """As whom a call is made, in words without a secret."""
         if self.auth != "api_key":
             return f"signed in by {self.auth}"
         return f"the key in {self.key_name}" if self.key_name else "no key"
@@ -73,34 +85,31 @@ class Endpoint:
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
     """Return where to call; ``role`` has variables of its own before the shared ones.
 
-    Raises:
-        FatalBackendError: A key is needed and not there, or the settings contradict the environment.
+    A FatalBackendError if a key is missing, or the settings contradict the environment.
     """
     variables = Variables(environ, role)
-    if variant.azure and not settings.base_url:
-        endpoint = _azure(variant, settings, variables)
-        if endpoint is not None:
-            return endpoint
-    default, env_url = variant.default_url(settings), variables.exactly(variables.first(variant.url_variables))
+    if variant.azure and not settings.base_url and (endpoint := _azure(variant, settings, variables)) is not None:
+        return endpoint
+    default, env_url = variant.default_url(settings), variables.get(variant.url_variable)
     url = settings.base_url or env_url or default
     own = [default, env_url, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
     usual = gets_usual_key(settings.base_url, own)
-    name = settings.api_key_env or (variables.first(variant.key_variables) if usual else "")
+    name = settings.api_key_env or (variables.name(variant.key_variable) if usual else "")
     key = variables.exactly(name)
     if not key and (settings.api_key_env or (variant.needs_key and url == default)):
-        missing = settings.api_key_env or variant.key_variables[0]
-        raise FatalBackendError(
-            f"{variant.name}: there is no key in the environment variable {missing}",
-            hint=f"export {missing}, or name another variable in model.{variant.name}_api_key_env",
-        )
-    source = variables.first(variant.url_variables) if env_url and not settings.base_url else ""
-    return Endpoint(url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name)
+        missing = settings.api_key_env or variant.key_variable
+        hint = f"export {missing}, or name another variable in model.{variant.name}_api_key_env"
+        raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {missing}", hint=hint)
+    source = variables.name(variant.url_variable) if env_url and not settings.base_url else ""
+    return Endpoint(
+        url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name if key else ""
+    )
 
 
 def looked_at(variant: Variant) -> tuple[str, ...]:
     """Return the variables that say where ``variant`` calls and as whom."""
     azure = (_AZURE_ENDPOINT, _AZURE_KEY, "AZURE_OPENAI_AUTH_MODE", "AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID")
-    return (*variant.url_variables, *variant.key_variables, *(azure if variant.azure else ()))
+    return (variant.url_variable, variant.key_variable, *(azure if variant.azure else ()))
 
 
 def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoint | None:
@@ -110,7 +119,8 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
     if not url:
         return None
     source = f"model.{variant.name}_azure_endpoint" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
-    usual = gets_usual_key(settings.azure_endpoint, [env_url]) or _is_azure(url)
+    usual = gets_usual_key(settings.azure_endpoint, [env_url])
+    usual = usual or (url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS))
     name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")
     key = variables.exactly(name)
     mode = _mode(variant, settings, variables, key=key)
@@ -122,10 +132,8 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
             hint=f"name the variable with its key in model.{variant.name}_api_key_env, or export {_AZURE_ENDPOINT}",
         )
     if mode == "api_key" and not key:
-        raise FatalBackendError(
-            f"{variant.name}: there is no key in the environment variable {name}",
-            hint=f"export {name}, or set model.{variant.name}_auth_mode to azure_cli or managed_identity",
-        )
+        hint = f"export {name}, or set model.{variant.name}_auth_mode to azure_cli or managed_identity"
+        raise FatalBackendError(f"{variant.name}: there is no key in the environment variable {name}", hint=hint)
     if mode == "api_key" and url.rstrip("/").endswith("/openai/v1"):
         return Endpoint(url=url, source=source, key=key, key_name=name)
     return Endpoint(
@@ -145,10 +153,8 @@ def _mode(variant: Variant, settings: Settings, variables: Variables, *, key: st
     value = (settings.auth_mode or variables.get("AZURE_OPENAI_AUTH_MODE")).lower()
     mode = _MODES.get(value, value) or ("api_key" if key else "azure_cli")
     if mode not in ("api_key", "azure_cli", "managed_identity", "openai_compatible"):
-        raise FatalBackendError(
-            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{value}'",
-            hint="it must be api_key, azure_cli, managed_identity or openai_compatible",
-        )
+        hint = "it must be api_key, azure_cli, managed_identity or openai_compatible"
+        raise FatalBackendError(f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{value}'", hint=hint)
     return mode
 
 
@@ -157,7 +163,3 @@ def _is_covered(variables: Variables) -> bool:
     if not variables.get("OPENAI_BASE_URL"):
         return False
     return variables.is_own("OPENAI_BASE_URL") or not variables.is_own(_AZURE_ENDPOINT)
-
-
-def _is_azure(url: str) -> bool:
-    return url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS)

@@ -11,21 +11,18 @@ from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
     BadRequestError,
-    ContentFilterError,
     FatalBackendError,
     PromptTooLongError,
-    RefusalError,
     RetryableBackendError,
     behind,
 )
-from skillgit_backends.openai_wire.answer_fields import mapping
-from skillgit_backends.provider_messages import MOST_READ, asked_pause, quoted
+from skillgit_backends.openai_wire.dialects import LONGEST, withheld
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-    from skillgit.plugin.backend import Usage
     from skillgit_backends.openai_wire.endpoint import Endpoint
 
 OVERFLOW = re.compile(
@@ -61,11 +58,7 @@ _CODES = {
     "timeout": 408,
     **dict.fromkeys(("invalid_request_error", "invalid_prompt"), 400),
 }
-_UNREACHED = frozenset(
-    {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
-)
 _STATUSES = range(100, 600)
-_LONG = 400
 _SHORTEST_KEY = 6
 
 
@@ -87,9 +80,8 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
     if isinstance(error, openai.APITimeoutError) and not _broke(error):
-        return BackendTimeoutError(
-            f"{name}: {endpoint.host} did not answer in time", hint=f"raise model.{name}_timeout_s"
-        )
+        hint = f"raise model.{name}_timeout_s"
+        return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
         ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
     ):
@@ -98,7 +90,7 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
         return RetryableBackendError(
             f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
             hint=f"check the network, and model.{name}_base_url where it is set",
-            sent=not _unreached(error),
+            sent=not is_unreached(error),
         )
     if type(error).__module__.startswith("azure."):
         return _sign_in(error, endpoint, name)
@@ -109,7 +101,6 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     return None
 
 
-_POLICY = "look at the item: the provider's content policy does not allow it"
 _ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
 
 
@@ -125,10 +116,8 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
         return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {reason}", hint="check the billing")
     if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
-        return PromptTooLongError(
-            f"{name}: the prompt does not fit into the model's context: {reason}",
-            hint="shorten the items or the skill, lower calls.max_output_tokens, or take another model",
-        )
+        hint = "shorten the items or the skill, lower calls.max_output_tokens, or take another model"
+        return PromptTooLongError(f"{name}: the prompt does not fit into the model's context: {reason}", hint=hint)
     if POLICY.search(text) and status in (0, 400, 403):
         return withheld(reason, name)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
@@ -151,8 +140,7 @@ def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
 def _is_its_own(fault: ServerFault, text: str) -> bool:
     """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
 
-    Servers name the parameter that they mean. Where one does not, and its words do not either, it may be both, and
-    whoever made other calls can tell.
+    Where neither a parameter nor the words say which, it may be both, and whoever made other calls can judge.
     """
     if fault.param:
         return _CONVERSATION.match(fault.param) is not None
@@ -165,47 +153,20 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     code = fields.get("code") if fields.get("code") is not None else fields.get("type")
     status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
     fault = ServerFault(
-        status=status,
-        said=_word(fields.get("message")),
-        code=_word(code),
-        param=_word(fields.get("param")),
+        status=status, said=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
     )
     return judged(fault, endpoint, name)
-
-
-def withheld(reason: str, name: str, usage: Usage | None = None) -> ContentFilterError:
-    """Return the error of a question or an answer that the provider's filter keeps back; ``usage`` is billed for it."""
-    return ContentFilterError(
-        f"{name}: the provider's content filter withholds it{f': {reason}' if reason else ''}",
-        hint=_POLICY,
-        usage=usage,
-    )
-
-
-def refused(reason: str, name: str, usage: Usage) -> RefusalError:
-    """Return the error of an answer in which the model declines; ``usage`` is billed for it."""
-    reason = quoted(reason, longest=_LONG)
-    return RefusalError(
-        f"{name}: the model refuses by policy{f': {reason}' if reason else ''}", hint=_POLICY, usage=usage
-    )
 
 
 def clean(text: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
     secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
-    return quoted(text, *secrets, longest=_LONG)
+    return quoted(text, *secrets, longest=LONGEST)
 
 
 def _broke(error: BaseException) -> ConnectionError | None:
     """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
     return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
-
-
-def _unreached(error: BaseException) -> bool:
-    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
-    return any(
-        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
-    )
 
 
 def _fault(error: APIStatusError) -> ServerFault:
@@ -221,7 +182,6 @@ def _fault(error: APIStatusError) -> ServerFault:
 
 
 def _word(value: object) -> str:
-    """Return what an error says, as text that patterns may be looked for in."""
     return str(value or "")[:MOST_READ]
 
 

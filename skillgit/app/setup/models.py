@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from skillgit.app.setup.config.schema import ModelSettings
-from skillgit.calls.fingerprints import QUESTION
-from skillgit.calls.pipeline import Route
+from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
 from skillgit.engine.concurrency import ordered, side_by_side

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
-from skillgit.calls.fingerprints import QUESTION, reply_key
+from skillgit.calls.pipeline import QUESTION, reply_key
 from skillgit.calls.pricing import dollars
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import delivered, rollout_keys

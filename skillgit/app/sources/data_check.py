@@ -20,8 +20,8 @@ from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
 from skillgit.plugin.environment import KeepsSecrets, secrets_of
-from skillgit.plugin.manifests import repetitions
 from skillgit.plugin.registry import load_environment
+from skillgit.plugin.splits import repetitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -21,9 +21,8 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.data_rows import raise_all, read_rows
 from skillgit.plugin.environment import SourceKind
-from skillgit.plugin.manifests import missing_ids, read_ids
 from skillgit.plugin.registry import load_conversion, load_environment
-from skillgit.plugin.splits import read_folders
+from skillgit.plugin.splits import missing_ids, read_folders, read_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ sentence. Nothing here needs a test framework.
 from __future__ import annotations
 
 from skillgit.plugin.conformance.backend import check_backend
+from skillgit.plugin.conformance.case import ConformanceError
 from skillgit.plugin.conformance.environment import check_environment
-from skillgit.plugin.conformance.promises import ConformanceError
 
 __all__ = ["ConformanceError", "check_backend", "check_environment"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
@@ -25,11 +25,10 @@ from skillgit.plugin.backend import (
     user,
 )
 from skillgit.plugin.conformance import failure_checks
-from skillgit.plugin.conformance.case import Case
-from skillgit.plugin.conformance.promises import Promises, described
+from skillgit.plugin.conformance.case import Case, Promises, described
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 
 _PLAIN = (system("You are brief."), user("Say hello."))
@@ -51,6 +50,8 @@ def check_backend(
 ) -> None:
     """Examine a backend, with about 40 small calls of its model; call it where no event loop runs.
 
+    What it breaks of the contract is a ConformanceError.
+
     Args:
         messages: A conversation that the model can answer; the last message is the user's.
         echoes: Whether the model's reply repeats the last user message. Only then mixed-up answers can be told.
@@ -58,9 +59,6 @@ def check_backend(
         misbehaving: Returns the settings with which the backend asks the server at an address. The kit runs servers
             that refuse, break off and never answer there. Without it, these failures are not examined.
         timeout_s: Seconds that one reply may take.
-
-    Raises:
-        ConformanceError: It breaks promises of the contract.
     """
     promises = Promises(cls.__name__)
     case = Case(
@@ -81,17 +79,31 @@ def check_backend(
 
 
 async def _check_calls(case: Case, promises: Promises) -> None:
+    checks: list[tuple[str, Callable[[Case, Backend, Promises], Awaitable[None]]]] = [
+        ("the same request again", _ask_twice),
+        ("the same request again", _ask),
+        ("a request in other letters than ASCII", _ask_in_letters),
+        ("a request with a lone surrogate", _ask_in_half_a_letter),
+        (f"{MANY} calls at once", _ask_much),
+        *([("a conversation with a tool", _offer_tool)] if case.tools else []),
+        *([("a request with a picture", _show_picture)] if case.images else []),
+    ]
     with promises.during("a plain request"):
         async with case.opened() as backend:
-            reply = await case.ask(backend, case.request)
-            check_reply(reply, promises)
-        await check_repetition(case, promises)
-        await check_letters(case, promises)
-        await check_many(case, promises)
-        await check_tools(case, promises)
-        await check_images(case, promises)
-    await _check_cancellation(case, promises)
-    await _check_closing(case, promises)
+            await _ask(case, backend, promises)
+        for activity, check in checks:
+            with promises.during(activity):
+                async with case.opened() as backend:
+                    await check(case, backend, promises)
+    with promises.during("a call that is cancelled"):
+        async with case.opened() as backend:
+            await _cancel(case, backend, promises)
+    with promises.during("aclose before the first call"):
+        await case.cls(dict(case.settings)).aclose()
+    with promises.during("a second aclose"):
+        backend = case.cls(dict(case.settings))
+        await backend.aclose()
+        await backend.aclose()
     await failure_checks.check_failures(case, promises)
 
 
@@ -115,19 +127,18 @@ def _check_making(case: Case, promises: Promises) -> bool:
         try:
             backend = case.cls(dict(case.settings))
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-            return promises.hold(condition=False, sentence=f"it cannot be made with its settings: {described(error)}")
+            promises.note(f"it cannot be made with its settings: {described(error)}")
+            return False
     promises.hold(not connections, "it uses the network while it is made; that is for the first call")
     promises.hold(isinstance(backend, Backend), "it lacks a method of the contract: complete, aclose")
     try:
         case.cls({**case.settings, _NO_SETTING: 1})
     except SkillgitError:
-        return True
+        pass
     except Exception as error:  # noqa: BLE001 - see above
-        promises.hold(
-            condition=False, sentence=f"a setting that it does not know raises {described(error)}, not ConfigError"
-        )
-        return True
-    promises.hold(condition=False, sentence="it silently ignores a setting that it does not know")
+        promises.note(f"a setting that it does not know raises {described(error)}, not ConfigError")
+    else:
+        promises.note("it silently ignores a setting that it does not know")
     return True
 
 
@@ -154,33 +165,20 @@ def _connections() -> Iterator[list[object]]:
         socket.getaddrinfo = look_up
 
 
-async def _check_cancellation(case: Case, promises: Promises) -> None:
+async def _cancel(case: Case, backend: Backend, promises: Promises) -> None:
     """Cancel a call that has just begun: a run that is stopped must not wait for what nobody wants any more."""
-    with promises.during("a call that is cancelled"):
-        async with case.opened() as backend:
-            task = asyncio.ensure_future(backend.complete(case.request))
-            for _ in range(3):
-                await asyncio.sleep(0)
-            task.cancel()
-            tasks, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
-            promises.hold(tasks, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
-            if tasks and not task.cancelled() and (error := task.exception()):
-                promises.hold(condition=False, sentence=f"a call that is cancelled raises {described(error)}")
+    task = asyncio.ensure_future(backend.complete(case.request))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    task.cancel()
+    tasks, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
+    promises.hold(tasks, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
+    if tasks and not task.cancelled() and (error := task.exception()):
+        promises.note(f"a call that is cancelled raises {described(error)}")
 
 
-async def _check_closing(case: Case, promises: Promises) -> None:
-    with promises.during("aclose before the first call"):
-        await case.cls(dict(case.settings)).aclose()
-    with promises.during("a second aclose"):
-        backend = case.cls(dict(case.settings))
-        await backend.aclose()
-        await backend.aclose()
-
-
-MANY = 32
-"""Calls in flight at once, all on one backend."""
+MANY = 32  # calls in flight at once, all on one backend
 _LETTERS = "Zürich, 東京, مرحبا, 🙂👩‍🚀, “quoted” \\ back"
-_LONE_SURROGATE = "half a pair: \ud83d"
 _TOOL = Tool(
     name="look_up",
     description="Looks a text up. Use it to answer.",
@@ -191,7 +189,6 @@ _DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB
 
 
 def check_reply(reply: object, promises: Promises) -> None:
-    """Look at a reply to a plain question."""
     if not promises.hold(isinstance(reply, Reply), f"complete returns {type(reply).__name__}, not a Reply"):
         return
     assert isinstance(reply, Reply)  # noqa: S101 - for the type checker
@@ -213,73 +210,55 @@ def _check_usage(usage: Usage, promises: Promises) -> None:
     promises.hold(usage.reasoning <= usage.tokens_out, "usage.reasoning is more than tokens_out, which includes it")
 
 
-async def check_repetition(case: Case, promises: Promises) -> None:
-    """Ask the same question twice on one backend, and once on another."""
-    with promises.during("the same request again"):
-        async with case.opened() as backend:
-            for _ in range(2):
-                check_reply(await case.ask(backend, case.request), promises)
-        async with case.opened() as another:
-            check_reply(await case.ask(another, case.request), promises)
+async def _ask(case: Case, backend: Backend, promises: Promises) -> None:
+    check_reply(await case.ask(backend, case.request), promises)
 
 
-async def check_letters(case: Case, promises: Promises) -> None:
-    """Ask in letters of many alphabets, and in half a letter, which no encoding can hold."""
-    with promises.during("a request in other letters than ASCII"):
-        async with case.opened() as backend:
-            reply = await case.ask(backend, case.saying(_LETTERS))
-            same = not case.echoes or _LETTERS in reply.text
-            promises.hold(same, f"letters change on their way: '{_LETTERS}' came back as '{reply.text}'")
-    with promises.during("a request with a lone surrogate"):
-        async with case.opened() as backend:
-            try:
-                await case.ask(backend, case.saying(_LONE_SURROGATE))
-            except BackendError:
-                return
+async def _ask_twice(case: Case, backend: Backend, promises: Promises) -> None:
+    for _ in range(2):
+        await _ask(case, backend, promises)
 
 
-async def check_many(case: Case, promises: Promises) -> None:
-    """Ask many different questions at once."""
+async def _ask_in_letters(case: Case, backend: Backend, promises: Promises) -> None:
+    reply = await case.ask(backend, case.saying(_LETTERS))
+    same = not case.echoes or _LETTERS in reply.text
+    promises.hold(same, f"letters change on their way: '{_LETTERS}' came back as '{reply.text}'")
+
+
+async def _ask_in_half_a_letter(case: Case, backend: Backend, _: Promises) -> None:
+    """Ask in what no encoding can hold."""
+    with suppress(BackendError):
+        await case.ask(backend, case.saying("half a pair: \ud83d"))
+
+
+async def _ask_much(case: Case, backend: Backend, promises: Promises) -> None:
     words = [f"question-{number:03d}" for number in range(MANY)]
-    with promises.during(f"{MANY} calls at once"):
-        async with case.opened() as backend:
-            calls = (case.ask(backend, case.saying(word)) for word in words)
-            replies = await asyncio.gather(*calls, return_exceptions=True)
-    errors = [reply for reply in replies if isinstance(reply, BaseException)]
-    promises.hold(
-        not errors, f"{len(errors)} of {MANY} calls at once fail, such as {described(errors[0]) if errors else ''}"
-    )
+    calls = (case.ask(backend, case.saying(word)) for word in words)
+    replies = await asyncio.gather(*calls, return_exceptions=True)
+    if errors := [reply for reply in replies if isinstance(reply, BaseException)]:
+        promises.note(f"{len(errors)} of {MANY} calls at once fail, such as {described(errors[0])}")
     if case.echoes:
         pairs = zip(words, replies, strict=True)
         mismatches = sum(isinstance(reply, Reply) and word not in reply.text for word, reply in pairs)
         promises.hold(not mismatches, f"{mismatches} of {MANY} calls at once get the answer to another question")
 
 
-async def check_tools(case: Case, promises: Promises) -> None:
+async def _offer_tool(case: Case, backend: Backend, promises: Promises) -> None:
     """Offer a tool, see it called, and answer it."""
-    if not case.tools:
+    request = replace(case.request, tools=(_TOOL,))
+    reply = await case.ask(backend, request)
+    if not promises.hold(reply.tool_calls, "it does not call the tool that it is offered"):
         return
-    with promises.during("a conversation with a tool"):
-        async with case.opened() as backend:
-            request = replace(case.request, tools=(_TOOL,))
-            reply = await case.ask(backend, request)
-            if not promises.hold(reply.tool_calls, "it does not call the tool that it is offered"):
-                return
-            promises.hold(
-                reply.finish_reason == "tool_calls", f"a reply that calls a tool ends as '{reply.finish_reason}'"
-            )
-            for call in reply.tool_calls:
-                _check_call(call, promises)
-            parts = (Text(text=reply.text),) if reply.text else ()
-            messages = (
-                *(*request.messages, Message(role="assistant", parts=parts, tool_calls=reply.tool_calls)),
-                *(
-                    Message(role="tool", parts=(Text(text="It is blue."),), tool_call_id=call.id)
-                    for call in reply.tool_calls
-                ),
-            )
-            after = await case.ask(backend, replace(request, messages=messages))
-            promises.hold(after.text or after.tool_calls, "a reply to the result of a tool is empty")
+    is_right = reply.finish_reason == "tool_calls"
+    promises.hold(is_right, f"a reply that calls a tool ends as '{reply.finish_reason}'")
+    for call in reply.tool_calls:
+        _check_call(call, promises)
+    parts = (Text(text=reply.text),) if reply.text else ()
+    question = Message(role="assistant", parts=parts, tool_calls=reply.tool_calls)
+    answer = (Text(text="It is blue."),)
+    answers = (Message(role="tool", parts=answer, tool_call_id=call.id) for call in reply.tool_calls)
+    after = await case.ask(backend, replace(request, messages=(*request.messages, question, *answers)))
+    promises.hold(after.text or after.tool_calls, "a reply to the result of a tool is empty")
 
 
 def _check_call(call: ToolCall, promises: Promises) -> None:
@@ -292,11 +271,7 @@ def _check_call(call: ToolCall, promises: Promises) -> None:
     promises.hold(isinstance(arguments, dict), f"the arguments of a tool call are no JSON object: '{call.arguments}'")
 
 
-async def check_images(case: Case, promises: Promises) -> None:
-    if not case.images:
-        return
-    with promises.during("a request with a picture"):
-        async with case.opened() as backend:
-            *before, last = case.messages
-            message = replace(last, parts=(*last.parts, Image(media_type="image/png", data=_DOT)))
-            check_reply(await case.ask(backend, replace(case.request, messages=(*before, message))), promises)
+async def _show_picture(case: Case, backend: Backend, promises: Promises) -> None:
+    *before, last = case.messages
+    message = replace(last, parts=(*last.parts, Image(media_type="image/png", data=_DOT)))
+    check_reply(await case.ask(backend, replace(case.request, messages=(*before, message))), promises)

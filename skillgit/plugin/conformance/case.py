@@ -1,4 +1,4 @@
-"""Owns what a backend is examined with: how it is made, what it is asked, and how long it may take."""
+"""Owns what a plug-in is examined with: its questions, a watch on the event loop, and the promises that it breaks."""
 
 from __future__ import annotations
 
@@ -6,30 +6,21 @@ import asyncio
 import sys
 import sysconfig
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from skillgit.plugin.backend import Request, Text
+from skillgit.plugin.backend import Backend, Message, Reply, Request, Text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from types import FrameType, TracebackType
-
-    from skillgit.plugin.backend import Backend, Message, Reply
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from types import FrameType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A backend with its circumstances.
-
-    Attributes:
-        messages: A conversation that it can answer, whose last message is the user's.
-        echoes: Whether a reply repeats the last user message.
-        misbehaving: Makes settings that lead to a server at an address; None if the backend talks to no server.
-        timeout_s: Seconds that one reply may take.
-    """
+    """A backend with its circumstances; see ``check_backend``."""
 
     cls: type[Backend]
     settings: Mapping[str, object]
@@ -57,7 +48,6 @@ class Case:
 
     @asynccontextmanager
     async def opened(self, settings: Mapping[str, object] | None = None) -> AsyncIterator[Backend]:
-        """Make a backend, and release its connections at the end."""
         backend = self.cls(dict(self.settings if settings is None else settings))
         try:
             yield backend
@@ -65,32 +55,23 @@ class Case:
             await backend.aclose()
 
     async def ask(self, backend: Backend, request: Request) -> Reply:
-        """Return the reply to ``request``.
-
-        Raises:
-            TimeoutError: There is none in time.
-        """
+        """Return the reply to ``request``; a TimeoutError if there is none in time."""
         async with asyncio.timeout(self.timeout_s):
             return await backend.complete(request)
 
 
 _TICK_S = 0.01
 _TICKS = 50
-BLOCKED_S = _TICK_S * _TICKS
-"""Seconds without a turn of the event loop that count as blocked."""
+BLOCKED_S = _TICK_S * _TICKS  # seconds without a turn of the event loop that count as blocked
 
-THREAD = "skillgit-loop-watch"
-"""The name of the thread that watches; it ends once it has found the loop blocked."""
+THREAD = "skillgit-loop-watch"  # the name of the thread that watches; it ends once it has found the loop blocked
 
 
 class LoopWatch:
     """Watches the running event loop from a thread while the block lasts.
 
     Time is counted in ticks of that thread, not by the clock: on a machine that has no time for this process, the
-    thread does not tick either.
-
-    Attributes:
-        place: The line that was running when the loop was found blocked first; empty if it never was.
+    thread does not tick either. ``place`` is the line that ran when the loop was first found blocked.
     """
 
     def __init__(self) -> None:
@@ -104,9 +85,7 @@ class LoopWatch:
         self._thread.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._handle.cancel()
         self._done.set()
         self._thread.join()
@@ -131,3 +110,48 @@ def _place(frame: FrameType) -> str:
         current = current.f_back
     last = current or frame
     return f"{Path(last.f_code.co_filename).name}:{last.f_lineno}"
+
+
+_LONG = 300
+
+
+class ConformanceError(AssertionError):
+    """A plug-in breaks promises of its contract."""
+
+    def __init__(self, subject: str, sentences: tuple[str, ...]) -> None:
+        promises = "1 promise" if len(sentences) == 1 else f"{len(sentences)} promises"
+        super().__init__("\n".join([f"{subject} breaks {promises}:", *(f"- {sentence}" for sentence in sentences)]))
+        self.broken = sentences
+
+
+class Promises:
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._broken: dict[str, None] = {}
+
+    def hold(self, condition: object, sentence: str) -> bool:
+        """Note ``sentence`` unless the promise is kept; say whether it is."""
+        if not condition:
+            self.note(sentence)
+        return bool(condition)
+
+    def note(self, sentence: str) -> None:
+        self._broken[sentence] = None
+
+    @contextmanager
+    def during(self, activity: str) -> Iterator[None]:
+        """Note an error that comes out of the block, and go on behind it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the next promise is looked at
+            self.note(f"{activity} raises {described(error)}")
+
+    def settle(self) -> None:
+        """Raise a ConformanceError if anything is broken."""
+        if self._broken:
+            raise ConformanceError(self._subject, tuple(self._broken))
+
+
+def described(error: BaseException) -> str:
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}"[:_LONG] if message else type(error).__name__

@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
-from skillgit.plugin.conformance import setup
-from skillgit.plugin.conformance.case import BLOCKED_S
-from skillgit.plugin.conformance.promises import Promises, described
-from skillgit.plugin.conformance.rehearsal import Rehearsal, Scripted, watched, with_sentence
+from skillgit.plugin.conformance import rehearsal
+from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described
+from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
 from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets, ShowsPictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.conformance.rehearsal import RehearsalOutcome, Value
 
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -45,6 +42,8 @@ def check_environment(
 ) -> None:
     """Examine an environment without a model, a script plays the target; call it where no event loop runs.
 
+    What it breaks of the contract is a ConformanceError.
+
     Args:
         root: The folder that relative paths refer to; the working directory if there is none.
         answers: Returns what a target would have to say to solve an item, in one reply or in several. Without it,
@@ -54,9 +53,6 @@ def check_environment(
             and numbers among the options are tried without being named here.
         verdict: What the judge says, where the scorer asks one.
         rollouts: Items of each split that are rolled out.
-
-    Raises:
-        ConformanceError: It breaks promises of the contract.
     """
     promises = Promises(cls.__name__)
     case = Rehearsal(
@@ -72,23 +68,16 @@ def check_environment(
     try:
         environment, twin = case.made(), case.made()
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(condition=False, sentence=f"it cannot be made with its options: {described(error)}")
+        promises.note(f"it cannot be made with its options: {described(error)}")
     else:
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
-        setup.check_digest(case, environment, twin, scoring_options or {}, promises)
-        setup.check_source(case, environment, promises)
+        rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
+        rehearsal.check_source(case, environment, promises)
         skill = _check_skill(environment, promises)
         items = _check_items(environment, twin, promises)
         if skill is not None:
-            asyncio.run(_check_work(case, environment, skill, items, promises))
+            asyncio.run(check_rollouts(case, environment, skill, items, promises))
     promises.settle()
-
-
-async def _check_work(
-    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
-) -> None:
-    await check_rollouts(case, environment, skill, items, promises)
-    await setup.check_options(case, environment, skill, items, promises)
 
 
 def _check_info(case: Rehearsal, promises: Promises) -> None:
@@ -105,7 +94,6 @@ def _check_info(case: Rehearsal, promises: Promises) -> None:
 
 
 def _check_skill(environment: Environment, promises: Promises) -> Skill | None:
-    """Return the seed skill, if there is one."""
     skill = None
     with promises.during("taxonomy"):
         promises.hold(environment.taxonomy().strip(), "taxonomy is empty")
@@ -151,19 +139,14 @@ _SENTENCES = ("Mind the amber falcon.", "Mind the silver heron.")
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """The environment, and what was seen of it so far.
-
-    Attributes:
-        passed: For each wrong answer, whether it got the full score.
-        blocks: Whether it was found to block the event loop.
-    """
+    """The environment, and what was seen of it so far."""
 
     case: Rehearsal
     environment: Environment
     skill: Skill
     promises: Promises
-    passed: list[bool] = field(default_factory=list)
-    blocks: bool = False
+    passed: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
+    blocks: bool = False  # whether it was found to block the event loop
 
     async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> RehearsalOutcome:
         """Attempt ``item``; where the event loop was blocked, once more, for a first use may load a lot."""
@@ -180,11 +163,7 @@ class _Examination:
 
 
 async def check_rollouts(
-    case: Rehearsal,
-    environment: Environment,
-    skill: Skill,
-    items: Mapping[Split, Sequence[Item]],
-    promises: Promises,
+    case: Rehearsal, environment: Environment, skill: Skill, items: Mapping[Split, Sequence[Item]], promises: Promises
 ) -> None:
     """Let a scripted target work on items of each split, with right and wrong answers and with skills that differ."""
     examination = _Examination(case=case, environment=environment, skill=skill, promises=promises)
@@ -206,6 +185,7 @@ async def check_rollouts(
     )
     for item in next(iter(items.values()), ())[:1]:
         await _check_outage(environment, item, skill, promises)
+    await rehearsal.check_options(case, environment, skill, items, promises)
 
 
 async def _check_item(examination: _Examination, item: Item) -> None:
@@ -270,14 +250,14 @@ def _is_whole(attempt: RehearsalOutcome, item: Item, promises: Promises) -> bool
 
 
 def _check_pictures(environment: Environment, item: Item, trajectory: Trajectory, promises: Promises) -> None:
-    shown = {picture for turn in trajectory.turns for picture in turn.pictures}
+    target_pictures = {picture for turn in trajectory.turns for picture in turn.pictures}
     pictures = environment.pictures(item) if isinstance(environment, ShowsPictures) else ()
     promises.hold(
-        shown >= {image.picture for image in pictures},
+        target_pictures >= {image.picture for image in pictures},
         "pictures returns one that the rollout does not show, so that the optimizer would see more than the target",
     )
     promises.hold(
-        not pictures or shown <= {image.picture for image in pictures},
+        not pictures or target_pictures <= {image.picture for image in pictures},
         "pictures lacks one that the rollout shows, so that the optimizer never sees it",
     )
 
@@ -297,8 +277,8 @@ async def _check_outage(environment: Environment, item: Item, skill: Skill, prom
     try:
         await environment.rollout(item, skill, Scripted(fails=True))
     except (BackendError, EnvironmentFaultError):
-        return
+        pass
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(condition=False, sentence=f"a failed call of the target becomes {described(error)}")
-        return
-    promises.hold(condition=False, sentence="a failed call of the target becomes a trajectory, which would be scored")
+        promises.note(f"a failed call of the target becomes {described(error)}")
+    else:
+        promises.note("a failed call of the target becomes a trajectory, which would be scored")

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
-from skillgit.plugin.conformance.promises import described
+from skillgit.plugin.conformance.case import Case, Promises, described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
-
-    from skillgit.plugin.conformance.case import Case
-    from skillgit.plugin.conformance.promises import Promises
 
 
 _WAIT_S = 7.0
@@ -29,23 +25,23 @@ _SHORTEST_KEY = 8
 class _Fault:
     """What a server does, and what that has to become."""
 
-    what: str
+    name: str
     kind: type[BackendError]
     status: int = 0
     body: str = ""
 
 
 _FAULTS = (
-    _Fault(what="a refused key (401)", status=401, kind=FatalBackendError),
-    _Fault(what="a forbidden model (403)", status=403, kind=FatalBackendError),
-    _Fault(what="an unknown model (404)", status=404, kind=FatalBackendError),
-    _Fault(what="a request that is not understood (400)", status=400, kind=FatalBackendError),
-    _Fault(what="a rate limit (429)", status=429, kind=RetryableBackendError),
-    _Fault(what="a server's own failure (500)", status=500, kind=RetryableBackendError),
-    _Fault(what="an overloaded server (503)", status=503, kind=RetryableBackendError),
-    _Fault(what="an answer that is not JSON", status=200, body="<html>hello</html>", kind=BackendError),
-    _Fault(what="an answer of another API", status=200, body='{"object": "list", "data": 1}', kind=BackendError),
-    _Fault(what="a connection that breaks off", kind=RetryableBackendError),
+    _Fault(name="a refused key (401)", status=401, kind=FatalBackendError),
+    _Fault(name="a forbidden model (403)", status=403, kind=FatalBackendError),
+    _Fault(name="an unknown model (404)", status=404, kind=FatalBackendError),
+    _Fault(name="a request that is not understood (400)", status=400, kind=FatalBackendError),
+    _Fault(name="a rate limit (429)", status=429, kind=RetryableBackendError),
+    _Fault(name="a server's own failure (500)", status=500, kind=RetryableBackendError),
+    _Fault(name="an overloaded server (503)", status=503, kind=RetryableBackendError),
+    _Fault(name="an answer that is not JSON", status=200, body="<html>hello</html>", kind=BackendError),
+    _Fault(name="an answer of another API", status=200, body='{"object": "list", "data": 1}', kind=BackendError),
+    _Fault(name="a connection that breaks off", kind=RetryableBackendError),
 )
 
 
@@ -53,39 +49,31 @@ async def check_failures(case: Case, promises: Promises) -> None:
     """Let the backend talk to servers that misbehave, if it can be sent to them."""
     if case.misbehaving is None:
         return
-    settings = case.misbehaving(unreachable_address())
-    error = await _error(case, settings, "a server that is not there", promises)
-    _check_kind(error, RetryableBackendError, "a server that is not there", promises)
+    absence = _Fault(name="a server that is not there", kind=RetryableBackendError)
+    await _check_fault(case, case.misbehaving(unreachable_address()), absence, set(), promises)
     for fault in _FAULTS:
         async with Misbehaving(status=fault.status, body=fault.body, retry_after_s=_WAIT_S) as server:
-            error = await _error(case, case.misbehaving(server.url), fault.what, promises)
-        _check_kind(error, fault.kind, fault.what, promises)
-        _check_words(error, fault.what, server.keys, promises)
-        if fault.status == 429 and isinstance(error, RetryableBackendError):  # noqa: PLR2004 - too many requests
-            is_right = error.retry_after == _WAIT_S
-            promises.hold(is_right, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
+            await _check_fault(case, case.misbehaving(server.url), fault, server.keys, promises)
     await _check_cancellation(case, promises)
 
 
-async def _error(case: Case, settings: Mapping[str, object], fault: str, promises: Promises) -> BaseException | None:
+async def _check_fault(
+    case: Case, settings: Mapping[str, object], fault: _Fault, keys: set[str], promises: Promises
+) -> None:
     try:
         async with case.opened(settings) as backend:
             await case.ask(backend, case.request)
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way; which one it was is looked at
-        return error
-    promises.hold(condition=False, sentence=f"{fault} becomes a reply")
-    return None
-
-
-def _check_kind(error: BaseException | None, kind: type[BackendError], fault: str, promises: Promises) -> None:
-    if error is not None:
-        promises.hold(isinstance(error, kind), f"{fault} has to be a {kind.__name__}, but is {described(error)}")
-
-
-def _check_words(error: BaseException | None, fault: str, keys: set[str], promises: Promises) -> None:
-    message = f"{error} {getattr(error, 'hint', '')}"
-    has_key = any(len(key) >= _SHORTEST_KEY and key in message for key in keys)
-    promises.hold(not has_key, f"the error for {fault} repeats the key that the server quotes")
+        is_right = isinstance(error, fault.kind)
+        promises.hold(is_right, f"{fault.name} has to be a {fault.kind.__name__}, but is {described(error)}")
+        message = f"{error} {getattr(error, 'hint', '')}"
+        has_key = any(len(key) >= _SHORTEST_KEY and key in message for key in keys)
+        promises.hold(not has_key, f"the error for {fault.name} repeats the key that the server quotes")
+        if fault.status == 429 and isinstance(error, RetryableBackendError):  # noqa: PLR2004 - too many requests
+            is_right = error.retry_after == _WAIT_S
+            promises.hold(is_right, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
+    else:
+        promises.note(f"{fault.name} becomes a reply")
 
 
 async def _check_cancellation(case: Case, promises: Promises) -> None:
@@ -114,15 +102,7 @@ _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 class Misbehaving:
     """A server that does the same to every request; an error's words quote the keys that were sent.
 
-    Args:
-        status: Of its answers; 0 breaks the connection off.
-        body: Of its answers; empty for an error in the usual form.
-        retry_after_s: Seconds in the header ``Retry-After`` of a refusal.
-        silent: Whether it never answers.
-
-    Attributes:
-        keys: The keys that it was sent.
-        asked: Set when it has been asked.
+    The status 0 breaks connections off, and an empty body is an error in the usual form.
     """
 
     def __init__(self, *, status: int = 0, body: str = "", retry_after_s: float = 0.0, silent: bool = False) -> None:
@@ -142,9 +122,7 @@ class Misbehaving:
         self.url = f"http://{_HOST}:{self._server.sockets[0].getsockname()[1]}"
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None  # noqa: S101 - for the type checker
         self._server.close()
         for task in tuple(self._tasks):

@@ -1,4 +1,4 @@
-"""Owns what a command's process gives up before it starts: its user, its privileges, its limits, its view of files."""
+"""Owns how a command is started: as a child that first gives up its user, privileges, limits and view of files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import os
 import resource
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import landlock
@@ -18,40 +19,101 @@ _FILTER = 2
 _NEW_USER = 0x10000000
 _OPEN_FILES = 512
 _MEBIBYTE = 1 << 20
+_READY = b"?"
+_CANNOT_RUN = 127
+_STREAMS = 3
+_MOST_DESCRIPTORS = 1 << 16
+_LONGEST = 4096
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def confine(order: Order) -> None:
-    """Confine this process for good; the next thing it does is to become the command.
+def start(order: Order) -> int:
+    """Start the command and return its process, which leads a session; an OSError if it cannot run or be confined."""
+    listening, telling = os.pipe()
+    waiting, waking = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            _become(order, telling, waiting)
+        except BaseException as error:  # noqa: BLE001 - it is told to the parent; the child must not go on as one
+            os.write(telling, str(error).encode(errors="replace")[:_LONGEST])
+        finally:
+            os._exit(_CANNOT_RUN)
+    os.close(telling)
+    os.close(waiting)
+    try:
+        words = os.read(listening, _LONGEST)
+        if words == _READY:
+            _map_user(child, order.uid)
+            os.write(waking, _READY)
+            words = os.read(listening, _LONGEST)
+    finally:
+        os.close(listening)
+        os.close(waking)
+    if words:
+        os.waitpid(child, 0)
+        raise OSError(words.decode(errors="replace"))
+    return child
 
-    Raises:
-        OSError: The kernel refuses one of the steps.
-    """
-    if order["uid"] is not None:
+
+def _become(order: Order, telling: int, waiting: int) -> None:
+    os.setsid()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    pipes = sorted((telling, waiting))
+    for first, last in zip((_STREAMS, pipes[0] + 1, pipes[1] + 1), (*pipes, _MOST_DESCRIPTORS), strict=True):
+        os.closerange(first, last)
+    if order.user_namespace:
+        enter_user_namespace()
+        os.write(telling, _READY)
+        os.read(waiting, 1)
+    os.chdir(order.folder)
+    confine(order)
+    program = order.command[0]
+    try:
+        os.execvpe(program, list(order.command), order.environment)  # noqa: S606 - there is no shell
+    except OSError as error:
+        if "/" in program and not program.startswith("/"):
+            # The job brought the program itself, so that it is the job's failure, reported as a shell tells it.
+            os.write(2, f"{program}: {error.strerror}\n".encode())
+            os._exit(_CANNOT_RUN)
+        raise OSError(error.errno, f"cannot run {program}: {error.strerror}") from error
+
+
+def _map_user(child: int, uid: int | None) -> None:
+    """Give the child's user namespace its only user: ``uid``, or the user of this process."""
+    own = uid is None
+    maps = {"uid_map": os.getuid() if own else uid, "gid_map": os.getgid() if own else uid}
+    if own:
+        # Who is not root may map a group only where groups cannot be changed any more.
+        Path(f"/proc/{child}/setgroups").write_text("deny", encoding="ascii")
+    for name, number in maps.items():
+        Path(f"/proc/{child}/{name}").write_text(f"{number} {number} 1\n", encoding="ascii")
+
+
+def confine(order: Order) -> None:
+    """Confine this process for good; the next thing it does is to become the command."""
+    if order.uid is not None:
         os.setgroups([])
-        os.setresgid(order["uid"], order["uid"], order["uid"])
-        os.setresuid(order["uid"], order["uid"], order["uid"])
+        os.setresgid(order.uid, order.uid, order.uid)
+        os.setresuid(order.uid, order.uid, order.uid)
     control(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    _limit(order["bounds"], limits_processes=order["limits_processes"], baseline=_others(order))
+    _limit(order.bounds, limits_processes=order.limits_processes, baseline=_others(order))
     control(_NO_NEW_PRIVILEGES, 1)
-    if order["readable"] is not None:
-        writable = [order["folder"], *order["scratch"]]
-        landlock.restrict(order["readable"], writable, order["devices"], order["sockets"])
-    if order["seccomp"]:
-        code = bytes.fromhex(order["seccomp"])
+    if order.readable is not None:
+        writable = [order.folder, *order.scratch]
+        landlock.restrict(order.readable, writable, order.devices, order.sockets)
+    if order.seccomp:
+        code = bytes.fromhex(order.seccomp)
         program = _Program(len(code) // 8, code)
         control(_SECCOMP, _FILTER, ctypes.addressof(program))
 
 
 def enter_user_namespace() -> None:
-    """Leave this process without any user until someone outside maps one.
-
-    Raises:
-        OSError: The kernel refuses.
-    """
+    """Leave this process without any user until someone outside maps one."""
     if ctypes.CDLL(None, use_errno=True).unshare(_NEW_USER) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"user namespace: {os.strerror(code)}")
@@ -79,14 +141,14 @@ def control(option: int, first: int, second: int = 0) -> None:
 
 
 def _limit(bounds: Bounds, *, limits_processes: bool, baseline: int) -> None:
-    memory, size = bounds["memory_mb"] * _MEBIBYTE, bounds["file_mb"] * _MEBIBYTE
+    memory, size = bounds.memory_mb * _MEBIBYTE, bounds.file_mb * _MEBIBYTE
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_AS, memory)
     _lower(resource.RLIMIT_FSIZE, size)
     _lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
-    _lower(resource.RLIMIT_CPU, bounds["cpu_s"], grace=1)
+    _lower(resource.RLIMIT_CPU, bounds.cpu_s, grace=1)
     if limits_processes:
-        _lower(resource.RLIMIT_NPROC, baseline + bounds["processes"])
+        _lower(resource.RLIMIT_NPROC, baseline + bounds.processes)
 
 
 def _lower(kind: int, value: int, *, grace: int = 0) -> None:
@@ -97,7 +159,7 @@ def _lower(kind: int, value: int, *, grace: int = 0) -> None:
 
 def _others(order: Order) -> int:
     """Count the threads that the user already has where its processes are counted together."""
-    if order["alone"] or order["user_namespace"] or not order["limits_processes"]:
+    if order.alone or order.user_namespace or not order.limits_processes:
         return 0
     threads, me = 0, os.getuid()
     for entry in os.scandir("/proc"):

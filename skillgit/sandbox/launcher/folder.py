@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-FILES = 20_000
-"""Files and folders that a job may have at most."""
+FILES = 20_000  # files and folders that a job may have at most
 _DEPTH = 64
 _BLOCK = 512
 _HIDING = frozenset({errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP})
 """Why a folder or file cannot be looked into that a job has made so."""
-_NAMES = 1 << 20
-"""Characters that the paths of all collected files may have together."""
+_NAMES = 1 << 20  # characters that the paths of all collected files may have together
 
 
 def place(folder: Path, files: Mapping[str, bytes], links: Mapping[str, str], uid: int | None) -> None:
@@ -44,11 +42,8 @@ def place(folder: Path, files: Mapping[str, bytes], links: Mapping[str, str], ui
 def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: bool = False, elsewhere: int = 0) -> bool:
     """Say whether a job has more than ``limit`` bytes of files, or too many of them.
 
-    Args:
-        limit: Bytes.
-        is_mount: Whether each folder is a file system of its own, which knows its use.
-        is_over: Whether none of the job's processes is left.
-        elsewhere: Bytes of its files that are in no folder any more.
+    ``is_mount``: each folder is a file system, which knows its use. ``is_over``: none of the job's processes is left.
+    ``elsewhere``: bytes of its files that are in no folder any more.
     """
     if is_mount:
         uses = [os.statvfs(folder) for folder in folders]
@@ -74,21 +69,17 @@ def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: boo
 def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes], limit: int) -> dict[str, bytes] | None:
     """Return the regular files that match and are not as they were given, by their path in the folder.
 
-    Args:
-        folder: The work folder; none of the job's processes is left.
-        limit: Bytes that may be returned in all.
-
-    Returns:
-        None if there is more than ``limit``, or something that cannot be looked into.
+    No process of the job is left. None if there are more than ``limit`` bytes, or something cannot be looked into.
     """
-    expressions = [re.compile(pattern) for pattern in patterns]
+    matchers = [re.compile(pattern) for pattern in patterns]
     contents: dict[str, bytes] = {}
     names = 0
     try:
-        for name, path in _files(folder):
-            if not any(expression.fullmatch(name) for expression in expressions):
+        for _, entry in _entries(folder, is_over=True):
+            name = os.path.relpath(entry.path, folder)
+            if not entry.is_file(follow_symlinks=False) or not any(pattern.fullmatch(name) for pattern in matchers):
                 continue
-            content = _read(path, limit)
+            content = _read(entry.path, limit)
             limit, names = limit - len(content or b""), names + len(name)
             if content is None or limit < 0 or names > _NAMES:
                 return None
@@ -99,13 +90,6 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
             return None
         raise
     return dict(sorted(contents.items()))
-
-
-def _files(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the regular files below a folder: the path in it, and the whole path."""
-    for _, entry in _entries(folder, is_over=True):
-        if entry.is_file(follow_symlinks=False):
-            yield os.path.relpath(entry.path, folder), entry.path
 
 
 def _entries(folder: str, *, is_over: bool) -> Iterator[tuple[int, os.DirEntry[str]]]:

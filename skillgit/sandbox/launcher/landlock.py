@@ -28,12 +28,10 @@ _NETWORK = 0b11
 _SCOPED = 0b11
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 
-TRUNCATE_SINCE = 3
-"""The first version that keeps a process from emptying files that it may not write."""
+TRUNCATE_SINCE = 3  # the first version that keeps a process from emptying files that it may not write
 NETWORK_SINCE = 4
 IOCTL_SINCE = 5
-SIGNALS_SINCE = 6
-"""The first version that keeps a process from sending signals to those outside."""
+SIGNALS_SINCE = 6  # the first version that keeps a process from sending signals to those outside
 
 
 def version() -> int:
@@ -44,12 +42,8 @@ def version() -> int:
 def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str], sockets: Iterable[str]) -> None:
     """Confine this process and what it starts; it must have given up new privileges before.
 
-    Args:
-        readable: Files and folders that may be read and executed; those that are missing are passed over.
-        sockets: Folders in which local sockets may be made and removed.
-
-    Raises:
-        OSError: The kernel refuses.
+    ``readable`` paths may be executed too, and are passed over if they are missing; ``sockets`` are folders in which
+    local sockets may be made and removed.
     """
     present = version()
     file_rights = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)

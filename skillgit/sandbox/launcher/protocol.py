@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from socket import socket
 
 HEADER = struct.Struct(">Q")
 
 
-class Bounds(TypedDict):
+class Bounds(NamedTuple):
     """The limits of a job; names and units are those of ``Limits``."""
 
     wall_s: float
@@ -24,74 +24,48 @@ class Bounds(TypedDict):
     disk_mb: int
 
 
-class Order(TypedDict):
-    """What the launcher shall do; the contents of ``files`` follow, each in a frame of its own.
+class Order(NamedTuple):
+    """What the launcher shall do; the contents of ``files`` follow, each in a frame of its own."""
 
-    ``uid`` is the user to become, or None to stay; with ``user_namespace`` it is alone in one. ``seccomp`` is the
-    filter in hexadecimal digits, empty for none. ``readable``, ``devices`` and ``sockets`` are paths for Landlock, the
-    first None without it. ``limits_processes`` says whether processes can be limited without hurting others.
-    """
-
-    command: list[str]
-    environment: dict[str, str]
+    command: Sequence[str]
+    environment: Mapping[str, str]
     folder: str
-    scratch: list[str]
-    mounted: bool
-    alone: bool
-    files: list[str]
-    links: dict[str, str]
-    collect: list[str]
+    scratch: Sequence[str]
+    files: Sequence[str]
+    links: Mapping[str, str]
+    collect: Sequence[str]
     bounds: Bounds
-    uid: int | None
-    user_namespace: bool
-    seccomp: str
-    readable: list[str] | None
-    devices: list[str]
-    sockets: list[str]
-    limits_processes: bool
+    alone: bool = False  # whether it has namespaces and file systems of its own
+    uid: int | None = None  # the user to become, or None to stay
+    user_namespace: bool = False  # whether that user is alone in one
+    seccomp: str = ""  # the filter in hexadecimal digits
+    readable: Sequence[str] | None = None  # paths for Landlock; None without it
+    devices: Sequence[str] = ()
+    sockets: Sequence[str] = ()
+    limits_processes: bool = True  # whether processes can be limited without hurting others
 
 
-class Report(TypedDict):
-    """What the launcher tells: that the command was started, why it cannot be, or how it ended.
+class Report(NamedTuple):
+    """What the launcher tells; the contents of ``files`` follow, each in a frame of its own."""
 
-    ``kind`` is ``started``, ``fault`` or ``ended``. The contents of ``files`` follow, each in a frame of its own.
-    """
-
-    kind: str
-    text: str
-    exit_code: int | None
-    ended: str
-    seconds: float
-    files: list[str]
+    kind: str  # "started", "fault" or "ended"
+    text: str = ""
+    exit_code: int | None = None
+    ended: str = ""
+    seconds: float = 0.0
+    files: Sequence[str] = ()
 
 
-def report(
-    kind: str,
-    *,
-    text: str = "",
-    exit_code: int | None = None,
-    ending: str = "",
-    seconds: float = 0.0,
-    files: Sequence[str] = (),
-) -> Report:
-    """Return a report; what is not given is empty."""
-    return {
-        "kind": kind,
-        "text": text,
-        "exit_code": exit_code,
-        "ended": ending,
-        "seconds": seconds,
-        "files": list(files),
-    }
+def read_order(content: bytes) -> Order:
+    order = Order(*json.loads(content))
+    return order._replace(bounds=Bounds(*order.bounds))
 
 
 def frame(content: bytes) -> bytes:
-    """Return ``content`` as it is sent."""
     return HEADER.pack(len(content)) + content
 
 
 def message(value: Order | Report) -> bytes:
-    """Return an order or a report as it is sent."""
     return frame(json.dumps(value).encode())
 
 

@@ -23,10 +23,9 @@ async def ran(path: str, given: bytes = b"", limits: ProcessLimits = LIMITS) -> 
     with fresh_workspace() as workspace:
         ended = await run(
             [path],
+            workspace,
+            {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary)},
             stdin=given,
-            folder=workspace.work,
-            root=workspace.root,
-            environment={"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary)},
             limits=limits,
             take=lines.append,
         )

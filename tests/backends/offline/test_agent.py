@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skillgit.plugin.backend import assistant, system, user
 from skillgit_backends.offline import agent
-from skillgit_backends.offline.household import Errand, task_in
+from skillgit_backends.offline.agent import Errand, task_in
 from skillgit_backends.offline.rules import RULES, Chore
 
 ROOM = "You are in the middle of a room. Looking quickly around you, you see a {places}.\n\nYour task is to: {task}."

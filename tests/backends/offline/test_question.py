@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit_backends.offline.candidates import candidates
-from skillgit_backends.offline.question import AnswerKind, fit, read_question
+from skillgit_backends.offline.candidates import AnswerKind, candidates, fit, read_question
 
 
 @pytest.mark.parametrize(

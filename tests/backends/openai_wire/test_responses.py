@@ -4,7 +4,7 @@ import pytest
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, assistant, system, user
-from skillgit_backends.openai_wire.responses import only_here, parameters, read
+from skillgit_backends.openai_wire.dialects import read_responses, responses_parameters, wants_responses
 
 REQUEST = Request(model="m", messages=(user("hello"),))
 PICTURE = Image(media_type="image/png", data="AAAA")
@@ -16,7 +16,7 @@ def said(*content, **more):
 
 
 def answered(document):
-    return read(document, REQUEST, "openai_chat")
+    return read_responses(document, REQUEST, "openai_chat")
 
 
 def test_a_request_is_put_in_items():
@@ -30,11 +30,12 @@ def test_a_request_is_put_in_items():
             Message(role="tool", parts=(Text(text="here"), PICTURE), tool_call_id="1"),
             assistant("so"),
         ),
+        max_output_tokens=9,
         temperature=0.5,
         reasoning_effort="high",
         tools=(Tool(name="look", description="", parameters={}),),
     )
-    asked = parameters(request, limit=9)
+    asked = responses_parameters(request)
     assert asked["instructions"] == "be brief"
     assert [item.get("type", item.get("role")) for item in asked["input"]] == [
         *("user", "function_call", "function_call_output", "assistant")
@@ -43,7 +44,7 @@ def test_a_request_is_put_in_items():
     assert (asked["max_output_tokens"], asked["temperature"], asked["store"]) == (9, 0.5, False)
     assert asked["reasoning"] == {"effort": "high"}
     assert asked["tools"][0]["name"] == "look"
-    assert "tools" not in parameters(REQUEST, limit=9)
+    assert "tools" not in responses_parameters(REQUEST)
 
 
 def test_an_answer_is_read_with_its_tokens():
@@ -108,4 +109,4 @@ def test_refusals_and_cut_answers_say_so():
     ],
 )
 def test_models_that_only_responses_knows(model, only):
-    assert only_here(model) is only
+    assert wants_responses(model) is only

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit_backends.openai_wire.chat import split_thought
+from skillgit_backends.openai_wire.dialects import split_thought
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.plugin.backend import Reply, Usage
 from skillgit_backends.offline import agent
-from skillgit_backends.offline.household import scene_of, task_in
+from skillgit_backends.offline.agent import scene_of, task_in
 from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
 from skillgit_envs.alfworld import ALFWorld
 from skillgit_envs.alfworld.games import TASK_TYPES, fingerprint, parsed
