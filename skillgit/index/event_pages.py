@@ -50,30 +50,19 @@ class NumberComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
-    """Which events of a run are meant.
+    """Which events of a run are meant."""
 
-    Attributes:
-        run: The run; empty for all of them.
-        kinds: Only these kinds; none for all.
-        words: Only those whose title, reasons or text hold words that begin with each of these.
-        item: Only those that fixed or broke this item.
-        operation: Only those with an edit that does this.
-        since: Only those of this time or later, in seconds since 1970.
-        comparisons: Only those whose numbers keep all of these for certain.
-        gathered: Whether :func:`gather` has looked for them already.
-    """
-
-    run: str = ""
+    run: str = ""  # the run; empty for all of them
     rejected: bool = True
     slow: bool = True
-    kinds: frozenset[str] = frozenset()
-    words: str = ""
-    item: str = ""
-    operation: str = ""
-    since: int | None = None
+    kinds: frozenset[str] = frozenset()  # only these kinds; none for all
+    words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
+    item: str = ""  # only those that fixed or broke this item
+    operation: str = ""  # only those with an edit that does this
+    since: int | None = None  # only those of this time or later, in seconds since 1970
     until: int | None = None
-    comparisons: tuple[NumberComparison, ...] = ()
-    gathered: bool = False
+    comparisons: tuple[NumberComparison, ...] = ()  # only those whose numbers keep all of these for certain
+    gathered: bool = False  # whether :func:`gather` has looked for them already
 
     @property
     def is_filtered(self) -> bool:
@@ -100,17 +89,12 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The score of one event.
-
-    Attributes:
-        score: The score on the selection split under the run's metric, as far as it is known.
-        decision: The gate's decision; empty without one.
-    """
+    """The score of one event."""
 
     step: int
-    score: Score
+    score: Score  # the score on the selection split under the run's metric, as far as it is known
     kind: EventKind
-    decision: str
+    decision: str  # the gate's decision; empty without one
     commit: str
 
 

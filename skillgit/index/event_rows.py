@@ -62,30 +62,22 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What rows are made from besides their events.
+    """What rows are made from besides their events."""
 
-    Attributes:
-        seed: Returns the text of the skill that a run starts from, for searching.
-        proof: Returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not
-            here, or not looked at yet.
-        before: What the index has of the run already.
-    """
-
-    seed: Callable[[Recorded], str]
+    seed: Callable[[Recorded], str]  # returns the text of the skill that a run starts from, for searching
+    # returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not here, or not
+    # looked at yet
     proof: Callable[[str, str], Proof | None] = lambda _kind, _tree: None
-    before: Before = field(default_factory=Before)
+    before: Before = field(default_factory=Before)  # what the index has of the run already
 
 
 @dataclass(slots=True, kw_only=True)
 class Rows:
-    """Rows of events of one run.
-
-    Attributes:
-        measured: Events and scores of versions that are in the index already and had none.
-    """
+    """Rows of events of one run."""
 
     run: str
     tables: dict[str, list[Any]]
+    # events and scores of versions that are in the index already and had none
     measured: list[Row] = field(default_factory=list)
     plan: PlanRow | None = None
 
@@ -110,8 +102,7 @@ class _Parts:
 def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
     """Return the rows of ``records``, the events of ``run`` in their order, which are numbered from ``first`` on.
 
-    Raises:
-        InvariantError: There is an event of another run among them, or a version is made twice.
+    Raises InvariantError: there is an event of another run among them, or a version is made twice.
     """
     _check_run(run, records)
     rows = Rows(run=run, tables={name: [] for name in _TABLES})

@@ -22,40 +22,28 @@ SAME_TEXT = frozenset({EventKind.REVERTED, EventKind.RUN_STARTED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRow(EventRow):
-    """One version or candidate of a run that has, or could have, outcomes of items.
+    """One version or candidate of a run that has, or could have, outcomes of items."""
 
-    Attributes:
-        event: The event that holds its outcomes; absent if no event does.
-        score: Its score on the selection split under the run's metric; absent where no more than a bound is known.
-        measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        n: Number of items of the split; 0 if that is not known.
-    """
-
-    event: int | None
+    event: int | None  # the event that holds its outcomes; absent if no event does
+    # its score on the selection split under the run's metric; absent where no more than a bound is known
     score: float | None
-    measured: bool
+    measured: bool  # whether the outcomes are those of this text, and not of another one that it inherits from
+    # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None
-    n: int
+    n: int  # number of items of the split; 0 if that is not known
     scored: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRow:
-    """One item as one event measured it.
-
-    Attributes:
-        hard: The strict score; absent if the item failed to evaluate.
-        soft: The score with partial credit; absent if the item failed to evaluate.
-        failed: Why it failed to evaluate; empty if it has a score.
-    """
+    """One item as one event measured it."""
 
     event: int
     item: str
     task_type: str
-    hard: float | None
-    soft: float | None
-    failed: str
+    hard: float | None  # the strict score; absent if the item failed to evaluate
+    soft: float | None  # the score with partial credit; absent if the item failed to evaluate
+    failed: str  # why it failed to evaluate; empty if it has a score
 
 
 def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:

@@ -62,26 +62,17 @@ _UNTOLD = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which events to return.
+    """Which events to return."""
 
-    Attributes:
-        run: Those of this run; empty for all runs.
-        kinds: Only these kinds; none for all.
-        words: Only those whose title, reasons or text hold words that begin with each of these.
-        since: Only those of this time or later, in seconds since 1970.
-        after: Only those after this place in the run.
-        items: Only those that fixed or broke one of these items; none for all.
-    """
-
-    run: str = ""
+    run: str = ""  # those of this run; empty for all runs
     rejected: bool = True
-    kinds: frozenset[str] = frozenset()
-    words: str = ""
-    since: int | None = None
+    kinds: frozenset[str] = frozenset()  # only these kinds; none for all
+    words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
+    since: int | None = None  # only those of this time or later, in seconds since 1970
     until: int | None = None
-    after: Key | None = None
+    after: Key | None = None  # only those after this place in the run
     upto: Key | None = None
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # only those that fixed or broke one of these items; none for all
 
     @property
     def order(self) -> str:

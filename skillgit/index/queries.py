@@ -306,13 +306,9 @@ _NOTED = f"""
 
 
 class Tested(NamedTuple):
-    """Scores on the test split under the run's metric.
+    """Scores on the test split under the run's metric."""
 
-    Attributes:
-        first: The seed's on the items of ``best``; absent if it was not measured on them.
-    """
-
-    first: float | None
+    first: float | None  # the seed's on the items of `best`; absent if it was not measured on them
     best: float
 
 

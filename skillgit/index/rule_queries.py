@@ -36,37 +36,24 @@ _FLIPS = f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginRow(EventRow):
-    """An event that brought lines of a skill; its version, if it is slow guidance, is the first that it came into.
+    """An event that brought lines of a skill; its version, if it is slow guidance, is the first that it came into."""
 
-    Attributes:
-        time: When it was written, UTC.
-        score: The score on the selection split under the run's metric.
-        delta: The score's distance from the score that it was compared with.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        decision: The gate's decision; empty without one.
-        evidence: Id of the tree that holds its evidence; empty without evidence.
-        of: What an intervention took it from; empty for everything else.
-    """
-
-    time: datetime
-    score: float | None
-    delta: float | None
+    time: datetime  # when it was written, UTC
+    score: float | None  # the score on the selection split under the run's metric
+    delta: float | None  # the score's distance from the score that it was compared with
+    # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None
-    decision: str
-    evidence: str
-    of: str
+    decision: str  # the gate's decision; empty without one
+    evidence: str  # id of the tree that holds its evidence; empty without evidence
+    of: str  # what an intervention took it from; empty for everything else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRow:
-    """One edit of an event, as its commit tells it.
-
-    Attributes:
-        file: The file inside the skill folder.
-    """
+    """One edit of an event, as its commit tells it."""
 
     op: str
-    file: str
+    file: str  # the file inside the skill folder
     support: int
     source: str
 

@@ -31,13 +31,9 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What a query found.
+    """What a query found."""
 
-    Attributes:
-        columns: The names of its columns; equal ones are numbered.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # the names of its columns; equal ones are numbered
     rows: Iterator[tuple[Any, ...]]
 
 

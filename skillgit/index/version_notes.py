@@ -12,21 +12,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalRow:
-    """One evaluation of a version at the end of its run.
-
-    Attributes:
-        item_set: Digest of the items.
-        time: When the run ended, UTC.
-    """
+    """One evaluation of a version at the end of its run."""
 
     split: str
-    item_set: str
+    item_set: str  # digest of the items
     n: int
     scored: int
     hard: float
     soft: float
     seed: int
-    time: datetime
+    time: datetime  # when the run ended, UTC
 
 
 def note_lines(index: Index, commit: str) -> tuple[str, ...]:

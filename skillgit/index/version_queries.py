@@ -52,14 +52,11 @@ _UNMEASURED: Scores = (None, None, None, None, None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What the index has of a run already.
+    """What the index has of a run already."""
 
-    Attributes:
-        scores: Returns the scores of a version; None if there is no such version.
-        proposal: Returns the event that proposed the slow update of an epoch; None if there is none.
-    """
-
+    # returns the scores of a version; None if there is no such version
     scores: Callable[[int], Scores | None] = lambda _: None
+    # returns the event that proposed the slow update of an epoch; None if there is none
     proposal: Callable[[int], int | None] = lambda _: None
 
 
@@ -81,8 +78,7 @@ class Versions:
     def take(self, number: int, event: Event) -> None:
         """Take in ``event``, which is called ``number``.
 
-        Raises:
-            InvariantError: It makes a version that there is already.
+        Raises InvariantError: it makes a version that there is already.
         """
         if isinstance(event, SlowProposed):
             self._proposals.setdefault(event.epoch, number)
@@ -127,28 +123,19 @@ class Versions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One evaluation that an event tells.
-
-    Attributes:
-        item_set: Digest of the items; empty if nothing was measured.
-        hard: Mean hard score; absent if nothing was measured.
-        soft: Mean soft score; absent if nothing was measured.
-        target: The model that worked on the items; empty where the run's is meant.
-        inherited: Whether the numbers are those of another version.
-        time: When it was measured, UTC; absent if nothing was.
-    """
+    """One evaluation that an event tells."""
 
     version: int
     commit: str
     title: str
-    item_set: str
+    item_set: str  # digest of the items; empty if nothing was measured
     n: int
     scored: int
-    hard: float | None
-    soft: float | None
-    target: str
-    inherited: bool
-    time: datetime | None
+    hard: float | None  # mean hard score; absent if nothing was measured
+    soft: float | None  # mean soft score; absent if nothing was measured
+    target: str  # the model that worked on the items; empty where the run's is meant
+    inherited: bool  # whether the numbers are those of another version
+    time: datetime | None  # when it was measured, UTC; absent if nothing was
 
 
 _COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"

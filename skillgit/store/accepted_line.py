@@ -35,27 +35,19 @@ ReadSlow = Callable[[pygit2.Tree, str], SlowText]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One commit of the line.
-
-    Attributes:
-        decoded: What its trailers say; absent for a commit without trailers.
-    """
+    """One commit of the line."""
 
     commit: pygit2.Commit
-    decoded: Decoded | None
+    decoded: Decoded | None  # what its trailers say; absent for a commit without trailers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePosition:
-    """Where a run stands.
-
-    Attributes:
-        version: The current version; -1 before the first event.
-    """
+    """Where a run stands."""
 
     run: str
     skill: str
-    version: int = -1
+    version: int = -1  # the current version; -1 before the first event
     step: int = 0
     epoch: int = 0
 
@@ -71,11 +63,7 @@ def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
 
 
 def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
-    """Return what the trailers of ``commit`` say.
-
-    Raises:
-        HistoryError: It has none, or they cannot be read.
-    """
+    """Return what the trailers of ``commit`` say. Raises HistoryError: it has none, or they cannot be read."""
     try:
         return commit_message.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
     except HistoryError as error:
@@ -127,8 +115,7 @@ def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
 def place_of(repo: Repo, oid: str) -> LinePosition:
     """Return skill and version at the commit ``oid`` of a line; its step and epoch are those of events on the line.
 
-    Raises:
-        HistoryError: The commits back to the newest version cannot be read.
+    Raises HistoryError: the commits back to the newest version cannot be read.
     """
     bare: list[pygit2.Commit] = []
     for commit in first_parents(repo, oid):

@@ -31,13 +31,9 @@ _LINKED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A candidate in the attic.
+    """A candidate in the attic."""
 
-    Attributes:
-        branch: The full name of the branch that it was on.
-    """
-
-    branch: str
+    branch: str  # the full name of the branch that it was on
     commit: str
 
 
@@ -78,9 +74,7 @@ def fold(repo: Repo, run: str) -> list[Folded]:
 
     The attic grows first and the branches go afterwards. A process that dies in between leaves both, which say the
     same, and the next call goes on.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved a branch; what it points to now is not folded.
+    Raises ConcurrentWriteError: someone else moved a branch; what it points to now is not folded.
     """
     tips = repo.tips()
     attic = refs.attic_ref(run)
@@ -118,8 +112,7 @@ def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str |
 def unfold(repo: Repo, run: str) -> list[Folded]:
     """Give every candidate in the attic of ``run`` its branch back and remove the attic; return them.
 
-    Raises:
-        ConcurrentWriteError: A branch of that name has another candidate.
+    Raises ConcurrentWriteError: a branch of that name has another candidate.
     """
     tips = repo.tips()
     attic = refs.attic_ref(run)

@@ -35,17 +35,11 @@ _OTHER_SIGNS = re.compile(rb"[^A-Za-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamedLine:
-    """One line of a file.
+    """One line of a file."""
 
-    Attributes:
-        line: Its number in the file, from 1.
-        text: What it says, without the line end.
-        commit: The commit that brought it, 40 hexadecimal characters.
-    """
-
-    line: int
-    text: str
-    commit: str
+    line: int  # its number in the file, from 1
+    text: str  # what it says, without the line end
+    commit: str  # the commit that brought it, 40 hexadecimal characters
     original_line: int
     original_path: str
 

@@ -28,8 +28,7 @@ _MOVE = re.compile(r"checkout: moving from (?P<left>\S+) to ")
 def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
     """Detach HEAD at ``commit``, or put it on ``branch``, whose tip that is; return the files that changed.
 
-    Raises:
-        UnsafeNameError: It holds a name that would be another place.
+    Raises UnsafeNameError: it holds a name that would be another place.
     """
     _work_tree(repo)
     repo.commit(commit)
@@ -68,9 +67,7 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
 
     Only files are written: HEAD, branches and the index stay. A file whose content git does not have anywhere is never
     overwritten; the content of a version that was written earlier is.
-
-    Raises:
-        RevisionNotFoundError: ``commit`` has no such path.
+    Raises RevisionNotFoundError: ``commit`` has no such path.
     """
     root = _work_tree(repo)
     files: dict[str, pygit2.Oid] = {}
@@ -125,8 +122,7 @@ def _as_text(path: str) -> str:
 def _checked(entry: pygit2.Object) -> str:
     """Return the name of ``entry``, unless git does not check it out either, on any system.
 
-    Raises:
-        UnsafeNameError: It is another place.
+    Raises UnsafeNameError: it is another place.
     """
     raw = entry.raw_name or b""
     # git would find only half-way that no file can be called so

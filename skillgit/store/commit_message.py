@@ -80,9 +80,7 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
 def decode(text: str, slow: SlowText | None = None) -> Decoded:
     """Return what the commit message ``text`` says.
 
-    Raises:
-        TrailerError: The message is not that of an event.
-        FormatVersionError: A newer skillgit wrote it.
+    Raises TrailerError: the message is not that of an event. Raises FormatVersionError: a newer skillgit wrote it.
     """
 
     def given(skill: str) -> SlowText:
@@ -185,24 +183,16 @@ _BODY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An event as it is in git.
-
-    Attributes:
-        commit: The commit's id, 40 hexadecimal characters.
-        time: When it was committed, in UTC.
-        evidence: Id of the evidence tree; empty if the event has none.
-        branch: Full name of the branch that it belongs to in the repository of its writer.
-        at: The version that the run is at with it.
-    """
+    """An event as it is in git."""
 
     event: Event
-    commit: str
+    commit: str  # the commit's id, 40 hexadecimal characters
     parents: tuple[str, ...]
-    time: datetime
-    evidence: str
+    time: datetime  # when it was committed, in UTC
+    evidence: str  # id of the evidence tree; empty if the event has none
     tree: str
-    branch: str
-    at: int
+    branch: str  # full name of the branch that it belongs to in the repository of its writer
+    at: int  # the version that the run is at with it
 
     @property
     def order(self) -> OrderKey:

@@ -137,13 +137,9 @@ def _flips(name: str, items: Iterable[str]) -> str:
 
 
 class Prose(NamedTuple):
-    """What is above the trailers, as it is there.
+    """What is above the trailers, as it is there."""
 
-    Attributes:
-        title: The commit's title without prefix and score.
-    """
-
-    title: str
+    title: str  # the commit's title without prefix and score
     why: str
     changes: list[tuple[Literal["+", "-"], str]]
     flips: str
@@ -152,8 +148,7 @@ class Prose(NamedTuple):
 def read_body(message: str) -> Body:
     """Return what is above the trailers of ``message``.
 
-    Raises:
-        TrailerError: The first line is not a subject of ours.
+    Raises TrailerError: the first line is not a subject of ours.
     """
     prose = read_prose(message)
     flips = read_flips(prose.flips)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def common_ancestor(repo: Repo, first: str, second: str) -> str | None:
     """Return the best common ancestor of two commits, as ``git merge-base`` does; None if they have none.
 
-    Raises:
-        RevisionNotFoundError: One of them does not exist.
+    Raises RevisionNotFoundError: one of them does not exist.
     """
     for commit in (first, second):
         repo.commit(commit)
@@ -59,8 +58,7 @@ def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] =
 def stat(repo: Repo, old: str, new: str, *paths: str) -> str:
     """Return what ``git diff --stat OLD NEW -- PATHS`` prints.
 
-    Raises:
-        RevisionNotFoundError: One of the commits does not exist.
+    Raises RevisionNotFoundError: one of the commits does not exist.
     """
     return diff(repo, old, new, *paths, options=("--stat",)).decode(errors="replace")
 
@@ -68,8 +66,7 @@ def stat(repo: Repo, old: str, new: str, *paths: str) -> str:
 def whole(repo: Repo, old: str, new: str, *paths: str) -> str:
     """Return the difference with all lines of the files that differ, in a form that no setting of the user changes.
 
-    Raises:
-        RevisionNotFoundError: One of the commits does not exist.
+    Raises RevisionNotFoundError: one of the commits does not exist.
     """
     text = diff(repo, old, new, *paths, options=(*_AS_DATA, f"-U{WHOLE_FILES}"))
     return text.decode(errors="replace")
@@ -78,8 +75,7 @@ def whole(repo: Repo, old: str, new: str, *paths: str) -> str:
 def change(repo: Repo, commit: str, path: str = "") -> bytes:
     """Return what ``commit`` changed against its first parent; for a first commit, all that it holds.
 
-    Raises:
-        RevisionNotFoundError: There is no such commit.
+    Raises RevisionNotFoundError: there is no such commit.
     """
     parents = repo.commit(commit).parent_ids
     if parents:

@@ -31,17 +31,11 @@ _EVENT_COMMIT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
-    """The end of a run's evidence chain.
+    """The end of a run's evidence chain."""
 
-    Attributes:
-        stored: What the ref points to now; absent without evidence.
-        last: The last commit whose event is in the history; the next one follows it.
-        event: The commit of the event that ``last`` belongs to.
-    """
-
-    stored: str | None
-    last: str | None
-    event: str | None
+    stored: str | None  # what the ref points to now; absent without evidence
+    last: str | None  # the last commit whose event is in the history; the next one follows it
+    event: str | None  # the commit of the event that `last` belongs to
 
 
 def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
@@ -105,22 +99,17 @@ def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLink:
-    """A commit of an evidence chain.
-
-    Attributes:
-        event: The commit of the event that the evidence belongs to; empty if it names none.
-    """
+    """A commit of an evidence chain."""
 
     commit: str
     tree: str
-    event: str
+    event: str  # the commit of the event that the evidence belongs to; empty if it names none
 
 
 def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
     """Return the evidence that the hidden ref of ``run`` keeps alive, newest first.
 
-    Raises:
-        RevisionNotFoundError: A commit of the chain is missing.
+    Raises RevisionNotFoundError: a commit of the chain is missing.
     """
     return _links(repo, repo.tip(refs.evidence_ref(run)))
 
@@ -129,10 +118,7 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     """Return the end of the chain that goes on from ``theirs`` with what only the chain that ends at ``mine`` keeps.
 
     Both sides can go forward to it: it leads to ``theirs``, and it keeps every tree of ``mine``. The same two chains
-    make the same one everywhere. No ref moves.
-
-    Raises:
-        RevisionNotFoundError: A commit of a chain is missing.
+    make the same one everywhere. No ref moves. Raises RevisionNotFoundError: a commit of a chain is missing.
     """
     keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
@@ -169,14 +155,10 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What was dropped, or would be.
-
-    Attributes:
-        size: Bytes of the files that nothing in the evidence of this run holds any more, before compression.
-    """
+    """What was dropped, or would be."""
 
     records: tuple[Recorded, ...]
-    size: int
+    size: int  # bytes of the files that nothing in the evidence of this run holds any more, before compression
 
 
 def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
@@ -235,9 +217,7 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
 
     Whatever is proposed on the run later on is compared with those. A version may inherit its score from one that was
     neither when evidence was dropped; without ``inheritance`` such ones are left out.
-
-    Raises:
-        InvariantError: The events contradict each other.
+    Raises InvariantError: the events contradict each other.
     """
     state = fold(record.event for record in records)
     versions, commits = {0, state.best, state.version}, derived_refs.versions(records)
@@ -270,10 +250,7 @@ def plan_drop(
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
     """Rewrite the evidence chain of ``run`` without what ``plan`` names, and write that down in the same change.
 
-    Hold the lock of the run.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved the chain; nothing was changed.
+    Hold the lock of the run. Raises ConcurrentWriteError: someone else moved the chain; nothing was changed.
     """
     tips = repo.tips()
     commits = {record.commit for record in plan.records}

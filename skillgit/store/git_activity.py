@@ -64,8 +64,7 @@ def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
 def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
     """Return what ``write`` does, done anew as long as git prunes what it needs; that makes the same objects again.
 
-    Raises:
-        OSError: The repository cannot be written, whoever works in it.
+    Raises OSError: the repository cannot be written, whoever works in it.
     """
     import pygit2  # noqa: PLC0415 - screens are ready before it is loaded
 

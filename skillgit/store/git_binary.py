@@ -98,8 +98,7 @@ def git_version() -> str:
 def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
 
-    Raises:
-        NotFoundError: There is no git on this machine.
+    Raises NotFoundError: there is no git on this machine.
     """
     import subprocess  # noqa: PLC0415 - reading history does not need it
 
@@ -122,10 +121,7 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
     """Return the time that ``text`` names, in seconds since 1970.
 
     A date without a time is its beginning, and a time without a zone is local. Everything that is no RFC 3339 time is
-    asked of git.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
+    asked of git. Raises NotFoundError: there is no git on this machine.
     """
     expression = text.strip()
     if expression.lower() == "tomorrow":

@@ -27,13 +27,9 @@ _PREFERRED_REMOTE = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One branch of a run's history.
+    """One branch of a run's history."""
 
-    Attributes:
-        ref: The branch as it is called in the repository of the run's writer.
-    """
-
-    ref: refs.Ref
+    ref: refs.Ref  # the branch as it is called in the repository of the run's writer
     actual: str
     tip: str
     folded: bool = False

@@ -59,9 +59,7 @@ def runs(repo: Repo) -> list[str]:
 def read_run(repo: Repo, run: str) -> list[Recorded]:
     """Return the events of ``run`` in their order.
 
-    Raises:
-        RevisionNotFoundError: There is no such run.
-        HistoryError: A commit of it cannot be read.
+    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: a commit of it cannot be read.
     """
     return read_new(repo, run, {})
 
@@ -71,10 +69,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
 
     Where a tip is no ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
     run, for those who know them already.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-        HistoryError: A commit of it cannot be read.
+    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: a commit of it cannot be read.
     """
     branches = history.sources(repo, run, repo.tips(run) if now is None else now)
     if not branches:
@@ -165,11 +160,7 @@ def skill_at(repo: Repo, oid: str, path: str) -> Skill:
 
 
 def resolve(repo: Repo, name: str) -> str:
-    """Return the commit that git calls ``name``.
-
-    Raises:
-        RevisionNotFoundError: Git knows no commit of that name.
-    """
+    """Return the commit that git calls ``name``. Raises RevisionNotFoundError: git knows no commit of that name."""
     try:
         obj = repo.raw.revparse_single(name)
         return str(obj.peel(pygit2.Commit).id)

@@ -22,19 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityProblem:
-    """Something that is wrong with a run.
+    """Something that is wrong with a run."""
 
-    Attributes:
-        commit: The commit that it lies in; empty if it lies in no commit.
-        sentence: What is wrong, without a full stop.
-        repairable: Whether it follows from the rest of the history, so that it can be mended without losing a fact.
-        remark: Whether it breaks no rule of history, and is something to know before the run is used.
-    """
-
-    commit: str
-    sentence: str
+    commit: str  # the commit that it lies in; empty if it lies in no commit
+    sentence: str  # what is wrong, without a full stop
+    # whether it follows from the rest of the history, so that it can be mended without losing a fact
     repairable: bool = False
-    remark: bool = False
+    remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 
 
 __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
@@ -91,16 +85,11 @@ _FANOUT, _NAME = 2, 38
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A file of the object store that is not whole.
-
-    Attributes:
-        sentence: What is wrong with it, without a full stop.
-        loose: Whether it holds a single object, which can be set aside.
-    """
+    """A file of the object store that is not whole."""
 
     path: Path
-    sentence: str
-    loose: bool
+    sentence: str  # what is wrong with it, without a full stop
+    loose: bool  # whether it holds a single object, which can be set aside
 
 
 def damaged_files(repo: Repo) -> list[Damage]:
@@ -199,8 +188,7 @@ _GRAFTS = "info/grafts"
 def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what makes git and skillgit disagree about this repository.
 
-    Raises:
-        NotFoundError: There is no git on this machine.
+    Raises NotFoundError: there is no git on this machine.
     """
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:

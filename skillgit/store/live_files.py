@@ -23,9 +23,7 @@ def publish(repo: Repo, run: str, document: bytes) -> None:
     """Replace what is told of ``run``; a reader sees all of the old or all of the new.
 
     Only the process that holds the run's lock calls this. Nothing is forced to the disk.
-
-    Raises:
-        OSError: The repository cannot be written.
+    Raises OSError: the repository cannot be written.
     """
     path = _progress(repo, run)
     young = path.with_name(f"{path.name}.new")

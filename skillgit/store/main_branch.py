@@ -30,14 +30,10 @@ _LITERAL = CheckoutStrategy.SAFE | CheckoutStrategy.RECREATE_MISSING | CheckoutS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded:
-    """Where ``main`` stands.
-
-    Attributes:
-        added: Whether the skill was added now; otherwise it was there.
-    """
+    """Where ``main`` stands."""
 
     commit: str
-    added: bool
+    added: bool  # whether the skill was added now; otherwise it was there
 
 
 def skills_on_main(repo: Repo) -> tuple[str, ...]:
@@ -61,10 +57,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
 
     A ``main`` that is missing begins where HEAD stands; a repository without commits gets ``.gitattributes`` too. Where
     the work tree is on ``main``, the new files appear in it and in git's index; a file that is there already is
-    left as it is.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile.
+    left as it is. Raises ConcurrentWriteError: ``main`` moved meanwhile.
     """
     tip = repo.tip(refs.MAIN)
     base = tip or _head_commit(repo)
@@ -145,8 +138,7 @@ def _at(folder: pygit2.Tree, path: str) -> pygit2.Object | None:
 def skill_trees(repo: Repo, commit: str) -> dict[str, str]:
     """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree.
 
-    Raises:
-        RevisionNotFoundError: There is no such commit.
+    Raises RevisionNotFoundError: there is no such commit.
     """
     return {path: skill_tree(repo, commit, path) for path in skills_at(repo, commit)}
 

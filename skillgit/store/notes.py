@@ -32,8 +32,7 @@ _DEEPEST = 2 * _OID_LENGTH
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
     """Add lines to the notes of commits, all in one commit; lines that are there already are not repeated.
 
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
+    Raises ConcurrentWriteError: others kept writing notes at the same time.
     """
     for attempt in range(_TRIES):
         try:
@@ -134,8 +133,7 @@ KIND, WITHDRAWN = "feedback", "feedback-withdrawn"
 def give(repo: Repo, feedback: Feedback) -> None:
     """Write ``feedback`` on its commit; its time is kept to the second.
 
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
+    Raises ConcurrentWriteError: others kept writing notes at the same time.
     """
     line = {"kind": KIND, "text": feedback.text, "author": feedback.author, "time": _stamp(feedback.time)}
     append(repo, {feedback.commit: [line]}, time=feedback.time)
@@ -144,8 +142,7 @@ def give(repo: Repo, feedback: Feedback) -> None:
 def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
     """Write that ``feedback`` does not count any more.
 
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
+    Raises ConcurrentWriteError: others kept writing notes at the same time.
     """
     line = {"kind": WITHDRAWN, "feedback": feedback.id, "time": _stamp(time)}
     append(repo, {feedback.commit: [line]}, time=time)

@@ -38,23 +38,15 @@ _LOOKED_BACK = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastChange:
-    """The newest commit on ``main`` that changed a skill folder.
-
-    Attributes:
-        promoted: The version that it promoted, as ``<run>/v<N>``; empty for a change by hand.
-    """
+    """The newest commit on ``main`` that changed a skill folder."""
 
     commit: str
     subject: str
-    promoted: str
+    promoted: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
 
 
 def main_tip(repo: Repo) -> str:
-    """Return the commit that ``main`` points to.
-
-    Raises:
-        RevisionNotFoundError: There is no ``main``.
-    """
+    """Return the commit that ``main`` points to. Raises RevisionNotFoundError: there is no ``main``."""
     tip = repo.tip(refs.MAIN)
     if tip is None:
         raise RevisionNotFoundError("the repository has no branch main", hint="skillgit init")
@@ -87,11 +79,7 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
-    """Return the SKILL.md of the folder ``path`` of a commit.
-
-    Raises:
-        RevisionNotFoundError: It has none.
-    """
+    """Return the SKILL.md of the folder ``path`` of a commit. Raises RevisionNotFoundError: it has none."""
     document = file_at(repo, commit, f"{path}/{DOCUMENT}")
     if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
@@ -117,16 +105,12 @@ def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What makes a promotion a release.
-
-    Attributes:
-        is_tagged: Whether the tag is there already, as after the release of a text that ``main`` left since.
-    """
+    """What makes a promotion a release."""
 
     tag: str
     message: str
     document: bytes
-    is_tagged: bool = False
+    is_tagged: bool = False  # whether the tag is there already, as after the release of a text that `main` left since
 
 
 def promote(
@@ -196,11 +180,7 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
-    """Tag ``main`` as it is.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
-    """
+    """Tag ``main`` as it is. Raises ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag."""
     tip, identity = main_tip(repo), repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
 

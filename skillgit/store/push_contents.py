@@ -27,31 +27,22 @@ _FILES = frozenset({FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFile:
-    """A file that a commit adds or changes against all of its parents.
-
-    Attributes:
-        before: The ids of the contents that the parents have at the same path.
-        skill: The skill folder that it belongs to; empty if it belongs to none.
-    """
+    """A file that a commit adds or changes against all of its parents."""
 
     path: str
     blob: str
-    before: tuple[str, ...]
-    skill: str
+    before: tuple[str, ...]  # the ids of the contents that the parents have at the same path
+    skill: str  # the skill folder that it belongs to; empty if it belongs to none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    """A commit that is to be published.
-
-    Attributes:
-        hidden: Whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything.
-    """
+    """A commit that is to be published."""
 
     commit: str
     message: str
     files: tuple[NewFile, ...]
-    hidden: bool
+    hidden: bool  # whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything
 
 
 def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
@@ -79,11 +70,7 @@ def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Ite
 
 
 def content(repo: Repo, blob: str) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        HistoryError: It is missing or damaged.
-    """
+    """Return the content of a file. Raises HistoryError: it is missing or damaged."""
     try:
         obj = repo.raw[pygit2.Oid(hex=blob)]
     except (pygit2.GitError, KeyError) as error:

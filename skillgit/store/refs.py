@@ -70,21 +70,14 @@ _KINDS = {str(kind): kind for kind in RefKind}
 
 
 class Ref(NamedTuple):
-    """A ref name taken apart.
-
-    Attributes:
-        run: The run that it belongs to; empty for notes.
-        number: The step of a rejected branch, the version of a tag.
-        remote: The remote whose branch it tracks; empty for a ref of this repository.
-        intervention: Which intervention of the run it is; 0 for steps and the reflection on an epoch.
-    """
+    """A ref name taken apart."""
 
     kind: RefKind
-    run: str = ""
-    number: int = 0
-    remote: str = ""
+    run: str = ""  # the run that it belongs to; empty for notes
+    number: int = 0  # the step of a rejected branch, the version of a tag
+    remote: str = ""  # the remote whose branch it tracks; empty for a ref of this repository
     origin: str = STEP
-    intervention: int = 0
+    intervention: int = 0  # which intervention of the run it is; 0 for steps and the reflection on an epoch
 
     @property
     def local(self) -> str:
@@ -233,15 +226,10 @@ _RECENT_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefSnapshot:
-    """What refs looked like at one moment.
+    """What refs looked like at one moment."""
 
-    Attributes:
-        packed: What tells this packed file from any other; empty if it is too young to tell.
-        loose: Name to commit for refs in files of their own; empty for one that is symbolic or damaged.
-    """
-
-    packed: str
-    loose: Mapping[str, str]
+    packed: str  # what tells this packed file from any other; empty if it is too young to tell
+    loose: Mapping[str, str]  # name to commit for refs in files of their own; empty for one that is symbolic or damaged
 
 
 class RefFiles:
@@ -256,11 +244,7 @@ class RefFiles:
         self._parsed: tuple[str, Mapping[str, str]] = ("", {})
 
     def look(self) -> RefSnapshot:
-        """Look at the refs.
-
-        Raises:
-            HistoryError: The files cannot be read.
-        """
+        """Look at the refs. Raises HistoryError: the files cannot be read."""
         with _told():
             for _ in range(_TRIES):
                 # git writes the packed file before it removes loose ones: between two equal marks none can get lost
@@ -272,8 +256,7 @@ class RefFiles:
     def read(self) -> dict[str, str]:
         """Return the wanted refs with the commits that they point to; symbolic and damaged ones are left out.
 
-        Raises:
-            HistoryError: The files cannot be read.
+        Raises HistoryError: the files cannot be read.
         """
         with _told():
             loose = {name: oid for name, oid in _loose(self._folder) if self._wanted(name)}

@@ -76,8 +76,7 @@ class Repo:
     def discover(cls, path: Path) -> Repo:
         """Open the repository that ``path`` lies in.
 
-        Raises:
-            RepositoryNotFoundError: There is none, or it is of a kind that libgit2 cannot open.
+        Raises RepositoryNotFoundError: there is none, or it is of a kind that libgit2 cannot open.
         """
         import pygit2  # noqa: PLC0415 - see the module
 
@@ -156,8 +155,7 @@ class Repo:
     def tip(self, name: str) -> str | None:
         """Return the commit that the ref ``name`` points to; ``None`` if there is no such ref.
 
-        Raises:
-            HistoryError: The ref is damaged.
+        Raises HistoryError: the ref is damaged.
         """
         import pygit2  # noqa: PLC0415 - see the module
 
@@ -248,8 +246,7 @@ class Repo:
     def write_blob(self, content: bytes) -> pygit2.Oid:
         """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to, meanwhile.
 
-        Raises:
-            OSError: The repository cannot be written.
+        Raises OSError: the repository cannot be written.
         """
         return until_kept(self, lambda: self.raw.create_blob(content))
 

@@ -40,16 +40,11 @@ _SHORT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBack:
-    """Where a run can be taken back to.
+    """Where a run can be taken back to."""
 
-    Attributes:
-        kept: Its events up to there; the last one is whole.
-        lost: The events after it that can still be read, but lack objects.
-        unreadable: Refs that lead to no event, or do not exist any more, by their full names; with tracking refs.
-    """
-
-    kept: tuple[Recorded, ...]
-    lost: tuple[Recorded, ...]
+    kept: tuple[Recorded, ...]  # its events up to there; the last one is whole
+    lost: tuple[Recorded, ...]  # the events after it that can still be read, but lack objects
+    # refs that lead to no event, or do not exist any more, by their full names; with tracking refs
     unreadable: tuple[str, ...]
 
     @property
@@ -87,9 +82,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
     """Take ``run`` back to where ``plan`` says; return what was done.
 
     Hold the lock of the run.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved the run; nothing was changed but ref files that held no commit.
+    Raises ConcurrentWriteError: someone else moved the run; nothing was changed but ref files that held no commit.
     """
     with repo_lock(repo):
         for name in set(repo.damaged_refs(run)) & {*plan.unreadable, *_derived_names(repo, run)}:

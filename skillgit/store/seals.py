@@ -31,9 +31,7 @@ def private_folder(git_dir: Path) -> Path:
     """Return the private folder of the repository at ``git_dir``, which is made when there is none of this user's.
 
     Where the user has no folder for a key, nobody can tell whose it is, and it is taken as it is.
-
-    Raises:
-        OSError: It cannot be made, or one of someone else cannot be moved out of the way.
+    Raises OSError: it cannot be made, or one of someone else cannot be moved out of the way.
     """
     folder = git_dir / _NAME
     digest = seal(_NAME, make=True)

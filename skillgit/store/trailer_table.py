@@ -59,25 +59,19 @@ KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.i
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """One trailer.
+    """One trailer."""
 
-    Attributes:
-        key: Its key without prefix.
-        attribute: The attribute that its value is; empty if the value is written from the whole event and read as a
-            mapping of attributes.
-        absent: What its absence says, where that is not the default of the event's class; ``NEEDED`` if it cannot be
-            absent.
-        many: Whether there is one for each element of the attribute.
-        repeats: Whether the events of a run have few different ones, so that it is worth while to keep what was read.
-    """
-
-    key: str
+    key: str  # its key without prefix
     form: ValueForm | TokenKind | Record[Any]
+    # the attribute that its value is; empty if the value is written from the whole event and read as a mapping of
+    # attributes
     attribute: str
     kinds: frozenset[type[Event]]
     meaning: str
+    # what its absence says, where that is not the default of the event's class; `NEEDED` if it cannot be absent
     absent: Any = AS_THE_CLASS
-    many: bool = False
+    many: bool = False  # whether there is one for each element of the attribute
+    # whether the events of a run have few different ones, so that it is worth while to keep what was read
     repeats: bool = False
 
     def said_by_absence(self, kind: type[Event]) -> Any:  # noqa: ANN401 - attributes have types of their own

@@ -41,28 +41,21 @@ WORD: Final = ""
 
 
 class ValueForm(NamedTuple):
-    """How a value is read and written.
-
-    Attributes:
-        read: Returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read.
-    """
+    """How a value is read and written."""
 
     name: str
+    # returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read
     read: Callable[[str], Any]
     write: Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenKind:
-    """A kind of token.
-
-    Attributes:
-        pattern: How its tokens look; it has no groups.
-        value: Returns the value of a token that looks so; ValueError and KeyError say that it is none all the same.
-    """
+    """A kind of token."""
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str]  # how its tokens look; it has no groups
+    # returns the value of a token that looks so; ValueError and KeyError say that it is none all the same
     value: Callable[[str], Any]
     write: Callable[[Any], str] = format_token
 
@@ -107,21 +100,16 @@ def flag(token: str, *, means: bool) -> TokenKind:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record.
+    """One field of a record."""
 
-    Attributes:
-        key: Its key in the trailer; ``WORD`` for the word that the value begins with.
-        name: The attribute that it is, where that is not called like the key.
-        absent: What its absence says, where that is not the default of the class; ``NEEDED`` if it cannot be absent.
-        when: Says of a whole whether the field is written, where that does not follow from its value.
-        derived: Whether the class computes it: it is written for those who read trailers, and checked, but not kept.
-    """
-
-    key: str
+    key: str  # its key in the trailer; `WORD` for the word that the value begins with
     kind: TokenKind
-    name: str = ""
+    name: str = ""  # the attribute that it is, where that is not called like the key
+    # what its absence says, where that is not the default of the class; `NEEDED` if it cannot be absent
     absent: Any = AS_THE_CLASS
+    # says of a whole whether the field is written, where that does not follow from its value
     when: Callable[[Any], bool] | None = None
+    # whether the class computes it: it is written for those who read trailers, and checked, but not kept
     derived: bool = False
 
     @property
@@ -168,8 +156,7 @@ class Record(Generic[T]):
     def read(self, text: str, *more: object) -> T:
         """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere.
 
-        Raises:
-            TrailerError: It breaks the grammar, lacks a field, or has one of another kind.
+        Raises TrailerError: it breaks the grammar, lacks a field, or has one of another kind.
         """
         match = self._match(f" {text}") or self._match(self._in_order(text))
         try:
@@ -364,8 +351,7 @@ MEASUREMENT = ValueForm("an evaluation, or `inherited from=v<N>`", _read_measure
 def read_cost(text: str, entries: Iterable[str]) -> Cost:
     """Read a cost, which may be empty, and its parts.
 
-    Raises:
-        TrailerError: They break the grammar, or two parts are of one role in one stage.
+    Raises TrailerError: they break the grammar, or two parts are of one role in one stage.
     """
     parts = tuple(map(SPENT.read, entries))
     if len({(part.role, part.stage) for part in parts}) < len(parts):

@@ -50,8 +50,7 @@ def format_token(value: str | float) -> str:
 def parse_value(text: str) -> dict[str, str]:
     """Return the tokens of a value by their keys, as they are there; a word at its beginning has the empty key.
 
-    Raises:
-        TrailerError: It does not follow the grammar.
+    Raises TrailerError: it does not follow the grammar.
     """
     tokens = text.split(" ")
     if "=" not in tokens[0]:
@@ -68,8 +67,7 @@ def parse_value(text: str) -> dict[str, str]:
 def format_block(trailers: Iterable[tuple[str, str]]) -> str:
     """Return the block with ``trailers``, keys without their prefix; trailers without a value are left out.
 
-    Raises:
-        TrailerError: A value or the whole is longer than the format allows.
+    Raises TrailerError: a value or the whole is longer than the format allows.
     """
     entries = [(key, value) for key, value in (("Format", str(FORMAT)), *trailers) if value]
     for key, value in entries:
@@ -107,8 +105,7 @@ class TrailerBlock:
     def one(self, key: str) -> str:
         """Return the value of a trailer that may stand once; empty if it does not stand.
 
-        Raises:
-            TrailerError: It stands more than once.
+        Raises TrailerError: it stands more than once.
         """
         values = self.trailers.get(key)
         if values is None:
@@ -125,8 +122,7 @@ class TrailerBlock:
     def integer(self, key: str) -> int:
         """Return the value of a trailer that is an integer.
 
-        Raises:
-            TrailerError: It is not one, or does not stand exactly once.
+        Raises TrailerError: it is not one, or does not stand exactly once.
         """
         text = self.one(key)
         if INTEGER.fullmatch(text) is None:
@@ -141,9 +137,7 @@ class TrailerBlock:
 def parse_block(message: str) -> TrailerBlock:
     """Return the trailer block of ``message``.
 
-    Raises:
-        TrailerError: There is no block, or it is broken.
-        FormatVersionError: A newer skillgit wrote it.
+    Raises TrailerError: there is no block, or it is broken. Raises FormatVersionError: a newer skillgit wrote it.
     """
     block = last_paragraph(message)
     if not block.startswith(f"{PREFIX}Format: "):

@@ -41,19 +41,14 @@ _PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
-    """One ref to move.
-
-    Attributes:
-        new: The commit that it shall point to; ``None`` removes it. If it equals ``expected``, the ref is only watched:
-            the change is refused if it moved.
-        expected: The commit that it must point to now; ``None`` if it must not exist.
-        derived: Whether it is computed from other refs, so that its old value does not matter.
-    """
+    """One ref to move."""
 
     name: str
+    # the commit that it shall point to; `None` removes it. If it equals `expected`, the ref is only watched: the change
+    # is refused if it moved.
     new: str | None
-    expected: str | None = None
-    derived: bool = False
+    expected: str | None = None  # the commit that it must point to now; `None` if it must not exist
+    derived: bool = False  # whether it is computed from other refs, so that its old value does not matter
 
 
 def update_refs(

@@ -61,9 +61,7 @@ def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
     """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not.
 
     The paths are for showing: a hostile one is here too, and is no path to write to.
-
-    Raises:
-        SkillError: A text is longer than a skill may hold: comparing such ones takes no end.
+    Raises SkillError: a text is longer than a skill may hold: comparing such ones takes no end.
     """
     texts: dict[str, str] = {}
     files = read_folder(tree, path)
@@ -128,8 +126,7 @@ def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) ->
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
     """Return a tree that holds exactly ``files``.
 
-    Raises:
-        UnsafeNameError: A name is no path, or two are the same on some system.
+    Raises UnsafeNameError: a name is no path, or two are the same on some system.
     """
     contents = zip(tree_paths(files), files.values(), strict=True)
     nodes: dict[str, _Node] = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents}
@@ -187,9 +184,7 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
     """Yield every file, link and submodule in ``tree`` with its path, which is for showing, in the order of the tree.
 
     A folder whose path is too long for any file system is yielded in place of what lies in it.
-
-    Raises:
-        HistoryError: It has more.
+    Raises HistoryError: it has more.
     """
     waiting: list[tuple[str, pygit2.Object]] = [("", tree)]
     count = 0

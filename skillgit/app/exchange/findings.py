@@ -61,24 +61,16 @@ _TOLD = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanFinding:
-    """Something that should not leave, or should be looked at before it does.
-
-    Attributes:
-        commit: The oldest of the commits looked at that brings it.
-        path: The file in that commit; empty for the commit's message.
-        line: The line, counted from 1; 0 for the whole file.
-        excerpt: The line with the secret masked; empty if there is none.
-        fingerprint: What names the same finding in every commit; an allow-list holds it.
-    """
+    """Something that should not leave, or should be looked at before it does."""
 
     rule: FindingKind
     severity: ScanSeverity
-    commit: str
-    path: str
-    line: int
+    commit: str  # the oldest of the commits looked at that brings it
+    path: str  # the file in that commit; empty for the commit's message
+    line: int  # the line, counted from 1; 0 for the whole file
     what: str
-    excerpt: str
-    fingerprint: str
+    excerpt: str  # the line with the secret masked; empty if there is none
+    fingerprint: str  # what names the same finding in every commit; an allow-list holds it
 
 
 def finding(
@@ -105,13 +97,10 @@ _FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What is allowed.
-
-    Attributes:
-        secrets: Path, detector and hash of secrets that a baseline holds and nobody has marked as real.
-    """
+    """What is allowed."""
 
     fingerprints: frozenset[str]
+    # path, detector and hash of secrets that a baseline holds and nobody has marked as real
     secrets: frozenset[tuple[str, str, str]]
 
     def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:

@@ -39,16 +39,11 @@ _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """What came in.
-
-    Attributes:
-        url: Its address, without credentials.
-        refs: The refs that are new there or have moved since the last time.
-    """
+    """What came in."""
 
     remote: str
-    url: str
-    refs: tuple[FetchedRef, ...]
+    url: str  # its address, without credentials
+    refs: tuple[FetchedRef, ...]  # the refs that are new there or have moved since the last time
 
 
 def fetch(
@@ -83,41 +78,27 @@ def fetch(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """What the user asks for.
+    """What the user asks for."""
 
-    Attributes:
-        remote: The remote; None for ``origin``, or the only one.
-        rejected: Which rejected candidates come: ``branches`` for all that are there, ``attic`` for those that are
-            folded, ``none``.
-        dry_run: Whether only to fetch, and to say what would move.
-    """
-
-    remote: str | None = None
+    remote: str | None = None  # the remote; None for `origin`, or the only one
+    # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
     rejected: str = RejectedMode.BRANCHES.value
     evidence: bool = False
-    dry_run: bool = False
+    dry_run: bool = False  # whether only to fetch, and to say what would move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What happened to a pull.
-
-    Attributes:
-        url: Its address, without credentials.
-        main: What happened to main; absent if the remote has none.
-        notes: Whether there are new notes, or would be.
-        heads: Run to its newest version here, for runs that diverged.
-        releases: The tags of releases that are new here, or would be.
-    """
+    """What happened to a pull."""
 
     remote: str
-    url: str
+    url: str  # its address, without credentials
     dry_run: bool
-    main: Joined | None
+    main: Joined | None  # what happened to main; absent if the remote has none
     runs: tuple[Joined, ...]
-    notes: bool
-    heads: dict[str, int]
-    releases: tuple[str, ...] = ()
+    notes: bool  # whether there are new notes, or would be
+    heads: dict[str, int]  # run to its newest version here, for runs that diverged
+    releases: tuple[str, ...] = ()  # the tags of releases that are new here, or would be
 
     @property
     def error(self) -> SkillgitError | None:
@@ -139,8 +120,7 @@ class Pulled:
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
     """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
 
-    Raises:
-        NotFoundError: There is no such remote.
+    Raises NotFoundError: there is no such remote.
     """
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)

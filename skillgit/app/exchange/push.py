@@ -57,38 +57,27 @@ MANY_BRANCHES = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushRequest:
-    """What the user asks for.
+    """What the user asks for."""
 
-    Attributes:
-        remote: The remote; None for ``origin``, or the only one.
-        runs: The runs; none for all.
-        rejected: How rejected candidates travel: ``branches``, ``attic`` or ``none``; None for as before, which is the
-            attic the first time.
-        verify: Whether what goes is looked through for secrets, and git's ``pre-push`` hook is asked.
-    """
-
-    remote: str | None = None
-    runs: tuple[str, ...] = ()
+    remote: str | None = None  # the remote; None for `origin`, or the only one
+    runs: tuple[str, ...] = ()  # the runs; none for all
+    # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
+    # time
     rejected: str | None = None
     evidence: bool = False
-    verify: bool = True
+    verify: bool = True  # whether what goes is looked through for secrets, and git's `pre-push` hook is asked
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What happened to a push.
-
-    Attributes:
-        url: Its address, without credentials.
-        warnings: What the user should know though the push went on.
-    """
+    """What happened to a push."""
 
     remote: str
-    url: str
+    url: str  # its address, without credentials
     dry_run: bool
     refs: tuple[SentRef, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what the user should know though the push went on
 
     @property
     def error(self) -> SkillgitError | None:

@@ -36,15 +36,11 @@ _SHORT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What was looked at and what was found.
-
-    Attributes:
-        findings: What was found, that of older commits first; what is allowed is left out.
-    """
+    """What was looked at and what was found."""
 
     commits: int
     files: int
-    findings: tuple[ScanFinding, ...]
+    findings: tuple[ScanFinding, ...]  # what was found, that of older commits first; what is allowed is left out
     allowed: int = 0
     unchecked: tuple[str, ...] = ()
 

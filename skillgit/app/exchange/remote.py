@@ -28,15 +28,10 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creatable:
-    """A repository of GitHub's that does not exist, as far as one can see.
+    """A repository of GitHub's that does not exist, as far as one can see."""
 
-    Attributes:
-        name: ``owner/name``.
-        by_gh: Whether GitHub's command line program is here to create it.
-    """
-
-    name: str
-    by_gh: bool
+    name: str  # `owner/name`
+    by_gh: bool  # whether GitHub's command line program is here to create it
 
     @property
     def hint(self) -> str:
@@ -48,8 +43,7 @@ class Creatable:
 def creatable(context: Context, remote: str | None) -> Creatable | None:
     """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub.
 
-    Raises:
-        NotFoundError: There is no such remote.
+    Raises NotFoundError: there is no such remote.
     """
     known_remote = find_remote(Repo.discover(context.directory), remote)
     match = _ADDRESS.fullmatch(_written(context, known_remote.name) or known_remote.push_url)
@@ -71,27 +65,20 @@ def _written(context: Context, remote: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRow:
-    """A remote.
-
-    Attributes:
-        url: Where it is fetched from, without credentials.
-    """
+    """A remote."""
 
     name: str
-    url: str
+    url: str  # where it is fetched from, without credentials
     push_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunThere:
-    """A run that a remote has, or that is here and not there.
-
-    Attributes:
-        state: ``same``; ``ahead`` or ``behind``, this repository that is; ``diverged``; ``unknown``, where the remote
-            has something that was not fetched; ``only-here``; ``only-there``.
-    """
+    """A run that a remote has, or that is here and not there."""
 
     run: str
+    # `same`; `ahead` or `behind`, this repository that is; `diverged`; `unknown`, where the remote has something that
+    # was not fetched; `only-here`; `only-there`
     state: str
     rejected: int
     attic: bool
@@ -122,11 +109,7 @@ def add(context: Context, name: str, url: str) -> RemoteRow:
 
 
 def set_url(context: Context, name: str, url: str) -> RemoteRow:
-    """Give a remote another address.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Give a remote another address. Raises NotFoundError: there is no such remote."""
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.set_url(repo, name, url)
@@ -136,18 +119,13 @@ def set_url(context: Context, name: str, url: str) -> RemoteRow:
 def remove(context: Context, name: str) -> int:
     """Forget a remote and the copies of its refs, and return how many those were.
 
-    Raises:
-        NotFoundError: There is no such remote.
+    Raises NotFoundError: there is no such remote.
     """
     return stored.remove_remote(Repo.discover(context.directory), name)
 
 
 def show(context: Context, name: str | None, listener: Listener | None = None) -> RemoteShown:
-    """Ask a remote what it has, and compare.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Ask a remote what it has, and compare. Raises NotFoundError: there is no such remote."""
     repo = Repo.discover(context.directory)
     remote = stored.find_remote(repo, name)
     there = advertised(repo, line_for(context, listener or Listener()), remote.name)

@@ -100,15 +100,11 @@ _SHORTEST_MASKED = 6
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What a detector found in a line.
-
-    Attributes:
-        hashed: Its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it.
-    """
+    """What a detector found in a line."""
 
     kind: str
     value: str
-    hashed: str = ""
+    hashed: str = ""  # its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it
     random: bool = False
 
     @property

@@ -192,9 +192,7 @@ def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[s
 def _item(path: str, document: object) -> str:
     """Return the item of the trajectory ``path``, empty for another file.
 
-    Raises:
-        TypeError: It has another shape than such a file.
-        KeyError: It lacks something.
+    Raises TypeError: it has another shape than such a file. Raises KeyError: it lacks something.
     """
     if _TABLE.fullmatch(path):
         if not isinstance(document, list) or not all(isinstance(row, dict) and "id" in row for row in document):

@@ -48,33 +48,22 @@ _STALE = "the index differs from one that is built anew; skillgit reindex"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong.
+    """Something that is wrong."""
 
-    Attributes:
-        run: The run; empty if it is not wrong with one run alone.
-        commit: The commit; empty if the problem lies in no commit.
-        repairable: Whether it can be mended without losing a fact.
-        remark: Whether it breaks no rule of history, and is something to know before the run is used.
-    """
-
-    run: str
-    commit: str
+    run: str  # the run; empty if it is not wrong with one run alone
+    commit: str  # the commit; empty if the problem lies in no commit
     sentence: str
-    repairable: bool
-    remark: bool = False
+    repairable: bool  # whether it can be mended without losing a fact
+    remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was checked and what was found.
-
-    Attributes:
-        problems: What is wrong, and remarks; after a repair, what is left of it.
-    """
+    """What was checked and what was found."""
 
     runs: int
     commits: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...]  # what is wrong, and remarks; after a repair, what is left of it
     mended: tuple[str, ...] = ()
 
     @property

@@ -23,16 +23,11 @@ _MANY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedRef:
-    """A ref of another repository that is new, or has moved.
-
-    Attributes:
-        run: The run that it belongs to; empty for other branches and for notes.
-        old: To what it pointed when it was fetched last; empty if it is new.
-    """
+    """A ref of another repository that is new, or has moved."""
 
     ref: str
-    run: str
-    old: str
+    run: str  # the run that it belongs to; empty for other branches and for notes
+    old: str  # to what it pointed when it was fetched last; empty if it is new
     new: str
 
 
@@ -61,11 +56,7 @@ def fetch(
 
 
 def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:
-    """Bring the notes of ``remote`` in as a tracking copy.
-
-    Raises:
-        RemoteError: It could not be reached, or refused.
-    """
+    """Bring the notes of ``remote`` in as a tracking copy. Raises RemoteError: it could not be reached, or refused."""
     name = "refs/notes/skillgit/*"
     _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
 

@@ -78,32 +78,23 @@ class Joining(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What happened to a run of another repository here, or would.
-
-    Attributes:
-        reason: Why it stays as it is, where it does.
-        note: What the user should know of it all the same.
-    """
+    """What happened to a run of another repository here, or would."""
 
     run: str
     state: Joining
     moved: int = 0
-    reason: str = ""
-    note: str = ""
+    reason: str = ""  # why it stays as it is, where it does
+    note: str = ""  # what the user should know of it all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeTerms:
-    """How runs are taken in.
-
-    Attributes:
-        checked_out: Branch to the work tree that has it checked out.
-    """
+    """How runs are taken in."""
 
     remote: str
     rejected: RejectedMode
     clock: Callable[[], datetime]
-    checked_out: Mapping[str, str]
+    checked_out: Mapping[str, str]  # branch to the work tree that has it checked out
     dry_run: bool = False
 
 

@@ -47,8 +47,7 @@ def remotes(repo: Repo) -> tuple[Remote, ...]:
 def find_remote(repo: Repo, name: str | None) -> Remote:
     """Return the remote called ``name``; without a name ``origin``, or the only one.
 
-    Raises:
-        NotFoundError: There is none, or it is not clear which one is meant.
+    Raises NotFoundError: there is none, or it is not clear which one is meant.
     """
     candidates = remotes(repo)
     names = [remote.name for remote in candidates]
@@ -83,11 +82,7 @@ def add_remote(repo: Repo, name: str, url: str) -> None:
 
 
 def set_url(repo: Repo, name: str, url: str) -> None:
-    """Give the remote ``name`` another address.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Give the remote ``name`` another address. Raises NotFoundError: there is no such remote."""
     find_remote(repo, name)
     _done(git(repo, "remote", "set-url", "--", name, url), "skillgit remote set-url NAME URL")
 
@@ -95,8 +90,7 @@ def set_url(repo: Repo, name: str, url: str) -> None:
 def remove_remote(repo: Repo, name: str) -> int:
     """Forget the remote ``name`` and the copies of its refs; return how many those were.
 
-    Raises:
-        NotFoundError: There is no such remote.
+    Raises NotFoundError: there is no such remote.
     """
     find_remote(repo, name)
     branches, hidden = f"refs/remotes/{name}/", f"refs/skillgit/remotes/{name}/"

@@ -35,14 +35,10 @@ class RejectedMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """What is to be sent of one run.
-
-    Attributes:
-        refs: Branches and tags, which arrive together or not at all.
-    """
+    """What is to be sent of one run."""
 
     run: str
-    refs: Mapping[str, str]
+    refs: Mapping[str, str]  # branches and tags, which arrive together or not at all
     hidden: Mapping[str, str]
 
 
@@ -164,30 +160,22 @@ class RefusalCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRef:
-    """What happened to one ref, or would.
-
-    Attributes:
-        run: The run that it belongs to; empty for main, releases and notes.
-        old: What it pointed to on the other side; empty if it was not there.
-        cause: Why it was not taken; absent if it was.
-        optional: Whether a host may refuse it without harm to history.
-    """
+    """What happened to one ref, or would."""
 
     ref: str
-    run: str = ""
+    run: str = ""  # the run that it belongs to; empty for main, releases and notes
     state: RefState
-    old: str = ""
+    old: str = ""  # what it pointed to on the other side; empty if it was not there
     new: str
-    cause: RefusalCause | None = None
+    cause: RefusalCause | None = None  # why it was not taken; absent if it was
     reason: str = ""
-    optional: bool = False
+    optional: bool = False  # whether a host may refuse it without harm to history
 
 
 def advertised(repo: Repo, line: RemoteConnection, remote: str) -> dict[str, str]:
     """Return the refs of ``remote`` with what they point to.
 
-    Raises:
-        RemoteError: It could not be reached, or refused.
+    Raises RemoteError: it could not be reached, or refused.
     """
     out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote).out.decode(errors="replace")
     rows = (row.partition("\t") for row in out.splitlines())
@@ -308,15 +296,11 @@ _USUAL = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpushed:
-    """A run with work that a remote does not have.
-
-    Attributes:
-        commits: How many commits of its line are not there; absent if nothing of the run is.
-    """
+    """A run with work that a remote does not have."""
 
     run: str
     remote: str
-    commits: int | None
+    commits: int | None  # how many commits of its line are not there; absent if nothing of the run is
 
 
 def unpushed(repo: Repo) -> tuple[Unpushed, ...]:

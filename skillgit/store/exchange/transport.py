@@ -162,16 +162,12 @@ def unheard(text: str, end: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteConnection:
-    """The connection to other repositories.
-
-    Attributes:
-        asks: Whether someone is there whom git may ask for a password.
-        tell: Is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced.
-    """
+    """The connection to other repositories."""
 
     environ: Mapping[str, str]
-    asks: bool = False
+    asks: bool = False  # whether someone is there whom git may ask for a password
     shows: bool = False
+    # is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
@@ -191,19 +187,14 @@ def ask(repo: Repo, line: RemoteConnection, remote: str, *arguments: str) -> Git
 def talk(repo: Repo, line: RemoteConnection, *arguments: str, hooks: bool = False) -> GitResult:
     """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any.
 
-    Raises:
-        NotFoundError: There is no git on this machine.
+    Raises NotFoundError: there is no git on this machine.
     """
     folder, ssh = repo.workdir or repo.common_dir, repo.config("core.sshCommand")
     return run(line, folder, *place_of(repo), *arguments, ssh=ssh, hooks=hooks)
 
 
 def run(line: RemoteConnection, folder: Path, *arguments: str, ssh: str = "", hooks: bool = False) -> GitResult:
-    """Run git in ``folder`` and return how it ended.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-    """
+    """Run git in ``folder`` and return how it ended. Raises NotFoundError: there is no git on this machine."""
     try:
         process = subprocess.Popen(  # noqa: S603 - a list
             command("-C", str(folder), "-c", _DURABLE, *arguments, hooks=hooks),
@@ -276,8 +267,7 @@ def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: st
 def stand_on_main(repo: Repo, name: str) -> None:
     """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing.
 
-    Raises:
-        RemoteError: A file of it cannot be written here; ``name`` is what the repository is called.
+    Raises RemoteError: a file of it cannot be written here; ``name`` is what the repository is called.
     """
     _, commit = repo.head()
     if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
@@ -287,11 +277,7 @@ def stand_on_main(repo: Repo, name: str) -> None:
 
 
 def create_repository(name: str, directory: Path, environ: Mapping[str, str]) -> None:
-    """Create the private repository ``name``.
-
-    Raises:
-        RemoteError: It could not be created.
-    """
+    """Create the private repository ``name``. Raises RemoteError: it could not be created."""
     process = subprocess.run(  # noqa: S603 - a list
         ["gh", "repo", "create", name, "--private"],  # noqa: S607 - the one on the PATH
         cwd=directory,
