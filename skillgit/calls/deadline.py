@@ -57,8 +57,7 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default
 async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
     """Cancel the block if it takes longer than ``seconds``; None is no deadline.
 
-    Raises:
-        ItemTimeoutError: It took longer.
+    Raises ItemTimeoutError: it took longer.
     """
     if seconds is None:
         yield

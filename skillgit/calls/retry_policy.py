@@ -119,17 +119,13 @@ _MOST_DOUBLINGS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often and how patiently a call is tried.
-
-    Attributes:
-        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
-            longer pause is not waited for: its quota is used up for today.
-        sleep: Waits so many seconds.
-    """
+    """How often and how patiently a call is tried."""
 
     attempts: int
+    # seconds that a call spends in pauses before a further refusal is its end. A provider that wants a longer pause is
+    # not waited for: its quota is used up for today.
     patience_s: float
-    sleep: Callable[[float], Awaitable[None]]
+    sleep: Callable[[float], Awaitable[None]]  # waits so many seconds
     random: Random
 
     async def run(
@@ -256,8 +252,7 @@ class Failures:
     def before(self, order: CallOrder) -> int:
         """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
 
-        Raises:
-            UnanswerableError: The call was found to be unanswerable.
+        Raises UnanswerableError: the call was found to be unanswerable.
         """
         earlier = self._ledger.failures(order.key)
         if not earlier or self.lets_ask(order.key):

@@ -123,17 +123,12 @@ def estimated_usage(request: Request, text: str) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What one call cost and on whose account.
+    """What one call cost and on whose account."""
 
-    Attributes:
-        key: The call; a call is never charged twice to the same event.
-        cost: Tokens and dollars, and as seconds the time that the call took.
-    """
-
-    key: str
+    key: str  # the call; a call is never charged twice to the same event
     role: str
     stage: str
-    cost: Cost
+    cost: Cost  # tokens and dollars, and as seconds the time that the call took
 
 
 class Meter:

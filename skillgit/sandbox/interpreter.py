@@ -23,14 +23,10 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A Python that jobs can run.
-
-    Attributes:
-        packages: Folders of packages; it may find some of them by itself.
-    """
+    """A Python that jobs can run."""
 
     path: str
-    packages: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()  # folders of packages; it may find some of them by itself
 
 
 def system_paths() -> tuple[Path, ...]:

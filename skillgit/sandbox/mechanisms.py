@@ -65,13 +65,9 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A launcher to start.
+    """A launcher to start."""
 
-    Attributes:
-        argv: Its command line; the last argument, its socket's descriptor, is added.
-    """
-
-    argv: tuple[str, ...]
+    argv: tuple[str, ...]  # its command line; the last argument, its socket's descriptor, is added
     order: Order
 
 
@@ -88,8 +84,7 @@ class Mechanism(Protocol):
     def prepare(self, job: Job) -> AbstractContextManager[Launch]:
         """Return the launch of a job; leaving the context removes what it needed.
 
-        Raises:
-            EnvironmentFaultError: The job cannot be carried out in this way.
+        Raises EnvironmentFaultError: the job cannot be carried out in this way.
         """
         ...
 

@@ -27,17 +27,11 @@ _CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may take at most.
+    """What a run may take at most."""
 
-    Attributes:
-        timeout_s: Seconds.
-        output_bytes: Bytes on standard output.
-        error_bytes: Bytes of standard error that are kept, the last ones.
-    """
-
-    timeout_s: float
-    output_bytes: int = 64 << 20
-    error_bytes: int = 16 << 10
+    timeout_s: float  # seconds
+    output_bytes: int = 64 << 20  # bytes on standard output
+    error_bytes: int = 16 << 10  # bytes of standard error that are kept, the last ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,13 +27,9 @@ _FOLDER = 0o700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWorkspace:
-    """The folders of one call.
+    """The folders of one call."""
 
-    Attributes:
-        root: Holds the others; its path is in the environment of every process of the call.
-    """
-
-    root: Path
+    root: Path  # holds the others; its path is in the environment of every process of the call
 
     @property
     def home(self) -> Path:

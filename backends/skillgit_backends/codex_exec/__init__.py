@@ -236,8 +236,7 @@ async def tell_login(
 ) -> tuple[bool, str]:
     """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
 
-    Raises:
-        BackendError: It cannot be started, or does not end.
+    Raises BackendError: it cannot be started, or does not end.
     """
     if settings.base_url:
         key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
@@ -261,22 +260,18 @@ _COUNTS = (
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What was heard of a turn.
+    """What was heard of a turn."""
 
-    Attributes:
-        before: What the thread had used before this turn: Codex counts a thread from its beginning.
-        actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
-        failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
-            tells of lost connections that it mends itself.
-        completed: Whether it has come to its end.
-    """
-
+    # what the thread had used before this turn: Codex counts a thread from its beginning
     before: Usage = field(default_factory=lambda: Usage(tokens_in=0, tokens_out=0))
     thread: str = ""
     message: str = ""
+    # kind of an item to how many the agent has completed: commands, searches, changes of files
     actions: dict[str, int] = field(default_factory=dict)
+    # why it failed; empty if it has not. An error that is told before the turn completes is none: Codex tells of lost
+    # connections that it mends itself.
     failure: str = ""
-    completed: bool = False
+    completed: bool = False  # whether it has come to its end
     _total: Usage | None = None
 
     def hear(self, event: Event) -> None:
@@ -339,8 +334,7 @@ def codex_home(workspace: CallWorkspace) -> Path:
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     """Furnish the home of a call and return the environment of its process.
 
-    Raises:
-        FatalBackendError: The profile does not exist.
+    Raises FatalBackendError: the profile does not exist.
     """
     home, users = codex_home(workspace), users_home(environ)
     home.mkdir()

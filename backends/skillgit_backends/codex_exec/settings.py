@@ -55,11 +55,7 @@ class CodexSettings:
 
 
 def read_settings(values: Mapping[str, object]) -> CodexSettings:
-    """Return the settings.
-
-    Raises:
-        ConfigError: There is no such setting, or its value is not allowed.
-    """
+    """Return the settings. Raises ConfigError: there is no such setting, or its value is not allowed."""
     read = read_keys(NAME, _KEYS, values)
     for key in ("profile", "model_provider"):
         if not _PLAIN.fullmatch(str(read[key])):

@@ -62,17 +62,12 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCandidate:
-    """A possible answer.
-
-    Attributes:
-        start: Where it begins in its sentence; 0 for a document's title.
-        before: Rank or qualifier in front of the core.
-    """
+    """A possible answer."""
 
     core: str
     shape: Shape
-    start: int = 0
-    before: str = ""
+    start: int = 0  # where it begins in its sentence; 0 for a document's title
+    before: str = ""  # rank or qualifier in front of the core
     unit: str = ""
     paren: str = ""
     tail: str = ""

@@ -44,18 +44,12 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question, read.
+    """A question, read."""
 
-    Attributes:
-        words: The stems of its words that carry a topic.
-        category: The noun that names what is wanted ("river" in "this African river"); empty if none does.
-        is_clue: Whether it describes its answer as "this …", "he", "it" instead of asking for it.
-    """
-
-    words: frozenset[str]
+    words: frozenset[str]  # the stems of its words that carry a topic
     wanted: AnswerKind
-    category: str
-    is_clue: bool
+    category: str  # the noun that names what is wanted ("river" in "this African river"); empty if none does
+    is_clue: bool  # whether it describes its answer as "this …", "he", "it" instead of asking for it
 
 
 def read_question(text: str) -> Question:

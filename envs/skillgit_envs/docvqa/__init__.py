@@ -102,16 +102,11 @@ SOLVED = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnlsRule:
-    """One way to compute ANLS.
+    """One way to compute ANLS."""
 
-    Attributes:
-        name: Changes whenever a score can change.
-        keeps_half: Whether a similarity of exactly 0.5 counts.
-    """
-
-    name: str
+    name: str  # changes whenever a score can change
     raw_lengths: bool
-    keeps_half: bool
+    keeps_half: bool  # whether a similarity of exactly 0.5 counts
 
 
 RULES: Mapping[str, AnlsRule] = {

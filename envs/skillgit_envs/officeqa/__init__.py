@@ -135,17 +135,12 @@ class OfficeTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What the target works with.
-
-    Attributes:
-        sandbox: Where they are looked into; None if the target gets no tools over them.
-        max_turns: Replies at most.
-    """
+    """What the target works with."""
 
     corpus: Corpus
-    sandbox: Sandbox | None
+    sandbox: Sandbox | None  # where they are looked into; None if the target gets no tools over them
     search: Search | None
-    max_turns: int
+    max_turns: int  # replies at most
 
     async def work(
         self, target: Target, item_id: str, prompt: str, question: str, only: Sequence[str] | None
@@ -291,8 +286,7 @@ class OfficeQA(PackagedEnvironment):
     def _load(self) -> Splits:
         """Return the items of all splits.
 
-        Raises:
-            SandboxError: This machine cannot isolate the tools as it was asked to.
+        Raises SandboxError: this machine cannot isolate the tools as it was asked to.
         """
         splits = self._load_with(self._read)
         self._check_machine()

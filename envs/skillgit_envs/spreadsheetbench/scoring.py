@@ -34,18 +34,12 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRule:
-    """One way to score.
+    """One way to score."""
 
-    Attributes:
-        name: Changes whenever a score can change.
-        recalculates: Whether formulas are calculated before cells are compared.
-        expects_all: Whether cases that a task should have, and has not, fail.
-    """
-
-    name: str
+    name: str  # changes whenever a score can change
     reading: str
-    recalculates: bool
-    expects_all: bool
+    recalculates: bool  # whether formulas are calculated before cells are compared
+    expects_all: bool  # whether cases that a task should have, and has not, fail
 
 
 RULES: Mapping[str, ScoringRule] = {
@@ -57,16 +51,11 @@ RULES: Mapping[str, ScoringRule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookTask:
-    """What is scored.
+    """What is scored."""
 
-    Attributes:
-        position: The answer cells, as the data name them.
-        answers: Number of a case to the workbook that is right.
-    """
-
-    position: str
+    position: str  # the answer cells, as the data name them
     answer_sheet: str
-    answers: Mapping[int, bytes]
+    answers: Mapping[int, bytes]  # number of a case to the workbook that is right
     expected: int
 
 
@@ -182,8 +171,7 @@ _PLACES = 2
 def read_value(kind: str, text: str) -> Value:
     """Return the value of a cell from its text and kind: ``number text datetime time microseconds``.
 
-    Raises:
-        ValueError: The text is no value of that kind.
+    Raises ValueError: the text is no value of that kind.
     """
     if kind == "number":
         return float(text)

@@ -89,13 +89,9 @@ def _shortened(line: Line) -> Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMap:
-    """The items of a run under its versions.
+    """The items of a run under its versions."""
 
-    Attributes:
-        table: The items, those that were solved first on top, under the versions.
-    """
-
-    table: ItemTable
+    table: ItemTable  # the items, those that were solved first on top, under the versions
     versions: int
 
     @property
@@ -138,35 +134,25 @@ def _kept(columns: Sequence[Column]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionStanding:
-    """One version on one split.
-
-    Attributes:
-        interval: The 95 % Wilson interval of the mean hard score.
-        noted: Whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes.
-    """
+    """One version on one split."""
 
     version: int
     n: int
     scored: int
     score: float
     hard: float
-    interval: Interval
+    interval: Interval  # the 95 % Wilson interval of the mean hard score
     soft: float
-    noted: bool
+    noted: bool  # whether it was measured after the run, by `skillgit eval` or another command that leaves notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitProgress:
-    """The seed and the best version on one split.
-
-    Attributes:
-        seed: The seed; absent where it has no score.
-        best: The best version; absent where it has no score.
-    """
+    """The seed and the best version on one split."""
 
     split: str
-    seed: VersionStanding | None
-    best: VersionStanding | None
+    seed: VersionStanding | None  # the seed; absent where it has no score
+    best: VersionStanding | None  # the best version; absent where it has no score
 
     @property
     def gain(self) -> float | None:

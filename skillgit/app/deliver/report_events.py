@@ -37,32 +37,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """One event in full.
-
-    Attributes:
-        edits: The edits that took effect; none where the evidence is not here.
-        left_out: The edits that were chosen and not applied; likewise.
-        checks: How single checks fare, and did before; none where items have one score only.
-    """
+    """One event in full."""
 
     event: Event
     difference: DiffExcerpt
-    edits: tuple[AppliedEdit, ...]
-    left_out: tuple[LeftOut, ...]
+    edits: tuple[AppliedEdit, ...]  # the edits that took effect; none where the evidence is not here
+    left_out: tuple[LeftOut, ...]  # the edits that were chosen and not applied; likewise
     findings: tuple[TrajectoryPattern, ...]
-    checks: tuple[CheckChange, ...]
+    checks: tuple[CheckChange, ...]  # how single checks fare, and did before; none where items have one score only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
-    """One event.
-
-    Attributes:
-        telling: The event in full; absent where a report has no room for it.
-    """
+    """One event."""
 
     row: LogRow
-    telling: Telling | None
+    telling: Telling | None  # the event in full; absent where a report has no room for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +98,12 @@ def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowanc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleStories:
-    """What happened to the rules of a run.
+    """What happened to the rules of a run."""
 
-    Attributes:
-        stories: The rules of the best version, in the order of its text.
-        gone: The rules of the seed that it has no more.
-        absent: Whether evidence behind some of them is not here, as in a clone.
-    """
-
-    stories: tuple[Story, ...]
+    stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
     left_out: int
-    gone: tuple[RuleChange, ...]
-    absent: bool
+    gone: tuple[RuleChange, ...]  # the rules of the seed that it has no more
+    absent: bool  # whether evidence behind some of them is not here, as in a clone
 
 
 def rule_stories(context: Context, seed: str, best: str) -> RuleStories:

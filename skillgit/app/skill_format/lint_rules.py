@@ -27,13 +27,9 @@ class RuleSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatRule:
-    """A rule.
+    """A rule."""
 
-    Attributes:
-        name: Its name, which never changes.
-    """
-
-    name: str
+    name: str  # its name, which never changes
     severity: RuleSeverity
     demand: str
     mend: str
@@ -41,19 +37,13 @@ class FormatRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A place where a rule is broken.
-
-    Attributes:
-        path: The file, relative to the skill folder; empty for the folder itself.
-        line: The line, counted from 1; 0 for the whole file.
-        sentence: What is wrong, without a full stop.
-    """
+    """A place where a rule is broken."""
 
     rule: str
     severity: RuleSeverity
-    path: str
-    line: int
-    sentence: str
+    path: str  # the file, relative to the skill folder; empty for the folder itself
+    line: int  # the line, counted from 1; 0 for the whole file
+    sentence: str  # what is wrong, without a full stop
     mend: str
 
 

@@ -167,28 +167,20 @@ FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items.
-
-    Attributes:
-        sha256: The digest of its bytes.
-    """
+    """A file of items."""
 
     path: str
     items: int
-    sha256: str
+    sha256: str  # the digest of its bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """What happened to the rows.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-    """
+    """What happened to the rows."""
 
     files: tuple[Written, ...]
     ids: Collection[str]
-    repeated: int
+    repeated: int  # how many rows were left out because they stood there already
 
 
 class _File:
@@ -247,20 +239,15 @@ NOTE = "SOURCE.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written.
-
-    Attributes:
-        repeated: How many rows were left out because they stood there already.
-        options: What names the data in a configuration, as ``section.key=value``.
-    """
+    """What was written."""
 
     environment: str
     place: Path
     source: str
     revision: str
     files: tuple[Written, ...]
-    repeated: int
-    options: tuple[str, ...]
+    repeated: int  # how many rows were left out because they stood there already
+    options: tuple[str, ...]  # what names the data in a configuration, as `section.key=value`
 
 
 def fetch(

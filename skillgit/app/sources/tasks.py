@@ -45,13 +45,9 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task in a file.
+    """A task in a file."""
 
-    Attributes:
-        line: The number of its line, from 1.
-    """
-
-    line: int
+    line: int  # the number of its line, from 1
     row: Row
     item: Item
 
@@ -124,14 +120,10 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A task that was added.
-
-    Attributes:
-        id: The task's id, made from its content if none was given.
-    """
+    """A task that was added."""
 
     path: Path
-    id: str
+    id: str  # the task's id, made from its content if none was given
     count: int
 
 
@@ -151,31 +143,22 @@ DRAFT, REVIEWED = "draft", "reviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task that a model wrote and nobody has accepted.
-
-    Attributes:
-        expected: What counts as right, as the file has it: answers, check or criteria.
-    """
+    """A task that a model wrote and nobody has accepted."""
 
     id: str
     line: int
     prompt: str
-    expected: dict[str, object]
+    expected: dict[str, object]  # what counts as right, as the file has it: answers, check or criteria
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A file after a review.
-
-    Attributes:
-        accepted: Ids of the drafts that were accepted now.
-        count: How many tasks there are, drafts included.
-    """
+    """A file after a review."""
 
     path: Path
-    accepted: tuple[str, ...]
+    accepted: tuple[str, ...]  # ids of the drafts that were accepted now
     drafts: tuple[TaskDraft, ...]
-    count: int
+    count: int  # how many tasks there are, drafts included
 
 
 def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed:

@@ -53,17 +53,12 @@ class _Reply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """What was drafted.
+    """What was drafted."""
 
-    Attributes:
-        path: The file that the drafts were added to.
-        removed: How many control and invisible characters were removed from what the model wrote.
-    """
-
-    path: Path
+    path: Path  # the file that the drafts were added to
     ids: tuple[str, ...]
     refused: tuple[str, ...]
-    removed: int
+    removed: int  # how many control and invisible characters were removed from what the model wrote
     model: str
     cost: Cost
 

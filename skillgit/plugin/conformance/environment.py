@@ -151,19 +151,14 @@ _SENTENCES = ("Mind the amber falcon.", "Mind the silver heron.")
 
 @dataclass(slots=True, kw_only=True)
 class _Examination:
-    """The environment, and what was seen of it so far.
-
-    Attributes:
-        passed: For each wrong answer, whether it got the full score.
-        blocks: Whether it was found to block the event loop.
-    """
+    """The environment, and what was seen of it so far."""
 
     case: Rehearsal
     environment: Environment
     skill: Skill
     promises: Promises
-    passed: list[bool] = field(default_factory=list)
-    blocks: bool = False
+    passed: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
+    blocks: bool = False  # whether it was found to block the event loop
 
     async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> RehearsalOutcome:
         """Attempt ``item``; where the event loop was blocked, once more, for a first use may load a lot."""

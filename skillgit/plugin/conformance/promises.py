@@ -42,11 +42,7 @@ class Promises:
             self._broken[f"{activity} raises {described(error)}"] = None
 
     def settle(self) -> None:
-        """Say what is broken.
-
-        Raises:
-            ConformanceError: Anything is.
-        """
+        """Say what is broken. Raises ConformanceError: anything is."""
         if self._broken:
             raise ConformanceError(self._subject, tuple(self._broken))
 

@@ -21,31 +21,20 @@ Reads = Literal["tag", "json", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What a check finds.
+    """What a check finds."""
 
-    Attributes:
-        score: From 0 to 1.
-        said: Why, for the optimizer; the source of a check is no part of it.
-        parts: The score of each of several criteria, by its first words.
-    """
-
-    score: float
-    said: str
-    parts: tuple[tuple[str, float], ...] = ()
+    score: float  # from 0 to 1
+    said: str  # why, for the optimizer; the source of a check is no part of it
+    parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a check looks at, and what it may use.
-
-    Attributes:
-        answer: The result, as it was taken out of the reply.
-        row: The row of the data file, without its checks, for programs that check.
-    """
+    """What a check looks at, and what it may use."""
 
     prompt: str
-    answer: str
-    row: Mapping[str, object]
+    answer: str  # the result, as it was taken out of the reply
+    row: Mapping[str, object]  # the row of the data file, without its checks, for programs that check
     products: Mapping[str, bytes]
     attachments: Attachments
     judge: Judge
@@ -55,18 +44,14 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSource:
-    """Where a check is read from.
-
-    Attributes:
-        expected: What the row says of a good result, in words.
-    """
+    """Where a check is read from."""
 
     where: str
     folder: Path
     find: Callable[[list[str]], Listed]
     answers: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
-    expected: str = ""
+    expected: str = ""  # what the row says of a good result, in words
 
 
 def as_read(fields: Fields, source: CheckSource) -> Fields:
@@ -76,20 +61,13 @@ def as_read(fields: Fields, source: CheckSource) -> Fields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A kind of check.
+    """A kind of check."""
 
-    Attributes:
-        name: What ``type`` says.
-        takes: Field to the types of its value.
-        needs: The fields of which there must be one.
-        prepare: Completes the fields; it raises ValueError with what is wrong with them.
-        reads: How a result is taken out of a reply if nothing else is said.
-    """
-
-    name: str
+    name: str  # what `type` says
     help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
-    takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
+    takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
+    needs: tuple[str, ...] = ()  # the fields of which there must be one
+    # completes the fields; it raises ValueError with what is wrong with them
     prepare: Callable[[Fields, CheckSource], Fields] = as_read
-    reads: Reads = "tag"
+    reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said

@@ -118,21 +118,16 @@ Outcomes = list[dict[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables.
-
-    Attributes:
-        outcome: How it ended; empty while it has not.
-        config: The recorded configuration, section by section; empty if it is not here.
-        items: The outcome of every selection item under every version that was measured, as far as they are here.
-    """
+    """A run as tables."""
 
     run: str
     skill: str
     best: int
-    outcome: str
-    config: Mapping[str, object]
+    outcome: str  # how it ended; empty while it has not
+    config: Mapping[str, object]  # the recorded configuration, section by section; empty if it is not here
     events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
+    # the outcome of every selection item under every version that was measured, as far as they are here
     items: tuple[ItemTableRow, ...]
     edits: tuple[EditTableRow, ...]
 
@@ -140,9 +135,7 @@ class RunData:
 def run_data(context: Context, revision: str) -> RunData:
     """Return the data of the run that ``revision`` belongs to.
 
-    Raises:
-        HistoryError: Its history cannot be read.
-        RevisionNotFoundError: The revision names nothing.
+    Raises HistoryError: its history cannot be read. Raises RevisionNotFoundError: the revision names nothing.
     """
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row

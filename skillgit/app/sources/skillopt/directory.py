@@ -42,15 +42,11 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory.
-
-    Attributes:
-        remarks: What could not be read, one sentence each.
-        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
-    """
+    """The files of a directory."""
 
     path: Path
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
+    # values that its configuration gives to keys of credentials; they are taken out of everything
     secrets: frozenset[str] = frozenset()
 
     @classmethod
@@ -236,23 +232,17 @@ class Common(TypedDict):
 
 @dataclass(slots=True, kw_only=True)
 class Import:
-    """A directory that is being told.
-
-    Attributes:
-        summary: What it says of its end; empty if the run was interrupted.
-        items: The items of the selection split, as far as they are known.
-        by_hash: The outcomes of texts that were measured, by the hash that the reference has of them.
-    """
+    """A directory that is being told."""
 
     directory: Directory
     settings: ReferenceSettings
     texts: Texts
     run: str
     steps: list[Step]
-    summary: Row
-    items: tuple[str, ...]
+    summary: Row  # what it says of its end; empty if the run was interrupted
+    items: tuple[str, ...]  # the items of the selection split, as far as they are known
     story: ImportStory
-    by_hash: dict[str, Outcomes]
+    by_hash: dict[str, Outcomes]  # the outcomes of texts that were measured, by the hash that the reference has of them
 
     @property
     def path(self) -> str:
@@ -292,24 +282,17 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says.
+    """What the recorded configuration says."""
 
-    Attributes:
-        sections: The keys that both have, under the names of skillgit; what it does not say is absent.
-        digest: Digest of all of it.
-        environment: The name of the environment; empty if it is not told.
-        seed: The seed; 0 if it is not told.
-        density: Whether the gate's scores hold a bonus for emphatic words.
-    """
-
+    # the keys that both have, under the names of skillgit; what it does not say is absent
     sections: Mapping[str, Mapping[str, object]]
-    digest: str
-    environment: str
+    digest: str  # digest of all of it
+    environment: str  # the name of the environment; empty if it is not told
     models: Models
-    seed: int
+    seed: int  # the seed; 0 if it is not told
     rule: GateRule
     mode: UpdateMode
-    density: bool
+    density: bool  # whether the gate's scores hold a bonus for emphatic words
 
     @property
     def gauge(self) -> Gauge:

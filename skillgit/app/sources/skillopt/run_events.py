@@ -25,44 +25,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One event with all that is written of it.
-
-    Attributes:
-        skill: What the skill folder holds; absent where it stays, or follows from the event.
-    """
+    """One event with all that is written of it."""
 
     event: Event
-    skill: Skill | None = None
+    skill: Skill | None = None  # what the skill folder holds; absent where it stays, or follows from the event
     evidence: Mapping[str, bytes]
     time: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedJudgement:
-    """A decision as it is recorded here.
-
-    Attributes:
-        pairs: The items that differ, as far as both sides are known.
-        shown: Whether the outcomes behind it add up to it, so that they can stand as its evidence.
-        remark: In which way it is not what the directory says; empty if it is.
-    """
+    """A decision as it is recorded here."""
 
     verdict: Verdict
-    pairs: Flips
-    shown: bool = True
-    remark: str = ""
+    pairs: Flips  # the items that differ, as far as both sides are known
+    shown: bool = True  # whether the outcomes behind it add up to it, so that they can stand as its evidence
+    remark: str = ""  # in which way it is not what the directory says; empty if it is
 
 
 @dataclass(slots=True, kw_only=True)
 class ImportStory:
-    """The events so far.
-
-    Attributes:
-        outcomes: The outcomes behind each version's score, where they are known.
-    """
+    """The events so far."""
 
     chapters: list[Chapter] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
+    # the outcomes behind each version's score, where they are known
     outcomes: list[Evaluation | None] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     _state: RunState | None = None
@@ -81,8 +68,7 @@ class ImportStory:
     def tell(self, chapter: Chapter, outcomes: Evaluation | None = None) -> None:
         """Add ``chapter``; ``outcomes`` are those behind the score of the version that it makes.
 
-        Raises:
-            InvariantError: It contradicts what was told before.
+        Raises InvariantError: it contradicts what was told before.
         """
         event = chapter.event
         self._state = begin(event) if isinstance(event, RunStarted) else advance(self.state, event)

@@ -23,18 +23,12 @@ _TOTAL = "_total"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step.
+    """One step."""
 
-    Attributes:
-        number: 1-based over the whole run.
-        record: What history says of it; empty for a step that history passes over.
-        action: What happened to it; empty for a step that history passes over.
-    """
-
-    number: int
+    number: int  # 1-based over the whole run
     epoch: int
-    record: Row
-    action: str
+    record: Row  # what history says of it; empty for a step that history passes over
+    action: str  # what happened to it; empty for a step that history passes over
 
     @property
     def folder(self) -> str:
