@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections import deque
-from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -15,29 +13,20 @@ from skillgit.index import evidence_rows, schema, table_writer
 from skillgit.index.event_rows import Beside, Proof, rows_of
 from skillgit.index.evidence_rows import WITH_OUTCOMES
 from skillgit.index.moved_refs import run_of
-from skillgit.index.process_pool import call, can_fork, forks
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
 from skillgit.store.history_reader import bulk_reading
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from skillgit.index.event_rows import Rows
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
 
-_MANY = 300
-"""From so many refs of new runs on it is worth while to read them in other processes."""
-_READERS = 2
-"""Processes: this one, which adds the rows, keeps up with as many."""
 _ROOM = 1 << 24
 """How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
-
-Tips = dict[str, str]
-Job = tuple[str, Tips, int]
-"""A run that is to be read whole, its refs, and the number of its first event."""
 
 
 def catch_up(
@@ -93,39 +82,17 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> Iterator[Rows | None]:
-    """Yield the rows of runs; None for a run that has none, or cannot be read."""
-
-    def read(job: Job) -> Rows | None:
-        with suppress(SkillgitError):
-            return read_whole_run(repo, *job)
-        return None
-
-    if sum(len(tips) for _, tips, _ in jobs) < _MANY or not can_fork():
-        yield from map(read, jobs)
-        return
-    pool = forks(_READERS, read)
-    try:
-        waiting = deque(pool.submit(call, job) for job in jobs)
-        while waiting:
-            try:
-                yield waiting.popleft().result()
-            except BrokenExecutor:
-                # someone killed a process; what it had to read is read here
-                yield None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _add_runs(connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job]) -> dict[str, SkillgitError]:
-    """Add runs that the index does not know; return those that cannot be read."""
+def _add_runs(
+    connection: sqlite3.Connection, repo: Repo, runs: Iterable[tuple[str, Mapping[str, str], int]]
+) -> dict[str, SkillgitError]:
+    """Add runs that the index does not know: name, refs and number of the first event; return the unreadable ones."""
     errors: dict[str, SkillgitError] = {}
     batch = table_writer.Batch(connection)
-    for job, result in zip(jobs, _whole_runs(repo, jobs), strict=True):
+    for run, tips, first in runs:
         try:
-            rows = read_whole_run(repo, *job) if result is None else result
+            rows = read_whole_run(repo, run, tips, first)
         except SkillgitError as error:
-            errors[job[0]] = error
+            errors[run] = error
         else:
             if rows is not None:
                 batch.add(rows)
@@ -134,7 +101,7 @@ def _add_runs(connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job]) -
 
 
 def _refresh_runs(
-    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Tips, Tips]]
+    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 ) -> dict[str, SkillgitError]:
     """Bring runs that the index knows up to date; return those that cannot be read."""
     errors: dict[str, SkillgitError] = {}
@@ -147,19 +114,15 @@ def _refresh_runs(
     return errors
 
 
-def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> None:
-    """Replace everything of ``run`` by ``rows``."""
-    table_writer.delete(connection, run)
-    if rows is not None:
-        table_writer.add(connection, rows)
-
-
 def _refresh_run(
     connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> None:
     records = _added(connection, repo, run, old, new)
     if records is None:
-        _take_in(connection, run, read_whole_run(repo, run, new, table_writer.next_number(connection)))
+        rows = read_whole_run(repo, run, new, table_writer.next_number(connection))
+        table_writer.delete(connection, run)
+        if rows is not None:
+            table_writer.add(connection, rows)
         return
     if records:
         table_writer.insert(connection, run, records, lambda record: seed_text(repo, record))
@@ -237,25 +200,20 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) ->
     Its events are numbered from ``first`` on.
     """
     with bulk_reading():
-        return _rows(repo, run, tips, first)
+        if not history.sources(repo, run, tips):
+            return None
+        records = history_reader.read_new(repo, run, {}, tips)
+        drops = evidence.dropped_trees(repo, run)
+        has_evidence = refs.evidence_ref(run) in tips
 
+        def proof(kind: str, tree: str) -> Proof | None:
+            return read_proof(repo, tree, drops) if has_evidence and tree and kind in WITH_OUTCOMES else None
 
-def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
-    if not history.sources(repo, run, tips):
-        return None
-    records = history_reader.read_new(repo, run, {}, tips)
-    drops = evidence.dropped_trees(repo, run)
-
-    def proof(kind: str, tree: str) -> Proof | None:
-        return read_proof(repo, tree, drops) if tree and kind in WITH_OUTCOMES else None
-
-    is_here = refs.evidence_ref(run) in tips
-    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if is_here else lambda _kind, _tree: None)
-    rows = rows_of(run, records, beside, first)
-    if rows.plan is None and records and _plans(tips):
-        files = evidence.read_evidence(repo, records[0].evidence, evidence_rows.PLANNED)
-        rows.plan = evidence_rows.plan(files or {})
-    return rows
+        rows = rows_of(run, records, Beside(seed=lambda record: seed_text(repo, record), proof=proof), first)
+        if rows.plan is None and records and _plans(tips):
+            files = evidence.read_evidence(repo, records[0].evidence, evidence_rows.PLANNED)
+            rows.plan = evidence_rows.plan(files or {})
+        return rows
 
 
 def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:

@@ -6,8 +6,8 @@ is damaged is removed, so that the next command builds it again.
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from skillgit.errors import SkillgitError
@@ -93,7 +93,7 @@ class Index:
     def _leave_disk(self, error: Exception) -> None:
         self.connection.close()
         if not is_about_access(error):
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 schema.discard(path_of(self.repo))
         self.connection, self.on_disk = schema.in_memory(), False
         self.broken = refresh(self.connection, self.repo)
@@ -115,7 +115,7 @@ def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
         except Exception as error:  # noqa: BLE001 - whatever damaged rows and messages lead to, git has it all
             if is_about_access(error):
                 break
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             schema.discard(path)
     return Index(repo, schema.in_memory(), on_disk=False)
 
@@ -132,7 +132,7 @@ def path_of(repo: Repo) -> Path:
 
 def rebuild(repo: Repo) -> Index:
     """Drop the index on disk and build it again from git."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         schema.discard(path_of(repo))
     return open_index(repo)
 
@@ -150,7 +150,7 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
         raise
     if is_new:
         # whoever opens it next tries again
-        with contextlib.suppress(sqlite3.OperationalError):
+        with suppress(sqlite3.OperationalError):
             schema.share(connection)
     return index
 
