@@ -25,7 +25,7 @@ from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from enum import StrEnum
 
     from skillgit.domain.event import Measurement
@@ -138,8 +138,9 @@ class Record(Generic[T]):
         self._keys: tuple[str, ...] = (*(field.key for field in fields), *(inner[1]._keys if inner else ()))  # noqa: SLF001 - of this class
         self._pattern: str = "".join(map(self._one, fields)) + (inner[1]._pattern if inner else "")  # noqa: SLF001 - of this class
         self._match = re.compile(self._pattern).fullmatch
-        self._make = self._compiled()
         self._written = [(field, self.absent(field)) for field in fields]
+        self._read = [(field.attribute, field.kind.value, absent) for field, absent in self._written]
+        self._derived = [field.attribute for field in fields if field.derived]
 
     def _one(self, field: Field) -> str:
         """Return the pattern of a field with the blank before it."""
@@ -161,7 +162,7 @@ class Record(Generic[T]):
         match = self._match(f" {text}") or self._match(self._in_order(text))
         try:
             if match is not None:
-                return self._make(*match.groups(), *more)
+                return self._made(iter(match.groups()), *more)
         except (ValueError, KeyError):
             pass
         raise TrailerError(self._fault(parse_value(text)), hint="skillgit fsck")
@@ -186,34 +187,18 @@ class Record(Generic[T]):
             raise TrailerError(f"'{text[:60]}' begins with a word", hint="skillgit fsck")
         return "".join(f" {key}{'=' if key else ''}{tokens[key]}" for key in self._keys if key in tokens)
 
-    def _compiled(self) -> Callable[..., T]:
-        """Return the function that makes the value of the tokens of all fields, as a dataclass has its own compiled."""
-        names: dict[str, object] = {}
-        takes = ", ".join(f"token{index}" for index in range(len(self._keys)))
-        makes = self._source(names, 0)
-        last = f", {self.elsewhere}=()" if self.elsewhere else ""
-        return eval(f"lambda {takes}{last}: {makes}", names)  # type: ignore[no-any-return]  # noqa: S307 - see above
-
-    def _source(self, names: dict[str, object], first: int) -> str:
-        """Return the expression that makes the value, and add what it refers to to ``names``."""
-        parts, checks = [], []
-        for index, field in enumerate(self.fields, first):
-            names |= {f"read{index}": field.kind.value, f"absent{index}": self.absent(field)}
-            value = f"read{index}(token{index})"
-            if self.absent(field) is not NEEDED:
-                value = f"absent{index} if token{index} is None else {value}"
-            if field.derived:
-                checks.append(f"({value})")
-            else:
-                parts.append(f"{field.attribute}={value}")
+    def _made(self, tokens: Iterator[str | None], elsewhere: object = ()) -> T:
+        """Return the value that the tokens of all fields say; ValueError and KeyError say that they do not make one."""
+        values: dict[str, object] = {self.elsewhere: elsewhere} if self.elsewhere else {}
+        # the fields go first, for zip must not take a token after the last of them
+        for (name, value, absent), token in zip(self._read, tokens, strict=False):
+            values[name] = absent if token is None else value(token)
+        for name in self._derived:
+            del values[name]
         if self.inner is not None:
             name, record = self.inner
-            parts.append(f"{name}={record._source(names, first + len(self.fields))}")  # noqa: SLF001 - of this class
-        if self.elsewhere and not first:
-            parts.append(f"{self.elsewhere}={self.elsewhere}")
-        names[f"make{first}"] = self.make
-        call = f"make{first}({', '.join(parts)})"
-        return f"({', '.join(checks)}, {call})[-1]" if checks else call
+            values[name] = record._made(tokens)  # noqa: SLF001 - of this class
+        return self.make(**values)
 
     def write(self, whole: object) -> str:
         """Return the value that says ``whole``; empty if the absence of every field does."""
