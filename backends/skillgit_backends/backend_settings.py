@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeKey:
-    """A setting of a backend."""
+    """A setting of a backend.
 
-    default: str | float | bool  # its value where none is given; its type is the type of the setting
-    choices: Sequence[str] = ()  # the values that are allowed; empty if any of the type is
+    Attributes:
+        default: Its value where none is given; its type is the type of the setting.
+        choices: The values that are allowed; empty if any of the type is.
+    """
+
+    default: str | float | bool
+    choices: Sequence[str] = ()
 
 
 def read_keys(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, str | float | bool]:

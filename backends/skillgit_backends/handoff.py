@@ -69,7 +69,8 @@ class HandoffBackend:
     async def complete(self, request: Request) -> Reply:
         """Answer ``request`` from its file.
 
-        Raises HandoffError: the answer is not there yet; the prompts of all calls that wait are written.
+        Raises:
+            HandoffError: The answer is not there yet; the prompts of all calls that wait are written.
         """
         self._folder.last_call = asyncio.get_running_loop().time()
         request = replace(request, schema=None)  # the prompt says in words what is to be answered
@@ -145,7 +146,11 @@ class Folder:
         return self.path / f"{name}.answer.md"
 
     def answer(self, name: str) -> str | None:
-        """Return the answer to a prompt; None if it is not written yet. Raises HandoffError: it cannot be read."""
+        """Return the answer to a prompt; None if it is not written yet.
+
+        Raises:
+            HandoffError: It cannot be read.
+        """
         path = self.answer_path(name)
         try:
             text = read_plain(path).decode("utf-8-sig").replace("\r\n", "\n")
@@ -263,7 +268,11 @@ def images_of(request: Request) -> list[Image]:
 
 
 def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
-    """Return the reply that is in an answer. Raises HandoffError: it ends with calls of tools that cannot be read."""
+    """Return the reply that is in an answer.
+
+    Raises:
+        HandoffError: It ends with calls of tools that cannot be read.
+    """
     match = _CALLS.search(text) if request.tools else None
     if match is None:
         return Reply(text=text, usage=usage)

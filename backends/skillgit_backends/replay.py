@@ -67,7 +67,9 @@ class ReplayBackend:
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
 
-        Raises ConfigError: the record cannot be read. Raises FatalBackendError: the request was not recorded.
+        Raises:
+            ConfigError: The record cannot be read.
+            FatalBackendError: The request was not recorded.
         """
         if self._record is None:
             self._record = open_record(self._path)
@@ -119,7 +121,11 @@ class Recording(Protocol):
 
 
 def open_record(path: Path) -> Recording:
-    """Open the record at ``path``. Raises ConfigError: it is neither a ledger nor a file of JSON lines."""
+    """Open the record at ``path``.
+
+    Raises:
+        ConfigError: It is neither a ledger nor a file of JSON lines.
+    """
     try:
         with path.open("rb") as file:
             is_ledger = file.read(len(_MAGIC)) == _MAGIC

@@ -71,7 +71,8 @@ class Pictures:
     def image(self, name: str, *, detail: str) -> Image:
         """Return a picture that was found before, as it is shown to a model.
 
-        Raises EnvironmentFaultError: it cannot be read any more.
+        Raises:
+            EnvironmentFaultError: It cannot be read any more.
         """
         try:
             data = read_plain(self._paths[name], most=None, follow=True)

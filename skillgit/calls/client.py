@@ -288,7 +288,8 @@ class Calls:
     def item_deadline(self) -> AbstractAsyncContextManager[None]:
         """Return a block that is cancelled if the item that is worked on in it takes too long.
 
-        Raises EnvironmentFaultError: it did; its calls are cancelled.
+        Raises:
+            EnvironmentFaultError: It did; its calls are cancelled.
         """
         return item_deadline(self._policy.item_timeout_s)
 

@@ -57,7 +57,8 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default
 async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
     """Cancel the block if it takes longer than ``seconds``; None is no deadline.
 
-    Raises ItemTimeoutError: it took longer.
+    Raises:
+        ItemTimeoutError: It took longer.
     """
     if seconds is None:
         yield

@@ -108,7 +108,9 @@ class Ledger:
     def read(cls, path: Path) -> Ledger:
         """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty.
 
-        Raises HistoryError: the file is not a ledger. Raises FormatVersionError: a newer skillgit wrote it.
+        Raises:
+            HistoryError: The file is not a ledger.
+            FormatVersionError: A newer skillgit wrote it.
         """
         if not path.exists():
             return cls.in_memory()

@@ -36,20 +36,30 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidReply:
-    """A reply with what it cost."""
+    """A reply with what it cost.
+
+    Attributes:
+        scope: The event in progress that paid for it.
+        request: The digest of the question (``skillgit.plugin.request_json``), by which a record can be replayed.
+    """
 
     reply: Reply
-    scope: str  # the event in progress that paid for it
+    scope: str
     charge: Charge
-    request: str = ""  # the digest of the question (`skillgit.plugin.request_json`), by which a record can be replayed
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRollout:
-    """An item outcome with what it cost."""
+    """An item outcome with what it cost.
 
-    value: str  # the outcome as JSON text, redacted
-    scope: str  # the event in progress that paid for it
+    Attributes:
+        value: The outcome as JSON text, redacted.
+        scope: The event in progress that paid for it.
+    """
+
+    value: str
+    scope: str
     charges: tuple[Charge, ...] = ()
 
     @property
@@ -80,7 +90,11 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
 
 
 def read_rollout(row: Sequence[Any]) -> KnownRollout:
-    """Return an item outcome from its scope, its value and its charges. Raises RowError: it is damaged."""
+    """Return an item outcome from its scope, its value and its charges.
+
+    Raises:
+        RowError: It is damaged.
+    """
     scope, value, charge_text = row
     _read_json(value)
     charges = _read_json(charge_text)
@@ -90,7 +104,11 @@ def read_rollout(row: Sequence[Any]) -> KnownRollout:
 
 
 def read_failure(row: Sequence[Any]) -> FailedAttempt:
-    """Return an attempt that failed. Raises RowError: it is damaged."""
+    """Return an attempt that failed.
+
+    Raises:
+        RowError: It is damaged.
+    """
     number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
     return FailedAttempt(
         call=call,
@@ -131,7 +149,9 @@ def encode_charges(charges: Iterable[Charge]) -> str:
 def encode_json(value: JSON) -> str:
     """Return ``value`` as JSON text.
 
-    Raises TypeError: JSON cannot hold it. Raises ValueError: it has a number that is not finite.
+    Raises:
+        TypeError: JSON cannot hold it.
+        ValueError: It has a number that is not finite.
     """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 

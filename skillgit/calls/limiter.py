@@ -309,12 +309,21 @@ class CallQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:
-    """How calls are made; None is no limit."""
+    """How calls are made; None is no limit.
 
-    attempts: int = 5  # attempts of a call in all; refusals do not count
-    patience_s: float = 600.0  # seconds that a call spends in pauses before a further refusal is its end
-    breaker_limit: int = 5  # calls of one provider's model that fail in a row before it counts as down
-    requests_per_minute: int | None = None  # attempts that may be sent to one provider's model in a minute
+    Attributes:
+        attempts: Attempts of a call in all; refusals do not count.
+        patience_s: Seconds that a call spends in pauses before a further refusal is its end.
+        breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
+        requests_per_minute: Attempts that may be sent to one provider's model in a minute.
+        item_timeout_s: Seconds that one item may take; waiting for a turn does not count.
+        hedge: Whether a call that takes unusually long is sent a second time.
+    """
+
+    attempts: int = 5
+    patience_s: float = 600.0
+    breaker_limit: int = 5
+    requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    item_timeout_s: float | None = None  # seconds that one item may take; waiting for a turn does not count
-    hedge: bool = False  # whether a call that takes unusually long is sent a second time
+    item_timeout_s: float | None = None
+    hedge: bool = False

@@ -29,12 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOrder:
-    """A call that has to be made."""
+    """A call that has to be made.
 
-    key: str  # what makes it the same call (`skillgit.calls.fingerprints`)
+    Attributes:
+        key: What makes it the same call (``skillgit.calls.fingerprints``).
+        asked: The digest of the question; empty where no replay may take the answer for one.
+    """
+
+    key: str
     route: Route
     request: Request
-    asked: str  # the digest of the question; empty where no replay may take the answer for one
+    asked: str
     role: str
     stage: str
     scope: str
@@ -47,24 +52,36 @@ class CallOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Who answers a role."""
+    """Who answers a role.
+
+    Attributes:
+        max_output_tokens: Upper limit of a reply's length in tokens.
+        temperature: Sampling temperature; None leaves the provider's default.
+        reasoning_effort: Empty leaves the provider's default.
+        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
+        seed: Of the provider's sampling; None for none.
+        stop: Texts at which a reply ends.
+        price: Dollars for a million tokens; None if that is not known.
+        timeout_s: Deadline of one attempt in seconds.
+        variant: Identifies the backend's own settings, as far as they may change its answers.
+        lane: Whose limits its calls share; empty for those of all calls of this backend and model.
+        as_written: Returns a hint with the keys that set, for this route, what it names by the keys of the backend.
+    """
 
     backend: Backend
     backend_name: str
     model: str
-    max_output_tokens: int = 16384  # upper limit of a reply's length in tokens
-    temperature: float | None = None  # sampling temperature; None leaves the provider's default
-    reasoning_effort: str = ""  # empty leaves the provider's default
-    # share of the likeliest tokens that are sampled from; None leaves the provider's default
+    max_output_tokens: int = 16384
+    temperature: float | None = None
+    reasoning_effort: str = ""
     top_p: float | None = None
-    seed: int | None = None  # of the provider's sampling; None for none
-    stop: tuple[str, ...] = ()  # texts at which a reply ends
-    price: Price | None = None  # dollars for a million tokens; None if that is not known
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    price: Price | None = None
     concurrency: int = 16
-    timeout_s: float = 600.0  # deadline of one attempt in seconds
-    variant: str = ""  # identifies the backend's own settings, as far as they may change its answers
-    lane: str = ""  # whose limits its calls share; empty for those of all calls of this backend and model
-    # returns a hint with the keys that set, for this route, what it names by the keys of the backend
+    timeout_s: float = 600.0
+    variant: str = ""
+    lane: str = ""
     as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
@@ -134,22 +151,27 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class ModelQuestion(Generic[T]):
-    """A question on its way."""
+    """A question on its way.
+
+    Attributes:
+        keep: Makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies
+            of the question the provider has begun to answer.
+        failed: Records an attempt that failed, at once; it is told the seconds that it took, and returns the error that
+            it is taken for.
+        given_up: Returns the error that the last attempt's is taken for.
+        begun: Copies that the provider works on or has answered; those that failed are left out.
+    """
 
     route: Route
     request: Request
     role: str
-    # makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies of the
-    # question the provider has begun to answer
     keep: Callable[[Reply, float, int], T]
-    # records an attempt that failed, at once; it is told the seconds that it took, and returns the error that it is
-    # taken for
     failed: Callable[[BackendError, float], BackendError]
-    given_up: Callable[[BackendError], BackendError]  # returns the error that the last attempt's is taken for
+    given_up: Callable[[BackendError], BackendError]
     failures: int = 0
     again: bool = False
     copied: bool = False
-    begun: int = 0  # copies that the provider works on or has answered; those that failed are left out
+    begun: int = 0
 
 
 class Asking:
@@ -191,7 +213,9 @@ class Asking:
     async def ask(self, question: ModelQuestion[T]) -> T:
         """Return what is kept of the answer to ``question``.
 
-        Raises UnanswerableError: the question will never be answered. Raises BackendError: it failed for good.
+        Raises:
+            UnanswerableError: The question will never be answered.
+            BackendError: It failed for good.
         """
         lane = self._lanes[lane_of(question.route)]
         lane.breaker.check()

@@ -119,13 +119,17 @@ _MOST_DOUBLINGS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often and how patiently a call is tried."""
+    """How often and how patiently a call is tried.
+
+    Attributes:
+        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
+            longer pause is not waited for: its quota is used up for today.
+        sleep: Waits so many seconds.
+    """
 
     attempts: int
-    # seconds that a call spends in pauses before a further refusal is its end. A provider that wants a longer pause is
-    # not waited for: its quota is used up for today.
     patience_s: float
-    sleep: Callable[[float], Awaitable[None]]  # waits so many seconds
+    sleep: Callable[[float], Awaitable[None]]
     random: Random
 
     async def run(
@@ -252,7 +256,8 @@ class Failures:
     def before(self, order: CallOrder) -> int:
         """Return how many attempts at a call were billed and brought nothing, in this process or an earlier one.
 
-        Raises UnanswerableError: the call was found to be unanswerable.
+        Raises:
+            UnanswerableError: The call was found to be unanswerable.
         """
         earlier = self._ledger.failures(order.key)
         if not earlier or self.lets_ask(order.key):

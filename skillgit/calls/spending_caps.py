@@ -123,12 +123,17 @@ def estimated_usage(request: Request, text: str) -> Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What one call cost and on whose account."""
+    """What one call cost and on whose account.
 
-    key: str  # the call; a call is never charged twice to the same event
+    Attributes:
+        key: The call; a call is never charged twice to the same event.
+        cost: Tokens and dollars, and as seconds the time that the call took.
+    """
+
+    key: str
     role: str
     stage: str
-    cost: Cost  # tokens and dollars, and as seconds the time that the call took
+    cost: Cost
 
 
 class Meter:

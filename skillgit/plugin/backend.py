@@ -32,12 +32,19 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture in a message."""
+    """A picture in a message.
 
-    media_type: str  # for example `image/png`
-    data: str  # base64 of the file's bytes
-    detail: str = ""  # how closely the model shall look; empty for the provider's default
-    is_optional: bool = False  # whether the words around it will do for a model that takes no pictures
+    Attributes:
+        media_type: For example ``image/png``.
+        data: Base64 of the file's bytes.
+        detail: How closely the model shall look; empty for the provider's default.
+        is_optional: Whether the words around it will do for a model that takes no pictures.
+    """
+
+    media_type: str
+    data: str
+    detail: str = ""
+    is_optional: bool = False
 
     @property
     def picture(self) -> Picture:
@@ -61,12 +68,19 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation.
 
-    role: MessageRole  # who speaks
-    parts: tuple[Part, ...]  # what is said, in order
-    tool_calls: tuple[ToolCall, ...] = ()  # the tools that an assistant message asks for
-    tool_call_id: str = ""  # the call that a tool message answers
+    Attributes:
+        role: Who speaks.
+        parts: What is said, in order.
+        tool_calls: The tools that an assistant message asks for.
+        tool_call_id: The call that a tool message answers.
+    """
+
+    role: MessageRole
+    parts: tuple[Part, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
 
     @property
     def text(self) -> str:
@@ -105,32 +119,51 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question to a model."""
+    """One question to a model.
 
-    model: str  # the model's name at its provider
-    messages: tuple[Message, ...]  # the conversation
-    max_output_tokens: int = 16384  # upper limit of the reply's length in tokens
-    temperature: float | None = None  # sampling temperature; None leaves the provider's default
-    reasoning_effort: str = ""  # `""` (provider's default) `low medium high xhigh max`
-    tools: tuple[Tool, ...] = ()  # the tools on offer
-    # share of the likeliest tokens that are sampled from; None leaves the provider's default
+    Attributes:
+        model: The model's name at its provider.
+        messages: The conversation.
+        max_output_tokens: Upper limit of the reply's length in tokens.
+        temperature: Sampling temperature; None leaves the provider's default.
+        reasoning_effort: ``""`` (provider's default) ``low medium high xhigh max``.
+        tools: The tools on offer.
+        top_p: Share of the likeliest tokens that are sampled from; None leaves the provider's default.
+        seed: Of the provider's sampling; None for none.
+        stop: Texts at which a reply ends; they are no part of it.
+        schema: The JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as
+            ``title``. The prompt asks for the same, so a backend need not hand it on.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    max_output_tokens: int = 16384
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    tools: tuple[Tool, ...] = ()
     top_p: float | None = None
-    seed: int | None = None  # of the provider's sampling; None for none
-    stop: tuple[str, ...] = ()  # texts at which a reply ends; they are no part of it
-    # the JSON schema that the reply has to fit, closed and complete as strict modes want it, its name as `title`. The
-    # prompt asks for the same, so a backend need not hand it on.
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
     schema: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the provider counts them."""
+    """Tokens of one call, as the provider counts them.
 
-    tokens_in: int  # prompt tokens, cached ones included
-    tokens_out: int  # reply tokens, reasoning included
-    cached: int = 0  # prompt tokens that came from the provider's cache
-    cache_written: int = 0  # prompt tokens that were written to it
-    reasoning: int = 0  # reply tokens spent on reasoning
+    Attributes:
+        tokens_in: Prompt tokens, cached ones included.
+        tokens_out: Reply tokens, reasoning included.
+        cached: Prompt tokens that came from the provider's cache.
+        cache_written: Prompt tokens that were written to it.
+        reasoning: Reply tokens spent on reasoning.
+    """
+
+    tokens_in: int
+    tokens_out: int
+    cached: int = 0
+    cache_written: int = 0
+    reasoning: int = 0
 
     @property
     def plausible(self) -> bool:
@@ -146,42 +179,63 @@ def token_count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer to one request."""
+    """A model's answer to one request.
 
-    text: str  # what it says
-    usage: Usage  # what it took
-    finish_reason: FinishReason = "stop"  # why it ends
-    tool_calls: tuple[ToolCall, ...] = ()  # the tools that it asks for
-    # the name that the provider gives the model that answered; empty if it tells none. It is not recorded.
+    Attributes:
+        text: What it says.
+        usage: What it took.
+        finish_reason: Why it ends.
+        tool_calls: The tools that it asks for.
+        model: The name that the provider gives the model that answered; empty if it tells none. It is not recorded.
+        counted: Whether the provider counted the tokens; otherwise they are estimated. It is not recorded.
+    """
+
+    text: str
+    usage: Usage
+    finish_reason: FinishReason = "stop"
+    tool_calls: tuple[ToolCall, ...] = ()
     model: str = field(default="", compare=False)
-    # whether the provider counted the tokens; otherwise they are estimated. It is not recorded.
     counted: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens.
 
-    usd_in: float  # of the prompt
-    usd_out: float  # of the reply
-    usd_cached: float | None = None  # of the prompt, from the provider's cache; None if they cost what others cost
-    usd_cache_write: float | None = None  # of the prompt, written to it; None likewise
+    Attributes:
+        usd_in: Of the prompt.
+        usd_out: Of the reply.
+        usd_cached: Of the prompt, from the provider's cache; None if they cost what others cost.
+        usd_cache_write: Of the prompt, written to it; None likewise.
+    """
+
+    usd_in: float
+    usd_out: float
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendInfo:
-    """What ``skillgit backends`` says of a backend."""
+    """What ``skillgit backends`` says of a backend.
 
-    name: str  # its entry point
-    summary: str  # one sentence
-    models: tuple[str, ...] = ()  # the models that it knows by name; empty if it takes any
-    needs_network: bool = True  # whether a call leaves this machine
-    # model name to price; a backend whose calls cost nothing says so with zeros
+    Attributes:
+        name: Its entry point.
+        summary: One sentence.
+        models: The models that it knows by name; empty if it takes any.
+        needs_network: Whether a call leaves this machine.
+        prices: Model name to price; a backend whose calls cost nothing says so with zeros.
+        timeout_s: Seconds that one call may take where the configuration does not say; None leaves it to skillgit.
+        paths: The settings that are paths, with their defaults; relative ones are made absolute as all paths of a
+            configuration are.
+    """
+
+    name: str
+    summary: str
+    models: tuple[str, ...] = ()
+    needs_network: bool = True
     prices: Mapping[str, Price] = field(default_factory=dict)
-    # seconds that one call may take where the configuration does not say; None leaves it to skillgit
     timeout_s: float | None = None
-    # the settings that are paths, with their defaults; relative ones are made absolute as all paths of a configuration
-    # are
     paths: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -215,12 +269,19 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What a backend finds on the way to its model before it asks it anything; never a secret."""
+    """What a backend finds on the way to its model before it asks it anything; never a secret.
 
-    place: str  # where calls go: a server's name, or the path of a program
-    version: str = ""  # the program's version; empty if there is none, or it does not say
-    ready: bool  # whether it has what it needs to call its model, as far as can be told without a call
-    detail: str  # as whom it calls, such as the variable that holds the key; or what is missing and what to do
+    Attributes:
+        place: Where calls go: a server's name, or the path of a program.
+        version: The program's version; empty if there is none, or it does not say.
+        ready: Whether it has what it needs to call its model, as far as can be told without a call.
+        detail: As whom it calls, such as the variable that holds the key; or what is missing and what to do.
+    """
+
+    place: str
+    version: str = ""
+    ready: bool
+    detail: str
 
 
 @runtime_checkable
@@ -230,7 +291,8 @@ class Probes(Protocol):
     async def probe(self) -> Probe:
         """Look for key, login or program; nothing is asked of the model and nothing is spent.
 
-        Raises BackendError: there is no way to the model, such as a program that is not installed.
+        Raises:
+            BackendError: There is no way to the model, such as a program that is not installed.
         """
         ...
 

@@ -37,20 +37,28 @@ _EXTRA = "Extra data"
 class Row:
     """One row of a data file.
 
+    Attributes:
+        value: What is there, as JSON values; a CSV row is a mapping of column to text.
+        name: The key that an object gives it, or the file's name for a file of one row; else empty.
+
     Raises:
         DataError: It holds text that no encoding can hold.
     """
 
     where: str
-    value: object  # what is there, as JSON values; a CSV row is a mapping of column to text
-    name: str = ""  # the key that an object gives it, or the file's name for a file of one row; else empty
+    value: object
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_storable(self.where, self.value)
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The row as a mapping. Raises DataError: it is something else."""
+        """The row as a mapping.
+
+        Raises:
+            DataError: It is something else.
+        """
         if not isinstance(self.value, dict):
             raise DataError(f"{self.where} is not an object", hint="every row is an object of field to value")
         return self.value
@@ -59,7 +67,8 @@ class Row:
 def check_storable(where: str, value: object) -> None:
     """Refuse a value with text that no encoding can hold; JSON can escape it.
 
-    Raises DataError: it holds half of a surrogate pair.
+    Raises:
+        DataError: It holds half of a surrogate pair.
     """
     path = unstorable_place(value)
     if path is not None:
@@ -73,7 +82,8 @@ def check_storable(where: str, value: object) -> None:
 def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
     """Return the first of the fields ``names`` that is not empty, without blanks at its ends; empty if there is none.
 
-    Raises DataError: one of them is neither text nor number.
+    Raises:
+        DataError: One of them is neither text nor number.
     """
     for name in names:
         value = fields.get(name)
@@ -122,7 +132,8 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of a data file in their order.
 
-    Raises DataError: it cannot be read, or is not what its name says.
+    Raises:
+        DataError: It cannot be read, or is not what its name says.
     """
     try:
         text = read_plain(path, most=None, follow=True).decode("utf-8-sig")
@@ -204,7 +215,8 @@ def _csv(path: Path, text: str) -> list[Row]:
 def raise_all(faults: Sequence[DataError]) -> None:
     """Raise the faults that there are; do nothing if there are none.
 
-    Raises DataError: the only fault as it is, or the first one with the number of the others.
+    Raises:
+        DataError: The only fault as it is, or the first one with the number of the others.
     """
     single = singled(faults)
     if len(single) == 1:

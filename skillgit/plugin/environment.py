@@ -24,14 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A key of the ``env`` section that an environment understands."""
+    """A key of the ``env`` section that an environment understands.
 
-    name: str  # the key
-    type: type[str | int | float | bool]  # the type of its value
+    Attributes:
+        name: The key.
+        type: The type of its value.
+        help: What it means, in one sentence, with unit and limits.
+        path: Whether it names a file or folder; a relative one refers to the file that it is written in. What is found
+            there has to be part of the digests of items or environment, for the path itself does not identify a run.
+    """
+
+    name: str
+    type: type[str | int | float | bool]
     default: str | float | bool
-    help: str  # what it means, in one sentence, with unit and limits
-    # whether it names a file or folder; a relative one refers to the file that it is written in. What is found there
-    # has to be part of the digests of items or environment, for the path itself does not identify a run.
+    help: str
     path: bool = False
 
 
@@ -46,38 +52,62 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicSource:
-    """Where the public data of an environment stand, and how they become files that it reads."""
+    """Where the public data of an environment stand, and how they become files that it reads.
 
-    kind: SourceKind  # how they come to this machine
-    place: str  # the repository as `owner/name`, or an address
-    layout: str  # what has to stand where, and which option names it; for whoever places the data by hand
-    revision: str = ""  # the commit that is fetched
-    files: tuple[str, ...] = ()  # patterns of the files of the repository that hold rows, like `data/*.parquet`
-    # `module:function` that makes the rows of a data file of the repository's rows: a pure function from an iterable of
-    # mappings to an iterator of mappings, each with an `id`
+    Attributes:
+        kind: How they come to this machine.
+        place: The repository as ``owner/name``, or an address.
+        layout: What has to stand where, and which option names it; for whoever places the data by hand.
+        revision: The commit that is fetched.
+        files: Patterns of the files of the repository that hold rows, like ``data/*.parquet``.
+        convert: ``module:function`` that makes the rows of a data file of the repository's rows: a pure function from
+            an iterable of mappings to an iterator of mappings, each with an ``id``.
+    """
+
+    kind: SourceKind
+    place: str
+    layout: str
+    revision: str = ""
+    files: tuple[str, ...] = ()
     convert: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentInfo:
-    """What ``skillgit envs`` says of an environment."""
+    """What ``skillgit envs`` says of an environment.
 
-    name: str  # its entry point
-    summary: str  # one sentence
-    fields: Mapping[str, str]  # field of an item to its meaning
-    scorer: str  # what hard and soft are, with the source of the rules
-    source: str  # where the data comes from
-    options: tuple[Option, ...] = ()  # the configuration keys that it understands
-    task_types: tuple[str, ...] = ()  # the groups that results are broken down by
-    licence: str = ""  # the terms of the data that come with it and of the public data
-    public: PublicSource | None = None  # where the public data stand, if there are any
+    Attributes:
+        name: Its entry point.
+        summary: One sentence.
+        fields: Field of an item to its meaning.
+        scorer: What hard and soft are, with the source of the rules.
+        source: Where the data comes from.
+        options: The configuration keys that it understands.
+        task_types: The groups that results are broken down by.
+        licence: The terms of the data that come with it and of the public data.
+        public: Where the public data stand, if there are any.
+    """
+
+    name: str
+    summary: str
+    fields: Mapping[str, str]
+    scorer: str
+    source: str
+    options: tuple[Option, ...] = ()
+    task_types: tuple[str, ...] = ()
+    licence: str = ""
+    public: PublicSource | None = None
 
 
 class Asked(Protocol):
     """A model as an environment sees it while it works on one item."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Ask the model; each call is a new turn. Raises BackendError: the call failed for good."""
+        """Ask the model; each call is a new turn.
+
+        Raises:
+            BackendError: The call failed for good.
+        """
         ...
 
 
@@ -104,7 +134,11 @@ class Environment(Protocol):
         ...
 
     def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split, in a fixed order. Raises DataError: the split is missing, empty or malformed."""
+        """Return the items of a split, in a fixed order.
+
+        Raises:
+            DataError: The split is missing, empty or malformed.
+        """
         ...
 
     def seed_skill(self) -> Skill:
@@ -155,11 +189,17 @@ def asks_judge(environment: Environment) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBounds:
-    """How many model calls it takes to roll out and score one item, provided that none fails."""
+    """How many model calls it takes to roll out and score one item, provided that none fails.
 
-    target: tuple[int, int] = (1, 1)  # calls of the target, at least and at most
-    judge: tuple[int, int] = (0, 0)  # calls of the judge, at least and at most, provided that its replies can be used
-    repairs: int = 0  # further calls of the judge at most, where replies cannot be used
+    Attributes:
+        target: Calls of the target, at least and at most.
+        judge: Calls of the judge, at least and at most, provided that its replies can be used.
+        repairs: Further calls of the judge at most, where replies cannot be used.
+    """
+
+    target: tuple[int, int] = (1, 1)
+    judge: tuple[int, int] = (0, 0)
+    repairs: int = 0
 
 
 @runtime_checkable
@@ -192,7 +232,8 @@ class ShowsPictures(Protocol):
     def pictures(self, item: Item) -> Sequence[Image]:
         """Return the pictures of ``item`` in the form in which the target is shown them.
 
-        Raises EnvironmentFaultError: one cannot be read any more.
+        Raises:
+            EnvironmentFaultError: One cannot be read any more.
         """
         ...
 

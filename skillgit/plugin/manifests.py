@@ -25,7 +25,11 @@ _KEYS = ("id", "key", "uid", "questionId")
 
 
 def read_ids(files: Sequence[Path]) -> list[str]:
-    """Return the ids in the files of a manifest, in their order. Raises DataError: a row has no id."""
+    """Return the ids in the files of a manifest, in their order.
+
+    Raises:
+        DataError: A row has no id.
+    """
     return read_each(files, _ids)
 
 

@@ -25,12 +25,16 @@ class PluginSource:
     """The code that a plug-in was loaded from.
 
     It is the same wherever the same code is: no path of a machine and no time is part of it.
+
+    Attributes:
+        name: The name of the entry point, or of the class in a file.
+        version: The package and its version; empty where the code itself is known.
+        code: Digest of the code, where it may change under one name and version: that of files, and of packages that
+            are installed for their author to edit.
     """
 
-    name: str  # the name of the entry point, or of the class in a file
-    version: str = ""  # the package and its version; empty where the code itself is known
-    # digest of the code, where it may change under one name and version: that of files, and of packages that are
-    # installed for their author to edit
+    name: str
+    version: str = ""
     code: str = ""
 
     @property

@@ -69,9 +69,13 @@ _NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text."""
+    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text.
 
-    values: tuple[str, ...]  # what variables named like credentials hold, as it is in texts; longest first
+    Attributes:
+        values: What variables named like credentials hold, as it is in texts; longest first.
+    """
+
+    values: tuple[str, ...]
 
     @classmethod
     def now(cls) -> Redactor:

@@ -99,10 +99,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed plug-in: its name and the object reference that it names; nothing of it is imported."""
+    """An installed plug-in: its name and the object reference that it names; nothing of it is imported.
 
-    name: str  # the name of the entry point
-    reference: str  # `module:attribute`
+    Attributes:
+        name: The name of the entry point.
+        reference: ``module:attribute``.
+    """
+
+    name: str
+    reference: str
     distribution: Distribution | None = field(default=None, repr=False, compare=False)
 
 
@@ -163,7 +168,9 @@ def load_backend(name: str, root: Path) -> type[Backend]:
 def load_policy(name: str) -> Policy:
     """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``.
 
-    Raises NotFoundError: there is none of that name. Raises UsageError: it cannot be loaded.
+    Raises:
+        NotFoundError: There is none of that name.
+        UsageError: It cannot be loaded.
     """
     return OURS[name] if name in OURS else ForeignPolicy(_find_policy(name).cls, name)
 
@@ -181,7 +188,8 @@ def _find_policy(name: str) -> Loaded[type[Policy]]:
 def load_conversion(reference: str) -> Conversion:
     """Return the function at ``module:function`` that makes rows of a data file of published rows.
 
-    Raises UsageError: it cannot be loaded.
+    Raises:
+        UsageError: It cannot be loaded.
     """
     module, _, attribute = reference.partition(":")
     return cast(

@@ -86,7 +86,8 @@ def reply_json(reply: Reply) -> dict[str, object]:
 def read_reply(value: object, usage: Usage) -> Reply:
     """Return the reply that :func:`reply_json` wrote.
 
-    Raises ValueError: it did not write this, or ``usage`` is none that a call can have.
+    Raises:
+        ValueError: It did not write this, or ``usage`` is none that a call can have.
     """
     fields = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
     text, finish, calls = fields.get("text"), fields.get("finish_reason", "stop"), fields.get("tool_calls", [])

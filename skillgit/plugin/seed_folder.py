@@ -23,7 +23,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 def read_skill(folder: Path) -> Skill:
     """Return the skill in ``folder``, which gives it its name; hidden files and byte code are left out.
 
-    Raises SkillError: it is no folder, or holds no ``SKILL.md``.
+    Raises:
+        SkillError: It is no folder, or holds no ``SKILL.md``.
     """
     if not folder.is_dir():
         raise SkillError(f"there is no skill folder {folder}", hint="a skill is a folder with a SKILL.md")

@@ -117,7 +117,8 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
 def data_files(source: Path) -> tuple[Path, ...]:
     """Return the data files at ``source``, by name: itself, those in the folder, or else those in its subfolders.
 
-    Raises DataError: there is none.
+    Raises:
+        DataError: There is none.
     """
     if source.is_file():
         return (source,)
@@ -139,7 +140,8 @@ def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
 def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
     """Return what ``read`` makes of a folder that holds a folder, or a file, for each split.
 
-    Raises DataError: a split has none, or two, or files in them cannot be used; it names all of these.
+    Raises:
+        DataError: A split has none, or two, or files in them cannot be used; it names all of these.
     """
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
@@ -185,7 +187,10 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
 
     Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
     largest remainder; of equal remainders the larger share wins.
-    Raises ConfigError: ``ratio`` is not three positive numbers. Raises DataError: a split would be empty.
+
+    Raises:
+        ConfigError: ``ratio`` is not three positive numbers.
+        DataError: A split would be empty.
     """
     weights = parse_ratio(ratio)
     counts = _apportion(len(items), weights)
@@ -206,7 +211,11 @@ def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
 
 
 def parse_ratio(ratio: str) -> tuple[int, int, int]:
-    """Return the three numbers of a ratio like ``2:1:7``. Raises ConfigError: it is something else."""
+    """Return the three numbers of a ratio like ``2:1:7``.
+
+    Raises:
+        ConfigError: It is something else.
+    """
     parts = ratio.split(":")
     if len(parts) != len(Split) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
         raise ConfigError(
@@ -228,7 +237,8 @@ def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
 def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     """Return ``splits`` if a measurement on them can be trusted.
 
-    Raises DataError: a split is empty, an id occurs twice, or content is in two splits; it names all of these.
+    Raises:
+        DataError: A split is empty, an id occurs twice, or content is in two splits; it names all of these.
     """
     faults = [
         DataError(f"the {split} split has no items", hint="every split needs at least one item")

@@ -49,13 +49,18 @@ NARROW = Size(380, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartMark:
-    """The sign of one event."""
+    """The sign of one event.
+
+    Attributes:
+        foot: Where the score stands that it was compared with.
+        tip_x: Where what is told of it begins.
+    """
 
     x: float
     y: float
     shape: str
-    foot: float  # where the score stands that it was compared with
-    tip_x: float  # where what is told of it begins
+    foot: float
+    tip_x: float
     tip_y: float
     tip_width: float
     lines: tuple[str, ...]
@@ -63,16 +68,25 @@ class ChartMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A drawing."""
+    """A drawing.
+
+    Attributes:
+        line: The path of the current version's score.
+        band: The path around it that the intervals make; empty without intervals.
+        scores: Place and score of the lines across.
+        steps: Place and number of the steps below.
+        epochs: Begin, end and number of each epoch.
+        left_out: How many older events are not drawn.
+    """
 
     size: Size
-    line: str  # the path of the current version's score
-    band: str  # the path around it that the intervals make; empty without intervals
+    line: str
+    band: str
     marks: tuple[ChartMark, ...]
-    scores: tuple[tuple[float, str], ...]  # place and score of the lines across
-    steps: tuple[tuple[float, int], ...]  # place and number of the steps below
-    epochs: tuple[tuple[float, float, int], ...]  # begin, end and number of each epoch
-    left_out: int  # how many older events are not drawn
+    scores: tuple[tuple[float, str], ...]
+    steps: tuple[tuple[float, int], ...]
+    epochs: tuple[tuple[float, float, int], ...]
+    left_out: int
 
 
 def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
@@ -255,9 +269,13 @@ _ROWS = {"seed": 18, "best": 46}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One version's score with its interval."""
+    """One version's score with its interval.
 
-    sort: str  # `seed` or `best`
+    Attributes:
+        sort: ``seed`` or ``best``.
+    """
+
+    sort: str
     y: int
     x: float
     low: float

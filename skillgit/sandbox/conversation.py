@@ -26,19 +26,26 @@ class Toolbox(Protocol):
     async def execute(self, call: ToolCall) -> str:
         """Carry out a call and return what the model reads; what it did wrong is told there, too.
 
-        Raises EnvironmentFaultError: the tool failed for a reason that is not the model's.
+        Raises:
+            EnvironmentFaultError: The tool failed for a reason that is not the model's.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What came of a conversation."""
+    """What came of a conversation.
 
-    turns: tuple[Turn, ...]  # all that was said, the system prompt left out
+    Attributes:
+        turns: All that was said, the system prompt left out.
+        finished: Whether it came to an end by itself, without a tool call left to answer.
+        messages: The conversation, in the form in which it could go on.
+    """
+
+    turns: tuple[Turn, ...]
     text: str
-    finished: bool  # whether it came to an end by itself, without a tool call left to answer
-    messages: tuple[Message, ...]  # the conversation, in the form in which it could go on
+    finished: bool
+    messages: tuple[Message, ...]
 
 
 async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox, max_turns: int) -> Conversation:

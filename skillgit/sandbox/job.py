@@ -23,32 +23,48 @@ Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a job may take at most; all its processes count together where nothing else is said."""
+    """What a job may take at most; all its processes count together where nothing else is said.
 
-    wall_s: float = 60.0  # seconds from its start
-    cpu_s: int = 30  # seconds of processor time
-    memory_mb: int = 2048  # mebibytes of memory; also the address space of each process
+    Attributes:
+        wall_s: Seconds from its start.
+        cpu_s: Seconds of processor time.
+        memory_mb: Mebibytes of memory; also the address space of each process.
+        file_mb: Mebibytes of each file.
+        output_kb: Kibibytes of standard output and standard error.
+        disk_mb: Mebibytes of all files, those that it was given included.
+    """
+
+    wall_s: float = 60.0
+    cpu_s: int = 30
+    memory_mb: int = 2048
     processes: int = 64
-    file_mb: int = 64  # mebibytes of each file
-    output_kb: int = 256  # kibibytes of standard output and standard error
-    disk_mb: int = 256  # mebibytes of all files, those that it was given included
+    file_mb: int = 64
+    output_kb: int = 256
+    disk_mb: int = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A command to run."""
+    """A command to run.
 
-    command: tuple[str, ...]  # program and arguments; it runs in the work folder
-    # path in the work folder to content; nothing else is there when the command starts
+    Attributes:
+        command: Program and arguments; it runs in the work folder.
+        files: Path in the work folder to content; nothing else is there when the command starts.
+        environment: Variables added to the few that every job has.
+        read_only: Files and folders of this machine that it may read, at their own paths.
+        links: Name in the work folder to a file or folder of this machine that it may read under that name.
+        collect: Patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
+        unix_sockets: Whether it may make local sockets; for programs of this machine only, never for a model's.
+    """
+
+    command: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     stdin: bytes = b""
-    environment: Mapping[str, str] = field(default_factory=dict)  # variables added to the few that every job has
+    environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    read_only: tuple[Path, ...] = ()  # files and folders of this machine that it may read, at their own paths
-    # name in the work folder to a file or folder of this machine that it may read under that name
+    read_only: tuple[Path, ...] = ()
     links: Mapping[str, Path] = field(default_factory=dict)
-    collect: tuple[str, ...] = ("**",)  # patterns of paths in the work folder (`*`, `**`, `?`): the files to bring back
-    # whether it may make local sockets; for programs of this machine only, never for a model's
+    collect: tuple[str, ...] = ("**",)
     unix_sockets: bool = False
 
     def __post_init__(self) -> None:
@@ -77,16 +93,22 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a job ended."""
+    """How a job ended.
 
-    # its exit code, negative for the signal that killed it; None if a limit of the sandbox ended it
+    Attributes:
+        exit_code: Its exit code, negative for the signal that killed it; None if a limit of the sandbox ended it.
+        stderr: What it wrote there, cut at the limit.
+        files: Path in the work folder to content of the regular files that are new or changed; none after a limit.
+        ended: ``exit`` if it ended by itself, ``killed`` if a signal did it, else the limit that it broke.
+        seconds: Wall-clock seconds from start to end.
+    """
+
     exit_code: int | None
     stdout: str
-    stderr: str  # what it wrote there, cut at the limit
-    # path in the work folder to content of the regular files that are new or changed; none after a limit
+    stderr: str
     files: Mapping[str, bytes]
-    ended: Ended  # `exit` if it ended by itself, `killed` if a signal did it, else the limit that it broke
-    seconds: float  # wall-clock seconds from start to end
+    ended: Ended
+    seconds: float
 
     @property
     def ok(self) -> bool:
@@ -97,7 +119,8 @@ class Result:
 def check_name(name: str) -> None:
     """Check that ``name`` is a path that stays in the folder that it is joined to.
 
-    Raises EnvironmentFaultError: it leads somewhere else, or is not written in its shortest form.
+    Raises:
+        EnvironmentFaultError: It leads somewhere else, or is not written in its shortest form.
     """
     path = PurePosixPath(name)
     inside = not path.is_absolute() and ".." not in path.parts and path.parts and str(path) == name

@@ -35,7 +35,9 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
     """Return the workbooks with the values of all their formulas, by the same names.
 
     All of them are one call of LibreOffice, in a profile of its own. A workbook that it cannot read is left out.
-    Raises EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
+
+    Raises:
+        EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
     """
     if not books:
         return {}
@@ -65,7 +67,11 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
 
 
 def office_program() -> str:
-    """Return the path of LibreOffice. Raises EnvironmentFaultError: it is not installed."""
+    """Return the path of LibreOffice.
+
+    Raises:
+        EnvironmentFaultError: It is not installed.
+    """
     program = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
     if program is None:
         raise EnvironmentFaultError(

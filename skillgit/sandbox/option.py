@@ -20,7 +20,11 @@ OPTION = Option(
 
 
 def chosen(value: object) -> Sandbox:
-    """Return the sandbox that the option's value names. Raises SandboxError: this machine does not offer it."""
+    """Return the sandbox that the option's value names.
+
+    Raises:
+        SandboxError: This machine does not offer it.
+    """
     if value not in set(Mode):
         words = ", ".join(mode.value for mode in Mode)
         raise ConfigError(f"env.sandbox is '{value}'; it must be one of {words}", hint="auto chooses the strongest")

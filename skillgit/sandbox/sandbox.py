@@ -98,7 +98,8 @@ class Sandbox:
     async def run(self, job: Job) -> Result:
         """Run a job; what its command does wrong is part of the result.
 
-        Raises EnvironmentFaultError: the job could not be run, which says nothing of its command.
+        Raises:
+            EnvironmentFaultError: The job could not be run, which says nothing of its command.
         """
         async with _place(self._width), _prepared(self._mechanism, job) as launch:
             return await carry_out(launch, job)
@@ -134,7 +135,11 @@ def _strongest() -> Mechanism:
 
 @cache
 def _tried(mode: Mode) -> Mechanism:
-    """Return the way ``mode`` after a first job went through it. Raises SandboxError: it does not work here."""
+    """Return the way ``mode`` after a first job went through it.
+
+    Raises:
+        SandboxError: It does not work here.
+    """
     mechanism = _WAYS[mode]()
     outcome: list[Result | SkillgitError] = []
     thread = threading.Thread(target=lambda: outcome.append(asyncio.run(_first_job(mechanism))))
@@ -197,7 +202,8 @@ class _Told:
 async def carry_out(launch: Launch, job: Job) -> Result:
     """Start a launcher with its order and return how the job ended.
 
-    Raises EnvironmentFaultError: the job could not be started, or its launcher failed.
+    Raises:
+        EnvironmentFaultError: The job could not be started, or its launcher failed.
     """
     ours, theirs = socket.socketpair()
     ours.setblocking(False)  # noqa: FBT003 - the library's signature

@@ -68,22 +68,31 @@ TOOLS: Mapping[str, Tool] = {
 
 @dataclass(slots=True, kw_only=True)
 class SandboxTools:
-    """Tools over a folder of documents, which they cannot change, and a work folder that Python keeps."""
+    """Tools over a folder of documents, which they cannot change, and a work folder that Python keeps.
+
+    Attributes:
+        documents: The folder; without one, there are no documents.
+        files: What is in the work folder: what Python is given and what it has made since.
+        longest: Characters that a result may have.
+    """
 
     sandbox: Sandbox
-    documents: Path | None = None  # the folder; without one, there are no documents
+    documents: Path | None = None
     offered: Sequence[Name] = NAMES
-    # what is in the work folder: what Python is given and what it has made since
     files: dict[str, bytes] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
-    longest: int = 20_000  # characters that a result may have
+    longest: int = 20_000
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return tuple(TOOLS[name] for name in self.offered)
 
     async def execute(self, call: ToolCall) -> str:
-        """Carry out a call and return what the model reads. Raises EnvironmentFaultError: the sandbox failed."""
+        """Carry out a call and return what the model reads.
+
+        Raises:
+            EnvironmentFaultError: The sandbox failed.
+        """
         try:
             arguments = read_arguments(call, self.tools)
         except ValueError as error:
@@ -132,7 +141,8 @@ class SandboxTools:
 def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
     """Return the arguments of a call that fits one of ``tools``, whose parameters are texts and whole numbers.
 
-    Raises ValueError: it does not; the text is for the model.
+    Raises:
+        ValueError: It does not; the text is for the model.
     """
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:

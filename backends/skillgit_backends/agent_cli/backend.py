@@ -45,7 +45,8 @@ class AgentBackend(ABC):
     async def probe(self) -> Probe:
         """Return the program's version and whether it is logged in, without asking its model anything.
 
-        Raises BackendError: it cannot be started, or does not end.
+        Raises:
+            BackendError: It cannot be started, or does not end.
         """
         with fresh_workspace() as workspace:
             environment = self._prepare(os.environ, workspace)

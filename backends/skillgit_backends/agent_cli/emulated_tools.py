@@ -52,7 +52,8 @@ def offer(tools: Sequence[Tool]) -> str:
 def read_answer(text: str, usage: Usage) -> Reply:
     """Return the reply that an answer of the form of ``SCHEMA`` stands for.
 
-    Raises UnusableAnswerError: it is not of that form.
+    Raises:
+        UnusableAnswerError: It is not of that form.
     """
     try:
         answer: Any = read_document(text)

@@ -19,7 +19,8 @@ _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[int, str]:
     """Return the exit code and the standard output of a short command.
 
-    Raises BackendError: it cannot be started, or does not end.
+    Raises:
+        BackendError: It cannot be started, or does not end.
     """
     lines: list[str] = []
     result = await run(
@@ -37,7 +38,8 @@ async def ask(command: Sequence[str], workspace: CallWorkspace, environment: Map
 async def version(path: str, workspace: CallWorkspace, environment: Mapping[str, str]) -> str:
     """Return the version that the program at ``path`` tells; empty if it tells none.
 
-    Raises BackendError: it cannot be started, or does not end.
+    Raises:
+        BackendError: It cannot be started, or does not end.
     """
     code, output = await ask([path, "--version"], workspace, environment)
     match = _VERSION.search(output)

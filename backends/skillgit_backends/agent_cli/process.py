@@ -27,11 +27,17 @@ _CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessLimits:
-    """What a run may take at most."""
+    """What a run may take at most.
 
-    timeout_s: float  # seconds
-    output_bytes: int = 64 << 20  # bytes on standard output
-    error_bytes: int = 16 << 10  # bytes of standard error that are kept, the last ones
+    Attributes:
+        timeout_s: Seconds.
+        output_bytes: Bytes on standard output.
+        error_bytes: Bytes of standard error that are kept, the last ones.
+    """
+
+    timeout_s: float
+    output_bytes: int = 64 << 20
+    error_bytes: int = 16 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

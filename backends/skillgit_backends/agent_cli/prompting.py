@@ -53,18 +53,25 @@ class PictureFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What an agent is given."""
+    """What an agent is given.
 
-    skills: tuple[DeliveredSkill, ...]  # to be placed where the agent looks for skills
+    Attributes:
+        skills: To be placed where the agent looks for skills.
+        instructions: What the system messages say besides the skills.
+        task: What is to be done, or the conversation to be continued.
+    """
+
+    skills: tuple[DeliveredSkill, ...]
     pictures: tuple[PictureFile, ...]
-    instructions: str  # what the system messages say besides the skills
-    task: str  # what is to be done, or the conversation to be continued
+    instructions: str
+    task: str
 
 
 def assignment(request: Request) -> Assignment:
     """Return what ``request`` asks, in the form that an agent is given it.
 
-    Raises BadRequestError: it holds a picture that is none.
+    Raises:
+        BadRequestError: It holds a picture that is none.
     """
     skills: list[DeliveredSkill] = []
     pictures: list[PictureFile] = []

@@ -27,9 +27,13 @@ _FOLDER = 0o700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWorkspace:
-    """The folders of one call."""
+    """The folders of one call.
 
-    root: Path  # holds the others; its path is in the environment of every process of the call
+    Attributes:
+        root: Holds the others; its path is in the environment of every process of the call.
+    """
+
+    root: Path
 
     @property
     def home(self) -> Path:

@@ -92,7 +92,11 @@ class ClaudeChatBackend:
         return read_answer(await self._ask(self._connected(key), key, payload), request)
 
     async def probe(self) -> Probe:
-        """Return where calls go and which variable the key comes from. Raises FatalBackendError: there is no key."""
+        """Return where calls go and which variable the key comes from.
+
+        Raises:
+            FatalBackendError: There is no key.
+        """
         key = credential(self._settings)
         name = key.name
         self._connected(key)  # so that the time of the first call is that of its answer, not of loading the SDK

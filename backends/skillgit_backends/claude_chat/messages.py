@@ -39,7 +39,11 @@ _BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@
 
 
 def parameters(request: Request, settings: ClaudeChatSettings) -> dict[str, Any]:
-    """Return what to call the Messages API with. Raises FatalBackendError: the API cannot be asked this."""
+    """Return what to call the Messages API with.
+
+    Raises:
+        FatalBackendError: The API cannot be asked this.
+    """
     refuse(request, "seed", answerer="Claude")
     system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
     messages = _turns(request.messages)

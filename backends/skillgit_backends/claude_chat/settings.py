@@ -29,16 +29,25 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeChatSettings:
-    """What the user may choose."""
+    """What the user may choose.
 
-    base_url: str  # address of the API; empty for the provider's own
-    api_key_env: str  # the environment variable that holds the key; empty for the usual ones
+    Attributes:
+        base_url: Address of the API; empty for the provider's own.
+        api_key_env: The environment variable that holds the key; empty for the usual ones.
+    """
+
+    base_url: str
+    api_key_env: str
     thinking: str
     cache: str
 
 
 def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
-    """Return the settings. Raises ConfigError: a key does not exist, or a value is not allowed."""
+    """Return the settings.
+
+    Raises:
+        ConfigError: A key does not exist, or a value is not allowed.
+    """
     settings = cast("dict[str, str]", read_keys("claude_chat", _KEYS, values))
     if settings["base_url"] and not settings["base_url"].startswith(("http://", "https://")):
         raise ConfigError(
@@ -49,11 +58,15 @@ def read_settings(values: Mapping[str, object]) -> ClaudeChatSettings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credential:
-    """A key or a token, as this process has it now; it shows itself to nobody."""
+    """A key or a token, as this process has it now; it shows itself to nobody.
+
+    Attributes:
+        name: The environment variable that it came from; empty if nothing is sent.
+    """
 
     api_key: str | None
     auth_token: str | None
-    name: str  # the environment variable that it came from; empty if nothing is sent
+    name: str
 
     def scrub(self, text: str) -> str:
         """Return ``text`` without the secret: providers quote what they refuse."""
@@ -64,7 +77,11 @@ class Credential:
 
 
 def credential(settings: ClaudeChatSettings) -> Credential:
-    """Return what the environment holds for the server that is called. Raises FatalBackendError: it holds nothing."""
+    """Return what the environment holds for the server that is called.
+
+    Raises:
+        FatalBackendError: It holds nothing.
+    """
     if settings.api_key_env:
         key = _variable(settings.api_key_env)
         if key and settings.api_key_env == TOKEN_VARIABLE:

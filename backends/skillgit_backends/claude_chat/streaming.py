@@ -48,7 +48,10 @@ def read_stream(body: bytes) -> dict[str, Any]:
     """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
 
     A tool's input is in ``partial_json``, as the model wrote it.
-    Raises DocumentError: an event is not JSON, or there are too many. Raises StreamError: one of them is an error.
+
+    Raises:
+        DocumentError: An event is not JSON, or there are too many.
+        StreamError: One of them is an error.
     """
     if body.count(b"\n") > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} lines")

@@ -77,7 +77,11 @@ class ClaudeCodeSettings:
 
 
 def read_settings(values: Mapping[str, object]) -> ClaudeCodeSettings:
-    """Return the settings. Raises ConfigError: there is no such setting, or its value is not allowed."""
+    """Return the settings.
+
+    Raises:
+        ConfigError: There is no such setting, or its value is not allowed.
+    """
     read = read_keys(NAME, _KEYS, values)
     if cast("float", read["timeout_s"]) <= 0:
         raise ConfigError(f"model.{NAME}_timeout_s is {read['timeout_s']}", hint="it must be more than 0")
@@ -238,7 +242,8 @@ async def tell_login(
 ) -> tuple[bool, str]:
     """Return whether Claude Code can get at its model in ``environment``, and how, or what to do about it.
 
-    Raises BackendError: it cannot be started, or does not end.
+    Raises:
+        BackendError: It cannot be started, or does not end.
     """
     for name in (KEY, *TOKENS):
         if name in environment:
@@ -262,11 +267,17 @@ _OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens"
 
 @dataclass(slots=True, kw_only=True)
 class ClaudeSession:
-    """What was heard of a session."""
+    """What was heard of a session.
 
-    result: Event = field(default_factory=dict)  # the last result event; empty if there was none
-    actions: dict[str, int] = field(default_factory=dict)  # tool to how often the agent has used it
-    trouble: str = ""  # the kind of error that a message of the agent carried; empty if none did
+    Attributes:
+        result: The last result event; empty if there was none.
+        actions: Tool to how often the agent has used it.
+        trouble: The kind of error that a message of the agent carried; empty if none did.
+    """
+
+    result: Event = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)
+    trouble: str = ""
 
     def hear(self, event: Event) -> None:
         """Take in one event; kinds that are not known are passed over."""

@@ -39,12 +39,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from skillgit.errors import ConfigError, FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
@@ -57,7 +56,7 @@ from skillgit_backends.agent_cli.probe import ask
 from skillgit_backends.agent_cli.process import ProcessLimits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.token_estimate import estimate
-from skillgit_backends.backend_settings import FreeKey, read_keys
+from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
@@ -67,81 +66,7 @@ if TYPE_CHECKING:
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.prompting import Assignment
     from skillgit_backends.agent_cli.workspace import CallWorkspace
-
-
-NAME = "codex_exec"
-DEFAULT_TIMEOUT_S = 600.0
-EFFORTS = ("", "none", "minimal", "low", "medium", "high", "xhigh", "max")
-_KEYS = {
-    "path": FreeKey(default="codex"),
-    "sandbox": FreeKey(default="workspace-write", choices=("workspace-write", "read-only")),
-    "profile": FreeKey(default=""),
-    "reasoning_effort": FreeKey(default="", choices=EFFORTS),
-    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
-    "model_provider": FreeKey(default=""),
-    "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default="CODEX_API_KEY"),
-    "request_retries": FreeKey(default=2.0),
-    "network_access": FreeKey(default=False),
-    "web_search": FreeKey(default=False),
-    "pass_env": FreeKey(default=""),
-    "approval_policy": FreeKey(default="never", choices=("never",)),
-    "use_sdk": FreeKey(default="cli", choices=("cli", "auto")),
-}
-_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
-_OWN_PROVIDER = "skillgit"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodexSettings:
-    """The settings as given, or by default."""
-
-    path: str
-    sandbox: str
-    profile: str
-    reasoning_effort: str
-    timeout_s: float
-    provider: str
-    base_url: str
-    api_key_env: str
-    key_named: bool
-    request_retries: int
-    network_access: bool
-    web_search: bool
-    pass_env: tuple[str, ...]
-
-
-def read_settings(values: Mapping[str, object]) -> CodexSettings:
-    """Return the settings. Raises ConfigError: there is no such setting, or its value is not allowed."""
-    read = read_keys(NAME, _KEYS, values)
-    for key in ("profile", "model_provider"):
-        if not _PLAIN.fullmatch(str(read[key])):
-            raise ConfigError(
-                f"model.{NAME}_{key} is '{read[key]}'", hint="a name has letters, digits, hyphens and underscores only"
-            )
-    if cast("float", read["timeout_s"]) <= 0:
-        raise ConfigError(f"model.{NAME}_timeout_s is {read['timeout_s']}", hint="it must be more than 0")
-    base_url = str(read["base_url"])
-    if base_url and read["model_provider"] == "openai":
-        raise ConfigError(
-            f"model.{NAME}_base_url has no effect on the provider 'openai'",
-            hint=f"give model.{NAME}_model_provider another name, or leave it empty",
-        )
-    return CodexSettings(
-        path=str(read["path"]) or "codex",
-        sandbox=str(read["sandbox"]),
-        profile=str(read["profile"]),
-        reasoning_effort=str(read["reasoning_effort"]),
-        timeout_s=cast("float", read["timeout_s"]),
-        provider=str(read["model_provider"]) or (_OWN_PROVIDER if base_url else ""),
-        base_url=base_url,
-        api_key_env=str(read["api_key_env"]),
-        key_named="api_key_env" in values,
-        request_retries=max(int(cast("float", read["request_retries"])), 0),
-        network_access=bool(read["network_access"]),
-        web_search=bool(read["web_search"]),
-        pass_env=tuple(name.strip() for name in str(read["pass_env"]).split(",") if name.strip()),
-    )
+    from skillgit_backends.codex_exec.settings import CodexSettings
 
 
 class CodexExecBackend(AgentBackend):
@@ -311,7 +236,8 @@ async def tell_login(
 ) -> tuple[bool, str]:
     """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
 
-    Raises BackendError: it cannot be started, or does not end.
+    Raises:
+        BackendError: It cannot be started, or does not end.
     """
     if settings.base_url:
         key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
@@ -335,18 +261,22 @@ _COUNTS = (
 
 @dataclass(slots=True, kw_only=True)
 class CodexTurn:
-    """What was heard of a turn."""
+    """What was heard of a turn.
 
-    # what the thread had used before this turn: Codex counts a thread from its beginning
+    Attributes:
+        before: What the thread had used before this turn: Codex counts a thread from its beginning.
+        actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
+        failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
+            tells of lost connections that it mends itself.
+        completed: Whether it has come to its end.
+    """
+
     before: Usage = field(default_factory=lambda: Usage(tokens_in=0, tokens_out=0))
     thread: str = ""
     message: str = ""
-    # kind of an item to how many the agent has completed: commands, searches, changes of files
     actions: dict[str, int] = field(default_factory=dict)
-    # why it failed; empty if it has not. An error that is told before the turn completes is none: Codex tells of lost
-    # connections that it mends itself.
     failure: str = ""
-    completed: bool = False  # whether it has come to its end
+    completed: bool = False
     _total: Usage | None = None
 
     def hear(self, event: Event) -> None:
@@ -409,7 +339,8 @@ def codex_home(workspace: CallWorkspace) -> Path:
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
     """Furnish the home of a call and return the environment of its process.
 
-    Raises FatalBackendError: the profile does not exist.
+    Raises:
+        FatalBackendError: The profile does not exist.
     """
     home, users = codex_home(workspace), users_home(environ)
     home.mkdir()

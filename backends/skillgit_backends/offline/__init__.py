@@ -49,7 +49,8 @@ _HASTY, _HASTY_IF_RARE, _ADVISES, _LURED = 25, 50, 38, 8
 def complete(messages: Sequence[Message]) -> str:
     """Answer an optimizer's conversation with the JSON that its system prompt asks for.
 
-    Raises FatalBackendError: the system message is none of the optimizer's prompts.
+    Raises:
+        FatalBackendError: The system message is none of the optimizer's prompts.
     """
     system = next((message.text for message in messages if message.role == "system"), "")
     user = next((message.text for message in messages if message.role == "user"), "")
@@ -242,7 +243,8 @@ class OfflineBackend:
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``: the same request always gets the same reply.
 
-        Raises FatalBackendError: there is no such model, or it does not understand the prompt.
+        Raises:
+            FatalBackendError: There is no such model, or it does not understand the prompt.
         """
         model = _MODELS.get(request.model)
         if model is None:

@@ -62,12 +62,17 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCandidate:
-    """A possible answer."""
+    """A possible answer.
+
+    Attributes:
+        start: Where it begins in its sentence; 0 for a document's title.
+        before: Rank or qualifier in front of the core.
+    """
 
     core: str
     shape: Shape
-    start: int = 0  # where it begins in its sentence; 0 for a document's title
-    before: str = ""  # rank or qualifier in front of the core
+    start: int = 0
+    before: str = ""
     unit: str = ""
     paren: str = ""
     tail: str = ""

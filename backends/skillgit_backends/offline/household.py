@@ -59,11 +59,17 @@ _TREATED = re.compile(rf"You (?P<verb>clean|heat|cool) the (?P<thing>{_NAME})")
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A task."""
+    """A task.
 
-    thing: str  # the kind of object that it is about; empty if the sentence is not understood
-    target: str  # the kind of receptacle where it shall go, or the kind of lamp
-    chore: Chore | None = None  # what has to be done besides bringing it; None if nothing
+    Attributes:
+        thing: The kind of object that it is about; empty if the sentence is not understood.
+        target: The kind of receptacle where it shall go, or the kind of lamp.
+        chore: What has to be done besides bringing it; None if nothing.
+    """
+
+    thing: str
+    target: str
+    chore: Chore | None = None
 
 
 def task_in(text: str) -> Errand | None:
@@ -92,20 +98,30 @@ def rank(thing: str, spot: str) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """What is known of a house."""
+    """What is known of a house.
+
+    Attributes:
+        steps: Commands so far, each with what was seen then.
+        places: All receptacles, in the order in which the room names them.
+        here: The place before the player; empty in the middle of the room.
+        holding: What the player holds; empty if nothing.
+        contents: Place to what was last seen in it; only places that were looked into.
+        visited: Places in the order of the visits, repeated if visited again.
+        treated: Objects with what was done to them.
+        dropped: Objects that were put down, with their places.
+    """
 
     task: Errand
-    steps: list[tuple[str, str]] = field(default_factory=list)  # commands so far, each with what was seen then
-    places: list[str] = field(default_factory=list)  # all receptacles, in the order in which the room names them
-    here: str = ""  # the place before the player; empty in the middle of the room
-    holding: str = ""  # what the player holds; empty if nothing
-    # place to what was last seen in it; only places that were looked into
+    steps: list[tuple[str, str]] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    here: str = ""
+    holding: str = ""
     contents: dict[str, list[str]] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
-    visited: list[str] = field(default_factory=list)  # places in the order of the visits, repeated if visited again
-    treated: set[tuple[str, Chore]] = field(default_factory=set)  # objects with what was done to them
-    dropped: list[tuple[str, str]] = field(default_factory=list)  # objects that were put down, with their places
+    visited: list[str] = field(default_factory=list)
+    treated: set[tuple[str, Chore]] = field(default_factory=set)
+    dropped: list[tuple[str, str]] = field(default_factory=list)
     lit: bool = False
 
     def count(self, verb: str) -> int:

@@ -37,10 +37,14 @@ _INSTRUCTION = re.compile(r'(?P<verb>Add|Remove|Replace) the rule: "(?P<rule>.*?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalForm:
-    """A form of proposals."""
+    """A form of proposals.
 
-    read: Callable[[Answer, str], Iterable[Answer]]  # yields the edits of a draft, for the document that they are about
-    # returns what a reply says for edits, given the document and the reasoning of the reply
+    Attributes:
+        read: Yields the edits of a draft, for the document that they are about.
+        write: Returns what a reply says for edits, given the document and the reasoning of the reply.
+    """
+
+    read: Callable[[Answer, str], Iterable[Answer]]
     write: Callable[[list[Answer], str, str], Answer]
     tag: str = ""
 

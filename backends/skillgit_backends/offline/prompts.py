@@ -59,13 +59,18 @@ def parse_task(prompt: str) -> SearchTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAttempt:
-    """One try at a task."""
+    """One try at a task.
+
+    Attributes:
+        expected: The answers that would have been right, as far as the feedback names them.
+        category: How the outcome changed, where two versions are compared; else empty.
+    """
 
     item: str
     turns: tuple[tuple[str, str], ...] = ()
     answer: str
-    expected: tuple[str, ...]  # the answers that would have been right, as far as the feedback names them
-    category: str = ""  # how the outcome changed, where two versions are compared; else empty
+    expected: tuple[str, ...]
+    category: str = ""
 
     @property
     def prompt(self) -> str:

@@ -44,12 +44,18 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question, read."""
+    """A question, read.
 
-    words: frozenset[str]  # the stems of its words that carry a topic
+    Attributes:
+        words: The stems of its words that carry a topic.
+        category: The noun that names what is wanted ("river" in "this African river"); empty if none does.
+        is_clue: Whether it describes its answer as "this …", "he", "it" instead of asking for it.
+    """
+
+    words: frozenset[str]
     wanted: AnswerKind
-    category: str  # the noun that names what is wanted ("river" in "this African river"); empty if none does
-    is_clue: bool  # whether it describes its answer as "this …", "he", "it" instead of asking for it
+    category: str
+    is_clue: bool
 
 
 def read_question(text: str) -> Question:

@@ -62,13 +62,20 @@ HARMFUL: frozenset[StrEnum] = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWording:
-    """How the analyst speaks of a rule."""
+    """How the analyst speaks of a rule.
 
-    label: str  # a few words, for titles and the memory
-    symptom: str  # what a failure looks like that the rule would mend; if it is harmful, that it leads to
+    Attributes:
+        label: A few words, for titles and the memory.
+        symptom: What a failure looks like that the rule would mend; if it is harmful, that it leads to.
+        overshoot: The harmful rule that a hasty analyst concludes from a single such failure.
+        remedy: The rule that was meant, for a harmful one.
+    """
+
+    label: str
+    symptom: str
     wordings: tuple[str, ...]
-    overshoot: StrEnum | None = None  # the harmful rule that a hasty analyst concludes from a single such failure
-    remedy: StrEnum | None = None  # the rule that was meant, for a harmful one
+    overshoot: StrEnum | None = None
+    remedy: StrEnum | None = None
 
 
 def _rule(
@@ -295,12 +302,17 @@ RULES: Mapping[StrEnum, RuleWording] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What the analyst has to say about a kind of task where no cause of a failure helps it."""
+    """What the analyst has to say about a kind of task where no cause of a failure helps it.
+
+    Attributes:
+        strengths: What solved tasks show, each with a rule that nobody needs.
+        lure: Such a strength whose rule is harmful, if there is one.
+    """
 
     guesses: tuple[StrEnum, ...] = ()
     advice: tuple[str, ...]
-    strengths: tuple[tuple[str, str], ...]  # what solved tasks show, each with a rule that nobody needs
-    lure: tuple[str, StrEnum] | None = None  # such a strength whose rule is harmful, if there is one
+    strengths: tuple[tuple[str, str], ...]
+    lure: tuple[str, StrEnum] | None = None
 
 
 QUESTIONS = Subject(

@@ -176,7 +176,8 @@ class OpenAIWireBackend:
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from.
 
-        Raises FatalBackendError: a key is needed and not there.
+        Raises:
+            FatalBackendError: A key is needed and not there.
         """
         endpoint = self._endpoint()
         self._connection.client(endpoint)  # so that the first call's time is that of its answer, not of loading the SDK

@@ -32,14 +32,23 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Endpoint:
-    """Where a call goes, and as whom; it shows itself to nobody."""
+    """Where a call goes, and as whom; it shows itself to nobody.
 
-    url: str  # address of the API, or of the Azure resource
-    key: str  # the key; empty where tokens are used
-    key_name: str  # the environment variable that the key came from; empty if there is none
-    source: str = ""  # the setting or the environment variable that says where the API is, or may
-    azure: bool = False  # whether this is an Azure resource with deployments
-    auth: str = "api_key"  # `api_key`, `azure_cli` or `managed_identity`
+    Attributes:
+        url: Address of the API, or of the Azure resource.
+        key: The key; empty where tokens are used.
+        key_name: The environment variable that the key came from; empty if there is none.
+        source: The setting or the environment variable that says where the API is, or may.
+        azure: Whether this is an Azure resource with deployments.
+        auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
+    """
+
+    url: str
+    key: str
+    key_name: str
+    source: str = ""
+    azure: bool = False
+    auth: str = "api_key"
     version: str = ""
     scope: str = AZURE_SCOPE
     client_id: str = ""
@@ -64,7 +73,8 @@ class Endpoint:
 def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
     """Return where to call; ``role`` has variables of its own before the shared ones.
 
-    Raises FatalBackendError: a key is needed and not there, or the settings contradict the environment.
+    Raises:
+        FatalBackendError: A key is needed and not there, or the settings contradict the environment.
     """
     variables = Variables(environ, role)
     if variant.azure and not settings.base_url:

@@ -11,10 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Variables:
-    """The environment as one role sees it."""
+    """The environment as one role sees it.
 
-    environ: Mapping[str, str]  # the environment; it holds keys and shows itself to nobody
-    role: str = ""  # the role, whose variables are `TARGET_X` before `X`; empty knows the shared ones only
+    Attributes:
+        environ: The environment; it holds keys and shows itself to nobody.
+        role: The role, whose variables are ``TARGET_X`` before ``X``; empty knows the shared ones only.
+    """
+
+    environ: Mapping[str, str]
+    role: str = ""
 
     def name(self, variable: str) -> str:
         """Return the name under which ``variable`` is set: the role's own, else the shared one."""

@@ -39,7 +39,8 @@ def only_here(model: str) -> bool:
 def parameters(request: Request, *, limit: int) -> dict[str, Any]:
     """Return what to call Responses with; the length of a reply is at most ``limit`` tokens.
 
-    Raises FatalBackendError: responses has no such parameter.
+    Raises:
+        FatalBackendError: Responses has no such parameter.
     """
     refuse(request, "seed", "stop", answerer="the Responses API")
     instructions = _instructions(request.messages)

@@ -32,16 +32,27 @@ THINKING = ("server_default", "enabled", "disabled")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the user chose; what a variant does not offer has its default."""
+    """What the user chose; what a variant does not offer has its default.
 
-    base_url: str  # address of the API; empty to look further
-    api_key_env: str  # the environment variable that holds the key; empty for the variant's own
-    timeout_s: float  # seconds without a byte from the server after which a call has failed
-    token_parameter: str  # the name under which the length of a reply is limited
-    temperature: float | None  # sent where the request names none; None sends nothing
-    max_tokens: int | None  # replies are at most so long, whatever the request allows; None is no further limit
-    api: str = "chat"  # `auto`, `chat` or `responses`
-    auth_mode: str = ""  # how to sign in to Azure; empty to see from the environment
+    Attributes:
+        base_url: Address of the API; empty to look further.
+        api_key_env: The environment variable that holds the key; empty for the variant's own.
+        timeout_s: Seconds without a byte from the server after which a call has failed.
+        token_parameter: The name under which the length of a reply is limited.
+        temperature: Sent where the request names none; None sends nothing.
+        max_tokens: Replies are at most so long, whatever the request allows; None is no further limit.
+        api: ``auto``, ``chat`` or ``responses``.
+        auth_mode: How to sign in to Azure; empty to see from the environment.
+    """
+
+    base_url: str
+    api_key_env: str
+    timeout_s: float
+    token_parameter: str
+    temperature: float | None
+    max_tokens: int | None
+    api: str = "chat"
+    auth_mode: str = ""
     azure_endpoint: str = ""
     azure_api_version: str = ""
     azure_ad_scope: str = ""
@@ -67,24 +78,33 @@ def _no_fault(document: Mapping[str, object]) -> tuple[int, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """In what one backend differs from the others."""
+    """In what one backend differs from the others.
+
+    Attributes:
+        url_variables: Environment variables that may hold the address, in this order.
+        default_url: The address where neither a setting nor the environment names one.
+        needs_key: Whether the server at ``default_url`` wants a key.
+        fault: The status and the words of an error that an answer of status 200 holds in the provider's own way.
+    """
 
     name: str
     keys: Mapping[str, FreeKey] = field(default_factory=dict)
-    url_variables: tuple[str, ...] = ()  # environment variables that may hold the address, in this order
+    url_variables: tuple[str, ...] = ()
     key_variables: tuple[str, ...] = ()
-    # the address where neither a setting nor the environment names one
     default_url: Callable[[Settings], str] = _no_address
-    needs_key: bool = True  # whether the server at `default_url` wants a key
+    needs_key: bool = True
     azure: bool = False
     effort: bool = True
     extra_body: Callable[[Settings, Request], dict[str, Any]] = _nothing
-    # the status and the words of an error that an answer of status 200 holds in the provider's own way
     fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = _no_fault
 
 
 def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
-    """Return the settings of ``variant``. Raises ConfigError: a key does not exist, or a value is not allowed."""
+    """Return the settings of ``variant``.
+
+    Raises:
+        ConfigError: A key does not exist, or a value is not allowed.
+    """
     settings = cast("dict[str, Any]", read_keys(variant.name, {**SHARED, **variant.keys}, values))
     for name in ("base_url", "azure_endpoint"):
         if settings.get(name) and not settings[name].startswith(("http://", "https://")):

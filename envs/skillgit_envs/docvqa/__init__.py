@@ -102,11 +102,16 @@ SOLVED = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnlsRule:
-    """One way to compute ANLS."""
+    """One way to compute ANLS.
 
-    name: str  # changes whenever a score can change
+    Attributes:
+        name: Changes whenever a score can change.
+        keeps_half: Whether a similarity of exactly 0.5 counts.
+    """
+
+    name: str
     raw_lengths: bool
-    keeps_half: bool  # whether a similarity of exactly 0.5 counts
+    keeps_half: bool
 
 
 RULES: Mapping[str, AnlsRule] = {

@@ -119,9 +119,13 @@ EXAMPLE = Item(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """What the target sees of an item."""
+    """What the target sees of an item.
 
-    shuffle: bool = True  # whether the choices are shuffled; in the public files the right one always comes first
+    Attributes:
+        shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
+    """
+
+    shuffle: bool = True
     seed: int = 42
     theorem: bool = False
     sketch: bool = False

@@ -33,7 +33,8 @@ _HINT = "skillgit envs mathverse lists the fields of an item"
 def read_items(files: Sequence[Path], *, version: str, pictures: Pictures) -> list[Item]:
     """Return the items of data files, of one version: two versions of a problem would stand on both sides of a split.
 
-    Raises DataError: a row is malformed, a picture is missing, or the rows are of several versions and none is chosen.
+    Raises:
+        DataError: A row is malformed, a picture is missing, or the rows are of several versions and none is chosen.
     """
     items = read_each(files, lambda row, path: _item(row, version, pictures, path.parent))
     versions = sorted({str(item.content["version"]) for item in items})

@@ -135,12 +135,17 @@ class OfficeTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What the target works with."""
+    """What the target works with.
+
+    Attributes:
+        sandbox: Where they are looked into; None if the target gets no tools over them.
+        max_turns: Replies at most.
+    """
 
     corpus: Corpus
-    sandbox: Sandbox | None  # where they are looked into; None if the target gets no tools over them
+    sandbox: Sandbox | None
     search: Search | None
-    max_turns: int  # replies at most
+    max_turns: int
 
     async def work(
         self, target: Target, item_id: str, prompt: str, question: str, only: Sequence[str] | None
@@ -286,7 +291,8 @@ class OfficeQA(PackagedEnvironment):
     def _load(self) -> Splits:
         """Return the items of all splits.
 
-        Raises SandboxError: this machine cannot isolate the tools as it was asked to.
+        Raises:
+            SandboxError: This machine cannot isolate the tools as it was asked to.
         """
         splits = self._load_with(self._read)
         self._check_machine()

@@ -45,12 +45,19 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results."""
+    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results.
 
-    url: str  # its address, `https`; `http` on this machine only
-    token_variable: str = ""  # the environment variable whose value is sent as `Authorization`; empty for none
-    provider: str = ""  # which of its sources to ask; empty leaves it to the service
-    most: int = 4  # results at most
+    Attributes:
+        url: Its address, ``https``; ``http`` on this machine only.
+        token_variable: The environment variable whose value is sent as ``Authorization``; empty for none.
+        provider: Which of its sources to ask; empty leaves it to the service.
+        most: Results at most.
+    """
+
+    url: str
+    token_variable: str = ""
+    provider: str = ""
+    most: int = 4
     seconds: float = 20.0
 
     def __post_init__(self) -> None:

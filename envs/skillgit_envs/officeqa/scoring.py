@@ -97,11 +97,17 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """One number in a text."""
+    """One number in a text.
 
-    value: Fraction  # what it says, not multiplied by its unit; the figure before a `%`
-    unit: str  # `thousand`, `million`, `billion`, `trillion` or nothing
-    bare: bool  # whether it stands without currency, per cent sign and unit
+    Attributes:
+        value: What it says, not multiplied by its unit; the figure before a ``%``.
+        unit: ``thousand``, ``million``, ``billion``, ``trillion`` or nothing.
+        bare: Whether it stands without currency, per cent sign and unit.
+    """
+
+    value: Fraction
+    unit: str
+    bare: bool
 
     @property
     def like_a_year(self) -> bool:

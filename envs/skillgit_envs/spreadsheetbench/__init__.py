@@ -237,7 +237,8 @@ class SpreadsheetBench(PackagedEnvironment):
     def _load(self) -> Splits:
         """Return the items of all splits.
 
-        Raises SandboxError: this machine cannot isolate programs as it was asked to.
+        Raises:
+            SandboxError: This machine cannot isolate programs as it was asked to.
         """
         splits = self._load_with(self._tasks.read)
         self._check_machine()

@@ -34,9 +34,13 @@ _SINGLE = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9]\d*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """A rectangle of cells; columns and rows count from 1, and the last ones belong to it."""
+    """A rectangle of cells; columns and rows count from 1, and the last ones belong to it.
 
-    sheet: str | None  # the sheet; None for the first one of the answer's workbook
+    Attributes:
+        sheet: The sheet; None for the first one of the answer's workbook.
+    """
+
+    sheet: str | None
     left: int
     top: int
     right: int
@@ -58,7 +62,9 @@ def official(position: str, answer_sheet: str) -> list[Area]:
 
     It cuts at every comma and drops apostrophes at the ends, nothing else. Column letters are read as numbers by their
     codes, so that small letters lead far to the right.
-    Raises UnreadablePositionError: the script fails, or compares no cell.
+
+    Raises:
+        UnreadablePositionError: The script fails, or compares no cell.
     """
     del answer_sheet
     return [_literal(part) for part in position.split(",")]
@@ -69,7 +75,9 @@ def skillopt(position: str, answer_sheet: str) -> list[Area]:
 
     A position without a sheet gets ``answer_sheet`` put before it as it stands, so that it holds for the first part
     only. Blanks and quotes at the ends of a part are dropped, and all dollar signs.
-    Raises UnreadablePositionError: it fails, or compares no cell.
+
+    Raises:
+        UnreadablePositionError: It fails, or compares no cell.
     """
     whole = f"{answer_sheet}!{position}" if answer_sheet and "!" not in position else position
     areas = []
@@ -87,7 +95,9 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
 
     Any blanks, quotes, full-width signs and small letters are understood, as are names of sheets that hold commas or
     apostrophes, whole columns, and ranges whose last column is left out because it is the first.
-    Raises UnreadablePositionError: there is no reference to cells, or something else is beside it.
+
+    Raises:
+        UnreadablePositionError: There is no reference to cells, or something else is beside it.
     """
     del answer_sheet
     text = position.replace("\uff1a", ":").replace("\uff0c", ",").replace("\uff01", "!").strip(_BLANKS + ",")

@@ -31,16 +31,21 @@ MODES = ("single", "multi", "react")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the target works on."""
+    """What the target works on.
+
+    Attributes:
+        books: Number of a case to its workbook.
+        areas: The answer cells; none if the position cannot be read.
+        wording: In which words the target is asked; in those of the reference, a program that ran is not looked at
+            again, and none sets its own paths.
+    """
 
     item: Item
     system: str
-    books: Mapping[int, bytes]  # number of a case to its workbook
-    areas: Sequence[Area]  # the answer cells; none if the position cannot be read
+    books: Mapping[int, bytes]
+    areas: Sequence[Area]
     sandbox: Sandbox
     seconds: float
-    # in which words the target is asked; in those of the reference, a program that ran is not looked at again, and none
-    # sets its own paths
     wording: PromptWording = PromptWording.OWN
 
     @property
@@ -182,10 +187,15 @@ _LONGEST = 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a program fared on one workbook."""
+    """How a program fared on one workbook.
 
-    output: bytes | None  # the workbook that it made; None if it made none or did not come to a good end
-    told: str  # what it wrote and how it ended, for whoever wrote it
+    Attributes:
+        output: The workbook that it made; None if it made none or did not come to a good end.
+        told: What it wrote and how it ended, for whoever wrote it.
+    """
+
+    output: bytes | None
+    told: str
 
 
 def find_program(reply: str) -> str:

@@ -34,12 +34,18 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRule:
-    """One way to score."""
+    """One way to score.
 
-    name: str  # changes whenever a score can change
+    Attributes:
+        name: Changes whenever a score can change.
+        recalculates: Whether formulas are calculated before cells are compared.
+        expects_all: Whether cases that a task should have, and has not, fail.
+    """
+
+    name: str
     reading: str
-    recalculates: bool  # whether formulas are calculated before cells are compared
-    expects_all: bool  # whether cases that a task should have, and has not, fail
+    recalculates: bool
+    expects_all: bool
 
 
 RULES: Mapping[str, ScoringRule] = {
@@ -51,11 +57,16 @@ RULES: Mapping[str, ScoringRule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookTask:
-    """What is scored."""
+    """What is scored.
 
-    position: str  # the answer cells, as the data name them
+    Attributes:
+        position: The answer cells, as the data name them.
+        answers: Number of a case to the workbook that is right.
+    """
+
+    position: str
     answer_sheet: str
-    answers: Mapping[int, bytes]  # number of a case to the workbook that is right
+    answers: Mapping[int, bytes]
     expected: int
 
 
@@ -171,7 +182,8 @@ _PLACES = 2
 def read_value(kind: str, text: str) -> Value:
     """Return the value of a cell from its text and kind: ``number text datetime time microseconds``.
 
-    Raises ValueError: the text is no value of that kind.
+    Raises:
+        ValueError: The text is no value of that kind.
     """
     if kind == "number":
         return float(text)

@@ -30,18 +30,25 @@ SHOWN = {"sheets": 8, "rows": ROWS[PromptWording.OWN], "columns": 20, "character
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaContent:
-    """What is in one area."""
+    """What is in one area.
+
+    Attributes:
+        cells: Cell to kind and text of its value, empty cells left out; None if there is no such sheet.
+    """
 
     sheet: str
-    # cell to kind and text of its value, empty cells left out; None if there is no such sheet
     cells: Mapping[str, tuple[str, str]] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is in the areas of a workbook."""
+    """What is in the areas of a workbook.
 
-    parts: tuple[AreaContent, ...] = ()  # one for each area; none if the workbook cannot be read
+    Attributes:
+        parts: One for each area; none if the workbook cannot be read.
+    """
+
+    parts: tuple[AreaContent, ...] = ()
     error: str = ""
 
 

@@ -40,14 +40,21 @@ _SHORTEST_TYPO = 4
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Reads task files."""
+    """Reads task files.
 
-    prompt_field: str = ""  # the field with the task; empty takes the first of :data:`PROMPTS`
-    scorer: str = "normalized"  # the kind of check of rows that have an answer and no check
-    extract: str = ""  # how a result is taken out of a reply; empty lets the row or its checks say
+    Attributes:
+        prompt_field: The field with the task; empty takes the first of :data:`PROMPTS`.
+        scorer: The kind of check of rows that have an answer and no check.
+        extract: How a result is taken out of a reply; empty lets the row or its checks say.
+        drafts: Whether rows that nobody has reviewed are read, too.
+        splits: Id of an item to the split that its row names; filled by reading.
+    """
+
+    prompt_field: str = ""
+    scorer: str = "normalized"
+    extract: str = ""
     attachments: Attachments = field(default_factory=Attachments)
-    drafts: bool = False  # whether rows that nobody has reviewed are read, too
-    # id of an item to the split that its row names; filled by reading
+    drafts: bool = False
     splits: dict[str, Split] = field(default_factory=dict)
 
     def read(self, files: Sequence[Path]) -> list[Item]:

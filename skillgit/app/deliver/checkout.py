@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
-    """What the work tree holds now."""
+    """What the work tree holds now.
 
-    row: LogRow | None  # the event that was checked out; absent for a commit that is no event
+    Attributes:
+        row: The event that was checked out; absent for a commit that is no event.
+        files: The files that were written, relative to the work tree.
+        branch: The branch that HEAD is on now; empty if it is detached, or stayed where it was.
+        back: The branch that it was on before, or last if it was detached; empty if there is none to go back to.
+    """
+
+    row: LogRow | None
     commit: str
-    files: tuple[str, ...]  # the files that were written, relative to the work tree
-    branch: str = ""  # the branch that HEAD is on now; empty if it is detached, or stayed where it was
-    back: str = ""  # the branch that it was on before, or last if it was detached; empty if there is none to go back to
+    files: tuple[str, ...]
+    branch: str = ""
+    back: str = ""
 
 
 def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:

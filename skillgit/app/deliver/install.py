@@ -89,32 +89,49 @@ Agreed = Callable[[Path, tuple[FileChange, ...]], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallRequest:
-    """What the user asks for."""
+    """What the user asks for.
+
+    Attributes:
+        to: An agent's name, or a folder of skills.
+        scope: Whose skills, for an agent; None for the user's.
+        dry_run: Whether only to say what would be done.
+    """
 
     revision: str
-    to: str  # an agent's name, or a folder of skills
-    scope: Scope | None = None  # whose skills, for an agent; None for the user's
-    dry_run: bool = False  # whether only to say what would be done
+    to: str
+    scope: Scope | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallState:
-    """Something at a place."""
+    """Something at a place.
 
-    name: str  # what was installed there, `<run>/v<N>`, or a commit; empty if it did not come from here
-    by_hand: bool  # whether it is anything else than what skillgit put there
+    Attributes:
+        name: What was installed there, ``<run>/v<N>``, or a commit; empty if it did not come from here.
+        by_hand: Whether it is anything else than what skillgit put there.
+    """
+
+    name: str
+    by_hand: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallResult:
-    """What stands where now."""
+    """What stands where now.
 
-    name: str  # the version, `<run>/v<N>`, a candidate, `<run>/r<N>`, or a commit
+    Attributes:
+        name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
+        before: What stood there; absent if nothing did.
+        changes: How the skill differs from what stood there before.
+    """
+
+    name: str
     commit: str
     skill: str
     place: str
-    before: InstallState | None  # what stood there; absent if nothing did
-    changes: tuple[FileChange, ...]  # how the skill differs from what stood there before
+    before: InstallState | None
+    changes: tuple[FileChange, ...]
     held: bool = False
     written: bool = False
 

@@ -34,17 +34,27 @@ _CONTENT = "content"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A skill that was put at a place."""
+    """A skill that was put at a place.
 
-    name: str  # what it was called: `<run>/v<N>`, or a commit
-    run: str  # its run; empty for a commit that is no event
-    version: int | None  # its version; absent for what is none
+    Attributes:
+        name: What it was called: ``<run>/v<N>``, or a commit.
+        run: Its run; empty for a commit that is no event.
+        version: Its version; absent for what is none.
+        found: Fingerprint of what stood there before; empty if nothing did.
+        kept: Name of the copy of that; empty if nothing stood there.
+        made: Folders around the place that were made for it, the outermost first.
+        time: When, as RFC 3339.
+    """
+
+    name: str
+    run: str
+    version: int | None
     commit: str
     installed: str
-    found: str  # fingerprint of what stood there before; empty if nothing did
-    kept: str  # name of the copy of that; empty if nothing stood there
-    made: tuple[str, ...]  # folders around the place that were made for it, the outermost first
-    time: datetime  # when, as RFC 3339
+    found: str
+    kept: str
+    made: tuple[str, ...]
+    time: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +140,8 @@ class InstallRecord:
 def open_record(repo: Repo) -> Iterator[InstallRecord]:
     """Hold the record of installed skills; waits for whoever holds it now.
 
-    Raises HistoryError: the record cannot be read.
+    Raises:
+        HistoryError: The record cannot be read.
     """
     folder = repo.private_dir / _FOLDER
     try:
@@ -149,7 +160,11 @@ def open_record(repo: Repo) -> Iterator[InstallRecord]:
 
 
 def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:
-    """Return the places that are remembered, by path. Raises HistoryError: the record cannot be read."""
+    """Return the places that are remembered, by path.
+
+    Raises:
+        HistoryError: The record cannot be read.
+    """
     try:
         by_path = _read(repo.private_dir / _FOLDER / _FILE)
     except OSError:

@@ -30,41 +30,62 @@ UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A skill that was installed, and what happened to it."""
+    """A skill that was installed, and what happened to it.
+
+    Attributes:
+        name: The version that was put there, ``<run>/v<N>``, or a commit.
+        state: ``unchanged``, ``changed by hand`` or ``gone``.
+        newer: The best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date.
+    """
 
     place: str
     skill: str
-    name: str  # the version that was put there, `<run>/v<N>`, or a commit
+    name: str
     commit: str
     time: datetime
-    state: str  # `unchanged`, `changed by hand` or `gone`
-    newer: str  # the best version of its run, `<run>/v<N>`, if that came later; empty if the skill is up to date
+    state: str
+    newer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninstallRequest:
-    """What the user asks for."""
+    """What the user asks for.
 
-    to: str | None = None  # an agent's name, a folder of skills, or a skill's folder; None for the only place there is
-    scope: Scope | None = None  # whose skills, for an agent; None for the user's
-    skill: str | None = None  # the skill's name; None for the only one there is at that place
-    dry_run: bool = False  # whether only to say what would be done
+    Attributes:
+        to: An agent's name, a folder of skills, or a skill's folder; None for the only place there is.
+        scope: Whose skills, for an agent; None for the user's.
+        skill: The skill's name; None for the only one there is at that place.
+        dry_run: Whether only to say what would be done.
+    """
+
+    to: str | None = None
+    scope: Scope | None = None
+    skill: str | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UninstallResult:
-    """What stands where now."""
+    """What stands where now.
+
+    Attributes:
+        restored: What is there again; absent if nothing is.
+    """
 
     skill: str
     place: str
     name: str
-    restored: InstallState | None  # what is there again; absent if nothing is
+    restored: InstallState | None
     changes: tuple[FileChange, ...]
     written: bool = False
 
 
 def list_installed(context: Context) -> tuple[Installed, ...]:
-    """Return what was installed from the repository, by place. Raises HistoryError: the record cannot be read."""
+    """Return what was installed from the repository, by place.
+
+    Raises:
+        HistoryError: The record cannot be read.
+    """
     with open_workspace(context) as workspace:
         return tuple(_installed(workspace, location) for location in known_places(workspace.repo))
 

@@ -89,9 +89,13 @@ def _shortened(line: Line) -> Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMap:
-    """The items of a run under its versions."""
+    """The items of a run under its versions.
 
-    table: ItemTable  # the items, those that were solved first on top, under the versions
+    Attributes:
+        table: The items, those that were solved first on top, under the versions.
+    """
+
+    table: ItemTable
     versions: int
 
     @property
@@ -134,25 +138,35 @@ def _kept(columns: Sequence[Column]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionStanding:
-    """One version on one split."""
+    """One version on one split.
+
+    Attributes:
+        interval: The 95 % Wilson interval of the mean hard score.
+        noted: Whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes.
+    """
 
     version: int
     n: int
     scored: int
     score: float
     hard: float
-    interval: Interval  # the 95 % Wilson interval of the mean hard score
+    interval: Interval
     soft: float
-    noted: bool  # whether it was measured after the run, by `skillgit eval` or another command that leaves notes
+    noted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitProgress:
-    """The seed and the best version on one split."""
+    """The seed and the best version on one split.
+
+    Attributes:
+        seed: The seed; absent where it has no score.
+        best: The best version; absent where it has no score.
+    """
 
     split: str
-    seed: VersionStanding | None  # the seed; absent where it has no score
-    best: VersionStanding | None  # the best version; absent where it has no score
+    seed: VersionStanding | None
+    best: VersionStanding | None
 
     @property
     def gain(self) -> float | None:

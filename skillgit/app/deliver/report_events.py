@@ -37,22 +37,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """One event in full."""
+    """One event in full.
+
+    Attributes:
+        edits: The edits that took effect; none where the evidence is not here.
+        left_out: The edits that were chosen and not applied; likewise.
+        checks: How single checks fare, and did before; none where items have one score only.
+    """
 
     event: Event
     difference: DiffExcerpt
-    edits: tuple[AppliedEdit, ...]  # the edits that took effect; none where the evidence is not here
-    left_out: tuple[LeftOut, ...]  # the edits that were chosen and not applied; likewise
+    edits: tuple[AppliedEdit, ...]
+    left_out: tuple[LeftOut, ...]
     findings: tuple[TrajectoryPattern, ...]
-    checks: tuple[CheckChange, ...]  # how single checks fare, and did before; none where items have one score only
+    checks: tuple[CheckChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStory:
-    """One event."""
+    """One event.
+
+    Attributes:
+        telling: The event in full; absent where a report has no room for it.
+    """
 
     row: LogRow
-    telling: Telling | None  # the event in full; absent where a report has no room for it
+    telling: Telling | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +108,18 @@ def _telling(workspace: Workspace, row: LogRow, patch: bytes, room: DiffAllowanc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleStories:
-    """What happened to the rules of a run."""
+    """What happened to the rules of a run.
 
-    stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
+    Attributes:
+        stories: The rules of the best version, in the order of its text.
+        gone: The rules of the seed that it has no more.
+        absent: Whether evidence behind some of them is not here, as in a clone.
+    """
+
+    stories: tuple[Story, ...]
     left_out: int
-    gone: tuple[RuleChange, ...]  # the rules of the seed that it has no more
-    absent: bool  # whether evidence behind some of them is not here, as in a clone
+    gone: tuple[RuleChange, ...]
+    absent: bool
 
 
 def rule_stories(context: Context, seed: str, best: str) -> RuleStories:

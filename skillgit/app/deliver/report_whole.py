@@ -46,26 +46,38 @@ _CONTEXT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """A run, told to someone who does not have its repository."""
+    """A run, told to someone who does not have its repository.
+
+    Attributes:
+        finish: The event that ended it; absent while it is not finished.
+        progress: The seed and the best version on the selection and on the test split.
+        scored: Version to how many selection items its score is a mean of.
+        items: The seed and the best version item by item; absent where outcomes are not known here.
+        difference: How the best version's text differs from the seed's.
+        text: The lines of the best version's ``SKILL.md`` with their origins; absent where it has none.
+        item_map: Which item is solved by which version; absent where outcomes are not known here.
+        skipped: Steps that ended without a candidate.
+        settings: The settings that it recorded; none where they are not here.
+    """
 
     run: RunRow
     start: RunStarted
-    finish: RunFinished | None  # the event that ended it; absent while it is not finished
+    finish: RunFinished | None
     rows: tuple[LogRow, ...]
     best: LogRow
-    progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
-    scored: Mapping[int, int]  # version to how many selection items its score is a mean of
-    items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
-    difference: DiffExcerpt  # how the best version's text differs from the seed's
-    text: Blame | None  # the lines of the best version's `SKILL.md` with their origins; absent where it has none
+    progress: tuple[SplitProgress, ...]
+    scored: Mapping[int, int]
+    items: ItemDiff | None
+    difference: DiffExcerpt
+    text: Blame | None
     rules: RuleStories
-    item_map: ItemMap | None  # which item is solved by which version; absent where outcomes are not known here
+    item_map: ItemMap | None
     versions: Events
     rejected: Events
     slow: Events
-    skipped: tuple[LogRow, ...]  # steps that ended without a candidate
+    skipped: tuple[LogRow, ...]
     cost: Spending
-    settings: tuple[RunSetting, ...]  # the settings that it recorded; none where they are not here
+    settings: tuple[RunSetting, ...]
 
     @property
     def absent(self) -> bool:
@@ -88,7 +100,9 @@ class _Frame:
 def report(context: Context, run: str | None) -> RunReport:
     """Return what ``run``, or the default run, came to.
 
-    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: its history cannot be read.
+    Raises:
+        RevisionNotFoundError: There is no such run.
+        HistoryError: Its history cannot be read.
     """
     with open_workspace(context) as workspace:
         frame = _frame(workspace, find_run(workspace, run))

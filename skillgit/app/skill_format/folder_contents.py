@@ -32,11 +32,16 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderEntry:
-    """A file, a symbolic link or a folder."""
+    """A file, a symbolic link or a folder.
+
+    Attributes:
+        mode: Its permission bits; 0 for a link, which has none of its own.
+        content: The bytes of a file, the target of a link; nothing for a folder.
+    """
 
     kind: EntryKind
-    mode: int = 0  # its permission bits; 0 for a link, which has none of its own
-    content: bytes = b""  # the bytes of a file, the target of a link; nothing for a folder
+    mode: int = 0
+    content: bytes = b""
 
     @property
     def executable(self) -> bool:
@@ -119,11 +124,17 @@ _NO_END = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A file that differs."""
+    """A file that differs.
 
-    path: str  # its path in the folder; empty for the place itself, where that is no folder
-    status: str  # `added`, `removed` or `changed`
-    diff: str  # the difference of the texts as `diff -u` prints it, or a sentence where there is no text
+    Attributes:
+        path: Its path in the folder; empty for the place itself, where that is no folder.
+        status: ``added``, ``removed`` or ``changed``.
+        diff: The difference of the texts as ``diff -u`` prints it, or a sentence where there is no text.
+    """
+
+    path: str
+    status: str
+    diff: str
 
 
 class DiffersError(ConflictError):

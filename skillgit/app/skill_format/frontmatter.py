@@ -36,7 +36,8 @@ VERSION = "version"
 def read(text: str) -> Fields | None:
     """Return the checked frontmatter of a ``SKILL.md``, or None if it has none.
 
-    Raises SkillError: it breaks a rule of Agent Skills.
+    Raises:
+        SkillError: It breaks a rule of Agent Skills.
     """
     head = read_head(text)
     if any(fault.rule == "frontmatter-missing" for fault in head.faults):
@@ -48,7 +49,8 @@ def read(text: str) -> Fields | None:
 def compose(name: str, description: str) -> str:
     """Return a frontmatter block with its fences.
 
-    Raises SkillError: the name cannot name a skill, or the description is empty.
+    Raises:
+        SkillError: The name cannot name a skill, or the description is empty.
     """
     import yaml  # noqa: PLC0415 - as above
 
@@ -64,7 +66,8 @@ def compose(name: str, description: str) -> str:
 def with_version(text: str, version: str) -> str:
     """Return the document ``text`` with ``metadata.version`` set to ``version``, quoted; every other byte stays.
 
-    Raises SkillError: its frontmatter is missing or breaks a rule of Agent Skills.
+    Raises:
+        SkillError: Its frontmatter is missing or breaks a rule of Agent Skills.
     """
     import yaml  # noqa: PLC0415 - as above
 
@@ -165,11 +168,16 @@ _WHERE = f"in the frontmatter of {DOCUMENT}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What the frontmatter of a document says."""
+    """What the frontmatter of a document says.
 
-    fields: Fields  # key to its text as it is written, metadata as keys and texts; what cannot be read is left out
+    Attributes:
+        fields: Key to its text as it is written, metadata as keys and texts; what cannot be read is left out.
+        lines: Key to its line.
+    """
+
+    fields: Fields
     faults: tuple[Fault, ...]
-    lines: dict[str, int]  # key to its line
+    lines: dict[str, int]
     present: bool = True
 
 

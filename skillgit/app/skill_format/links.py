@@ -27,11 +27,17 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a place in a document leads to."""
+    """What a place in a document leads to.
 
-    path: str  # the path as it is written, without what follows `#` or `?`
-    line: int  # its line, counted from 1
-    linked: bool  # whether it is a link; else a path in a code span
+    Attributes:
+        path: The path as it is written, without what follows ``#`` or ``?``.
+        line: Its line, counted from 1.
+        linked: Whether it is a link; else a path in a code span.
+    """
+
+    path: str
+    line: int
+    linked: bool
 
 
 def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:

@@ -181,18 +181,26 @@ _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintedSkill:
-    """A skill folder that was checked."""
+    """A skill folder that was checked.
 
-    place: str  # the folder, as a path, or as `<commit>:<path>` in a commit
+    Attributes:
+        place: The folder, as a path, or as ``<commit>:<path>`` in a commit.
+    """
+
+    place: str
     name: str
     faults: tuple[Fault, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What was checked and what was found."""
+    """What was checked and what was found.
 
-    skills: tuple[LintedSkill, ...]  # the folders, in the order in which they were named
+    Attributes:
+        skills: The folders, in the order in which they were named.
+    """
+
+    skills: tuple[LintedSkill, ...]
 
     @property
     def errors(self) -> int:

@@ -27,9 +27,13 @@ class RuleSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatRule:
-    """A rule."""
+    """A rule.
 
-    name: str  # its name, which never changes
+    Attributes:
+        name: Its name, which never changes.
+    """
+
+    name: str
     severity: RuleSeverity
     demand: str
     mend: str
@@ -37,13 +41,19 @@ class FormatRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A place where a rule is broken."""
+    """A place where a rule is broken.
+
+    Attributes:
+        path: The file, relative to the skill folder; empty for the folder itself.
+        line: The line, counted from 1; 0 for the whole file.
+        sentence: What is wrong, without a full stop.
+    """
 
     rule: str
     severity: RuleSeverity
-    path: str  # the file, relative to the skill folder; empty for the folder itself
-    line: int  # the line, counted from 1; 0 for the whole file
-    sentence: str  # what is wrong, without a full stop
+    path: str
+    line: int
+    sentence: str
     mend: str
 
 

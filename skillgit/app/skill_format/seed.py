@@ -28,7 +28,9 @@ def read_seed(path: Path) -> Skill:
     A folder is taken whole. A ``SKILL.md`` brings its folder along if the folder bears the skill's name; any other
     Markdown file becomes the ``SKILL.md`` of a new skill. A missing frontmatter is written from the text. The markers
     of the reference implementation become those of skillgit.
-    Raises SkillError: there is no skill at ``path``, or it breaks a rule of Agent Skills.
+
+    Raises:
+        SkillError: There is no skill at ``path``, or it breaks a rule of Agent Skills.
     """
     if path.is_dir():
         return _from_folder(path)
@@ -50,7 +52,8 @@ def starter(name: str) -> Skill:
 def normalise(skill: Skill) -> Skill:
     """Return ``skill`` as a valid Agent Skill: frontmatter, our markers, one kind of line end in Markdown.
 
-    Raises SkillError: its frontmatter breaks a rule of Agent Skills, or a text in it is too long.
+    Raises:
+        SkillError: Its frontmatter breaks a rule of Agent Skills, or a text in it is too long.
     """
     skill.bounded()
     files = {path: _unix(content) if path.endswith(".md") else content for path, content in skill.files.items()}

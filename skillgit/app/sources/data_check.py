@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
 class ItemFacts:
-    """An item as its environment tells of it."""
+    """An item as its environment tells of it.
+
+    Attributes:
+        secrets: Its answers, and its inputs with the question first.
+    """
 
     item: Item
     split: Split
-    secrets: Secrets  # its answers, and its inputs with the question first
+    secrets: Secrets
 
     @cached_property
     def question(self) -> str:
@@ -146,45 +150,62 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFinding:
-    """Something that is wrong with the data."""
+    """Something that is wrong with the data.
+
+    Attributes:
+        kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
+        items: The ids that it is about, all of them; empty if the sentence names the place in a file.
+    """
 
     severity: Severity
-    kind: str  # `unreadable`, `repeated`, `alike` or `leak`
+    kind: str
     sentence: str
     hint: str
-    # the ids that it is about, all of them; empty if the sentence names the place in a file
     items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSummary:
-    """What a split amounts to."""
+    """What a split amounts to.
+
+    Attributes:
+        types: Task type to its number of items, the most frequent first.
+        digest: Identifies its items, as on screens of runs that take all of them.
+        step: What one item adds to a mean score.
+        detectable: The smallest true gain that the paired test finds four times out of five; absent if there is none.
+    """
 
     split: Split
     items: int
     used: int
-    types: Mapping[str, int]  # task type to its number of items, the most frequent first
-    digest: str  # identifies its items, as on screens of runs that take all of them
-    step: float  # what one item adds to a mean score
-    # the smallest true gain that the paired test finds four times out of five; absent if there is none
+    types: Mapping[str, int]
+    digest: str
+    step: float
     detectable: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCheck:
-    """What was found."""
+    """What was found.
+
+    Attributes:
+        splits: Its splits; none if they could not be read.
+        notes: What the selection split can tell, and what could not be looked for.
+    """
 
     environment: str
-    splits: tuple[SplitSummary, ...]  # its splits; none if they could not be read
+    splits: tuple[SplitSummary, ...]
     findings: tuple[DataFinding, ...]
-    notes: tuple[str, ...]  # what the selection split can tell, and what could not be looked for
+    notes: tuple[str, ...]
     exit_code: ExitCode
 
 
 def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -> DataCheck:
     """Return what is wrong with the items of a configuration; no model is asked.
 
-    Raises NotFoundError: there is no such environment. Raises SkillError: the seed skill is not valid.
+    Raises:
+        NotFoundError: There is no such environment.
+        SkillError: The seed skill is not valid.
     """
     settings = load_config(context, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)

@@ -167,20 +167,28 @@ FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items."""
+    """A file of items.
+
+    Attributes:
+        sha256: The digest of its bytes.
+    """
 
     path: str
     items: int
-    sha256: str  # the digest of its bytes
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """What happened to the rows."""
+    """What happened to the rows.
+
+    Attributes:
+        repeated: How many rows were left out because they stood there already.
+    """
 
     files: tuple[Written, ...]
     ids: Collection[str]
-    repeated: int  # how many rows were left out because they stood there already
+    repeated: int
 
 
 class _File:
@@ -239,15 +247,20 @@ NOTE = "SOURCE.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written."""
+    """What was written.
+
+    Attributes:
+        repeated: How many rows were left out because they stood there already.
+        options: What names the data in a configuration, as ``section.key=value``.
+    """
 
     environment: str
     place: Path
     source: str
     revision: str
     files: tuple[Written, ...]
-    repeated: int  # how many rows were left out because they stood there already
-    options: tuple[str, ...]  # what names the data in a configuration, as `section.key=value`
+    repeated: int
+    options: tuple[str, ...]
 
 
 def fetch(

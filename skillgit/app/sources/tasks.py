@@ -45,9 +45,13 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task in a file."""
+    """A task in a file.
 
-    line: int  # the number of its line, from 1
+    Attributes:
+        line: The number of its line, from 1.
+    """
+
+    line: int
     row: Row
     item: Item
 
@@ -120,10 +124,14 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A task that was added."""
+    """A task that was added.
+
+    Attributes:
+        id: The task's id, made from its content if none was given.
+    """
 
     path: Path
-    id: str  # the task's id, made from its content if none was given
+    id: str
     count: int
 
 
@@ -143,22 +151,31 @@ DRAFT, REVIEWED = "draft", "reviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task that a model wrote and nobody has accepted."""
+    """A task that a model wrote and nobody has accepted.
+
+    Attributes:
+        expected: What counts as right, as the file has it: answers, check or criteria.
+    """
 
     id: str
     line: int
     prompt: str
-    expected: dict[str, object]  # what counts as right, as the file has it: answers, check or criteria
+    expected: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A file after a review."""
+    """A file after a review.
+
+    Attributes:
+        accepted: Ids of the drafts that were accepted now.
+        count: How many tasks there are, drafts included.
+    """
 
     path: Path
-    accepted: tuple[str, ...]  # ids of the drafts that were accepted now
+    accepted: tuple[str, ...]
     drafts: tuple[TaskDraft, ...]
-    count: int  # how many tasks there are, drafts included
+    count: int
 
 
 def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed:

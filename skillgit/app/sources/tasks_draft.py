@@ -53,12 +53,17 @@ class _Reply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """What was drafted."""
+    """What was drafted.
 
-    path: Path  # the file that the drafts were added to
+    Attributes:
+        path: The file that the drafts were added to.
+        removed: How many control and invisible characters were removed from what the model wrote.
+    """
+
+    path: Path
     ids: tuple[str, ...]
     refused: tuple[str, ...]
-    removed: int  # how many control and invisible characters were removed from what the model wrote
+    removed: int
     model: str
     cost: Cost
 

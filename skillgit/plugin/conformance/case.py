@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A backend with its circumstances."""
+    """A backend with its circumstances.
+
+    Attributes:
+        messages: A conversation that it can answer, whose last message is the user's.
+        echoes: Whether a reply repeats the last user message.
+        misbehaving: Makes settings that lead to a server at an address; None if the backend talks to no server.
+        timeout_s: Seconds that one reply may take.
+    """
 
     cls: type[Backend]
     settings: Mapping[str, object]
     model: str
-    messages: tuple[Message, ...]  # a conversation that it can answer, whose last message is the user's
-    echoes: bool  # whether a reply repeats the last user message
+    messages: tuple[Message, ...]
+    echoes: bool
     tools: bool
     images: bool
-    # makes settings that lead to a server at an address; None if the backend talks to no server
     misbehaving: Callable[[str], Mapping[str, object]] | None
-    timeout_s: float  # seconds that one reply may take
+    timeout_s: float
 
     @property
     def name(self) -> str:
@@ -59,7 +65,11 @@ class Case:
             await backend.aclose()
 
     async def ask(self, backend: Backend, request: Request) -> Reply:
-        """Return the reply to ``request``. Raises TimeoutError: there is none in time."""
+        """Return the reply to ``request``.
+
+        Raises:
+            TimeoutError: There is none in time.
+        """
         async with asyncio.timeout(self.timeout_s):
             return await backend.complete(request)
 

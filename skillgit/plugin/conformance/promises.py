@@ -42,7 +42,11 @@ class Promises:
             self._broken[f"{activity} raises {described(error)}"] = None
 
     def settle(self) -> None:
-        """Say what is broken. Raises ConformanceError: anything is."""
+        """Say what is broken.
+
+        Raises:
+            ConformanceError: Anything is.
+        """
         if self._broken:
             raise ConformanceError(self._subject, tuple(self._broken))
 

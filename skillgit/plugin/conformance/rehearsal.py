@@ -27,12 +27,18 @@ UNKNOWN = "I do not know."
 
 @dataclass(slots=True)
 class Scripted:
-    """A model that says what it is told to, or fails."""
+    """A model that says what it is told to, or fails.
 
-    says: Sequence[str] = ("",)  # its replies, one after the other; the last one for ever
+    Attributes:
+        says: Its replies, one after the other; the last one for ever.
+        heard: The texts of the messages of each call.
+        tools: Whether it was ever offered a tool.
+    """
+
+    says: Sequence[str] = ("",)
     fails: bool = False
-    heard: list[tuple[str, ...]] = field(default_factory=list)  # the texts of the messages of each call
-    tools: bool = False  # whether it was ever offered a tool
+    heard: list[tuple[str, ...]] = field(default_factory=list)
+    tools: bool = False
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         self.heard.append(tuple(message.text for message in messages))
@@ -45,14 +51,20 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalOutcome:
-    """What happened to one item."""
+    """What happened to one item.
 
-    trajectory: Trajectory  # what the environment says that the target did
-    scored: Scored | None  # the score; None if there is no trajectory to score
+    Attributes:
+        trajectory: What the environment says that the target did.
+        scored: The score; None if there is no trajectory to score.
+        blocked: The line that kept the event loop from running; empty if none did.
+    """
+
+    trajectory: Trajectory
+    scored: Scored | None
     feedback: str
     target: Scripted
     judge: Scripted
-    blocked: str  # the line that kept the event loop from running; empty if none did
+    blocked: str
 
     @property
     def passed(self) -> bool:

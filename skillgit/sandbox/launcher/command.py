@@ -22,7 +22,8 @@ _LONGEST = 4096
 def start(order: Order) -> int:
     """Start the command and return its process, which leads a session.
 
-    Raises OSError: it could not be confined, or there is no such program.
+    Raises:
+        OSError: It could not be confined, or there is no such program.
     """
     listening, telling = os.pipe()
     waiting, waking = os.pipe()

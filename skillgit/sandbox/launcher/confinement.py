@@ -27,7 +27,8 @@ class _Program(ctypes.Structure):
 def confine(order: Order) -> None:
     """Confine this process for good; the next thing it does is to become the command.
 
-    Raises OSError: the kernel refuses one of the steps.
+    Raises:
+        OSError: The kernel refuses one of the steps.
     """
     if order["uid"] is not None:
         os.setgroups([])
@@ -46,7 +47,11 @@ def confine(order: Order) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Leave this process without any user until someone outside maps one. Raises OSError: the kernel refuses."""
+    """Leave this process without any user until someone outside maps one.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
     if ctypes.CDLL(None, use_errno=True).unshare(_NEW_USER) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"user namespace: {os.strerror(code)}")

@@ -41,7 +41,8 @@ class RecipeError(Exception):
 def build(recipe: Recipe) -> dict[str, object]:
     """Return the content of a ``game.tw-pddl`` for ``recipe``; the same recipe always makes the same.
 
-    Raises RecipeError: the room lacks the target, or the object cannot go there.
+    Raises:
+        RecipeError: The room lacks the target, or the object cannot go there.
     """
     _check(recipe)
     key = (GENERATOR, recipe.task, recipe.room, recipe.thing, recipe.target, recipe.seed)
@@ -161,10 +162,15 @@ def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A room."""
+    """A room.
 
-    receptacles: dict[str, int]  # kind of receptacle to how many there are
-    clutter: tuple[str, ...]  # kinds of objects that lie about besides those that the task is about
+    Attributes:
+        receptacles: Kind of receptacle to how many there are.
+        clutter: Kinds of objects that lie about besides those that the task is about.
+    """
+
+    receptacles: dict[str, int]
+    clutter: tuple[str, ...]
     lamps: tuple[str, ...] = ()
 
 

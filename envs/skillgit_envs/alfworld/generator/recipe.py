@@ -27,13 +27,21 @@ _HINT = "a recipe has task, room, thing, target (a lamp where the task is to loo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A game to make."""
+    """A game to make.
 
-    task: str  # one of :data:`TASK_TYPES`
-    room: str  # one of :data:`ROOMS`
-    thing: str  # what the task is about, as ALFRED spells it: `Mug`
-    target: str  # the receptacle where it shall go, or the lamp to look at it with
-    seed: int  # what lies where depends on this number and nothing else
+    Attributes:
+        task: One of :data:`TASK_TYPES`.
+        room: One of :data:`ROOMS`.
+        thing: What the task is about, as ALFRED spells it: ``Mug``.
+        target: The receptacle where it shall go, or the lamp to look at it with.
+        seed: What lies where depends on this number and nothing else.
+    """
+
+    task: str
+    room: str
+    thing: str
+    target: str
+    seed: int
 
     @classmethod
     def parse(cls, row: Mapping[str, object], where: str) -> Recipe:

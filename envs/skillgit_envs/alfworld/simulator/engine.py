@@ -139,7 +139,8 @@ class ExpressionError(Exception):
 def compiled(expression: str) -> Callable[[Mapping[str, Any]], Any]:
     """Return what evaluates ``expression`` with variables.
 
-    Raises ExpressionError: it is more than names, attributes, texts, ``+`` and ``or``.
+    Raises:
+        ExpressionError: It is more than names, attributes, texts, ``+`` and ``or``.
     """
     try:
         tree = ast.parse(expression.strip(), mode="eval")

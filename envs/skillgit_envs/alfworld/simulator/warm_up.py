@@ -85,7 +85,8 @@ _REHEARSED = (
 def opened(opening: Mapping[str, Any]) -> GameEnv:
     """Return the game that the program asks for: a game file's content, or a recipe's.
 
-    Raises RecipeError: no game can be made of the recipe.
+    Raises:
+        RecipeError: No game can be made of the recipe.
     """
     game = opening["game"] if "game" in opening else build(Recipe.parse(opening["recipe"], "the item"))
     return GameEnv(game, opening["max_steps"])

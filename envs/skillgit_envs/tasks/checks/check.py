@@ -21,20 +21,31 @@ Reads = Literal["tag", "json", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What a check finds."""
+    """What a check finds.
 
-    score: float  # from 0 to 1
-    said: str  # why, for the optimizer; the source of a check is no part of it
-    parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
+    Attributes:
+        score: From 0 to 1.
+        said: Why, for the optimizer; the source of a check is no part of it.
+        parts: The score of each of several criteria, by its first words.
+    """
+
+    score: float
+    said: str
+    parts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a check looks at, and what it may use."""
+    """What a check looks at, and what it may use.
+
+    Attributes:
+        answer: The result, as it was taken out of the reply.
+        row: The row of the data file, without its checks, for programs that check.
+    """
 
     prompt: str
-    answer: str  # the result, as it was taken out of the reply
-    row: Mapping[str, object]  # the row of the data file, without its checks, for programs that check
+    answer: str
+    row: Mapping[str, object]
     products: Mapping[str, bytes]
     attachments: Attachments
     judge: Judge
@@ -44,14 +55,18 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSource:
-    """Where a check is read from."""
+    """Where a check is read from.
+
+    Attributes:
+        expected: What the row says of a good result, in words.
+    """
 
     where: str
     folder: Path
     find: Callable[[list[str]], Listed]
     answers: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
-    expected: str = ""  # what the row says of a good result, in words
+    expected: str = ""
 
 
 def as_read(fields: Fields, source: CheckSource) -> Fields:
@@ -61,13 +76,20 @@ def as_read(fields: Fields, source: CheckSource) -> Fields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A kind of check."""
+    """A kind of check.
 
-    name: str  # what `type` says
+    Attributes:
+        name: What ``type`` says.
+        takes: Field to the types of its value.
+        needs: The fields of which there must be one.
+        prepare: Completes the fields; it raises ValueError with what is wrong with them.
+        reads: How a result is taken out of a reply if nothing else is said.
+    """
+
+    name: str
     help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
-    takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
-    needs: tuple[str, ...] = ()  # the fields of which there must be one
-    # completes the fields; it raises ValueError with what is wrong with them
+    takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
     prepare: Callable[[Fields, CheckSource], Fields] = as_read
-    reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
+    reads: Reads = "tag"

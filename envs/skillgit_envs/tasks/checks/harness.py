@@ -19,7 +19,8 @@ CHECK, ANSWER, ITEM, MADE, RESULT = "check", "answer.txt", "item.json", "made", 
 def outcome(value: Any) -> dict[str, object]:  # noqa: ANN401 - a function of the user may return anything
     """Return score and reason of what a check function returned: a truth value, a number, or one with a reason.
 
-    Raises TypeError: it returned something else.
+    Raises:
+        TypeError: It returned something else.
     """
     score, reason = value if isinstance(value, tuple) and len(value) == 2 else (value, "")  # noqa: PLR2004 - a pair
     if not isinstance(score, bool | int | float):

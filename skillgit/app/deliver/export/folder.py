@@ -79,26 +79,38 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderRequest:
-    """What the user asks for."""
+    """What the user asks for.
+
+    Attributes:
+        place: The folder, or the archive if it ends like one.
+        strip_markers: Whether to leave out the markers of regions.
+        force: Whether to replace a skill folder or an archive with other content.
+    """
 
     revision: str
-    place: str  # the folder, or the archive if it ends like one
-    strip_markers: bool = False  # whether to leave out the markers of regions
-    force: bool = False  # whether to replace a skill folder or an archive with other content
+    place: str
+    strip_markers: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
-    """What was written."""
+    """What was written.
 
-    row: LogRow | None  # the event of the version; absent for a commit that is no event
+    Attributes:
+        row: The event of the version; absent for a commit that is no event.
+        changes: How they differ from what stood there before; empty if nothing did.
+        held: Whether exactly this stood there already, so that nothing was written.
+    """
+
+    row: LogRow | None
     commit: str
     skill: str
     place: str
     archive: bool
     files: tuple[str, ...]
-    changes: tuple[FileChange, ...] = ()  # how they differ from what stood there before; empty if nothing did
-    held: bool = False  # whether exactly this stood there already, so that nothing was written
+    changes: tuple[FileChange, ...] = ()
+    held: bool = False
 
     @property
     def misnamed(self) -> bool:

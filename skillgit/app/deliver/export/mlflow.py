@@ -56,7 +56,8 @@ class ExportedStore:
 def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore:
     """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced.
 
-    Raises RevisionNotFoundError: the revision names nothing.
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
     """
     data = run_data(context, revision)
     with open_workspace(context) as workspace:

@@ -341,19 +341,24 @@ def _side(side: object) -> Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedLayout:
-    """What was written."""
+    """What was written.
+
+    Attributes:
+        remarks: What has no place in that layout, one sentence each.
+    """
 
     run: str
     place: str
     files: int
     steps: int
-    remarks: tuple[str, ...]  # what has no place in that layout, one sentence each
+    remarks: tuple[str, ...]
 
 
 def export_layout(context: Context, revision: str, target: str) -> ExportedLayout:
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all.
 
-    Raises RevisionNotFoundError: the revision names nothing.
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
     """
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -40,18 +40,27 @@ INITIAL = "initial"
 
 @dataclass(slots=True, kw_only=True)
 class Layout:
-    """A directory, and where the run stands while its events are laid out."""
+    """A directory, and where the run stands while its events are laid out.
+
+    Attributes:
+        folder: Where it will be; the trainer of the reference goes on by absolute paths.
+        soft_weight: Share of the soft score in the mixed metric.
+        texts: Step to the text that was current after it.
+        score: The score of the current version under the gate's metric.
+        soft: Its score with partial credit.
+        remarks: What has no place here, one sentence each.
+    """
 
     started: RunStarted
     evidence: Mapping[str, bytes]
-    folder: Path  # where it will be; the trainer of the reference goes on by absolute paths
+    folder: Path
     metric: Metric
-    soft_weight: float  # share of the soft score in the mixed metric
+    soft_weight: float
     history: list[Row] = field(default_factory=list)
-    texts: dict[int, str] = field(default_factory=dict)  # step to the text that was current after it
+    texts: dict[int, str] = field(default_factory=dict)
     document: str = ""
     best: str = ""
-    score: float = 0.0  # the score of the current version under the gate's metric
+    score: float = 0.0
     best_score: float = 0.0
     best_step: int = 0
     origin: str = INITIAL
@@ -59,8 +68,8 @@ class Layout:
     last: int = 0
     best_version: int = 0
     hard: float = 0.0
-    soft: float = 0.0  # its score with partial credit
-    remarks: list[str] = field(default_factory=list)  # what has no place here, one sentence each
+    soft: float = 0.0
+    remarks: list[str] = field(default_factory=list)
     _files: dict[str, str] = field(default_factory=dict)
     _conversations: dict[str, str] = field(default_factory=dict)
 

@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTableRow:
-    """One event; scores are of the selection split, ``score``, ``current`` and ``best`` what the gate compared."""
+    """One event. Scores are those of the selection split; ``score``, ``current`` and ``best`` what the gate compared.
+
+    Attributes:
+        time: When it was committed, in UTC.
+        score: The candidate's score; absent where no more than a bound is known.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
+        unneeded: How many of them the decision did not need.
+        soft: Mean score with partial credit.
+        inherited: The version that the score was taken over from.
+        usd: US dollars.
+    """
 
     run: str
     commit: str
-    time: datetime  # when it was committed, in UTC
+    time: datetime
     kind: str
     origin: str
     epoch: int
@@ -34,8 +44,7 @@ class EventTableRow:
     decision: str | None
     policy: str | None
     metric: str | None
-    score: float | None  # the candidate's score; absent where no more than a bound is known
-    # the highest that the score could have been, where the evaluation ended early; absent otherwise
+    score: float | None
     bound: float | None
     current: float | None
     best: float | None
@@ -44,10 +53,10 @@ class EventTableRow:
     p: float | None
     n: int | None
     scored: int | None
-    unneeded: int | None  # how many of them the decision did not need
+    unneeded: int | None
     hard: float | None
-    soft: float | None  # mean score with partial credit
-    inherited: int | None  # the version that the score was taken over from
+    soft: float | None
+    inherited: int | None
     merged: int | None
     ranked: int | None
     applied: int | None
@@ -56,7 +65,7 @@ class EventTableRow:
     calls: int
     tokens_in: int
     tokens_out: int
-    usd: float  # US dollars
+    usd: float
     unpriced: int
     seconds: float
     target: str
@@ -65,23 +74,32 @@ class EventTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRow:
-    """One version."""
+    """One version.
+
+    Attributes:
+        time: When it was committed, in UTC.
+        hard: Mean strict score on the selection split; absent if nobody measured it.
+        soft: Mean score with partial credit.
+        inherited: The version that the score was taken over from.
+        test_hard: Mean strict score on the test split at the end of the run.
+        test_soft: Mean score with partial credit on it.
+    """
 
     run: str
     version: int
     commit: str
-    time: datetime  # when it was committed, in UTC
+    time: datetime
     kind: str
     epoch: int
     step: int
     title: str
-    hard: float | None  # mean strict score on the selection split; absent if nobody measured it
-    soft: float | None  # mean score with partial credit
+    hard: float | None
+    soft: float | None
     n: int | None
     scored: int | None
-    inherited: int | None  # the version that the score was taken over from
-    test_hard: float | None  # mean strict score on the test split at the end of the run
-    test_soft: float | None  # mean score with partial credit on it
+    inherited: int | None
+    test_hard: float | None
+    test_soft: float | None
     best: bool
     bytes: int
     lines: int
@@ -89,33 +107,46 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemTableRow:
-    """What one version did on one item of the selection split."""
+    """What one version did on one item of the selection split.
+
+    Attributes:
+        hard: The strict score; absent if it failed to evaluate.
+        soft: The score with partial credit.
+        failed: Why it failed to evaluate; empty if it did not.
+    """
 
     run: str
     version: int
     item: str
     task_type: str
-    hard: float | None  # the strict score; absent if it failed to evaluate
-    soft: float | None  # the score with partial credit
-    failed: str  # why it failed to evaluate; empty if it did not
+    hard: float | None
+    soft: float | None
+    failed: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditTableRow:
-    """One applied edit of a candidate."""
+    """One applied edit of a candidate.
+
+    Attributes:
+        version: The version that it became; absent if it was refused.
+        place: Its place in the patch, from 1.
+        anchor: Where it was done; empty if the evidence is not here.
+        content: The new text; empty if the evidence is not here.
+    """
 
     run: str
     commit: str
     step: int
-    version: int | None  # the version that it became; absent if it was refused
+    version: int | None
     decision: str
-    place: int  # its place in the patch, from 1
+    place: int
     op: str
     file: str
     support: int
     source: str
-    anchor: str  # where it was done; empty if the evidence is not here
-    content: str  # the new text; empty if the evidence is not here
+    anchor: str
+    content: str
 
 
 def event_row(record: Recorded) -> EventTableRow:

@@ -118,16 +118,21 @@ Outcomes = list[dict[str, object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunData:
-    """A run as tables."""
+    """A run as tables.
+
+    Attributes:
+        outcome: How it ended; empty while it has not.
+        config: The recorded configuration, section by section; empty if it is not here.
+        items: The outcome of every selection item under every version that was measured, as far as they are here.
+    """
 
     run: str
     skill: str
     best: int
-    outcome: str  # how it ended; empty while it has not
-    config: Mapping[str, object]  # the recorded configuration, section by section; empty if it is not here
+    outcome: str
+    config: Mapping[str, object]
     events: tuple[EventTableRow, ...]
     versions: tuple[VersionRow, ...]
-    # the outcome of every selection item under every version that was measured, as far as they are here
     items: tuple[ItemTableRow, ...]
     edits: tuple[EditTableRow, ...]
 
@@ -135,7 +140,9 @@ class RunData:
 def run_data(context: Context, revision: str) -> RunData:
     """Return the data of the run that ``revision`` belongs to.
 
-    Raises HistoryError: its history cannot be read. Raises RevisionNotFoundError: the revision names nothing.
+    Raises:
+        HistoryError: Its history cannot be read.
+        RevisionNotFoundError: The revision names nothing.
     """
     with open_workspace(context) as workspace:
         row = resolve_in(workspace, revision).row

@@ -42,11 +42,15 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory."""
+    """The files of a directory.
+
+    Attributes:
+        remarks: What could not be read, one sentence each.
+        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
+    """
 
     path: Path
-    remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
-    # values that its configuration gives to keys of credentials; they are taken out of everything
+    remarks: list[str] = field(default_factory=list)
     secrets: frozenset[str] = frozenset()
 
     @classmethod
@@ -232,17 +236,23 @@ class Common(TypedDict):
 
 @dataclass(slots=True, kw_only=True)
 class Import:
-    """A directory that is being told."""
+    """A directory that is being told.
+
+    Attributes:
+        summary: What it says of its end; empty if the run was interrupted.
+        items: The items of the selection split, as far as they are known.
+        by_hash: The outcomes of texts that were measured, by the hash that the reference has of them.
+    """
 
     directory: Directory
     settings: ReferenceSettings
     texts: Texts
     run: str
     steps: list[Step]
-    summary: Row  # what it says of its end; empty if the run was interrupted
-    items: tuple[str, ...]  # the items of the selection split, as far as they are known
+    summary: Row
+    items: tuple[str, ...]
     story: ImportStory
-    by_hash: dict[str, Outcomes]  # the outcomes of texts that were measured, by the hash that the reference has of them
+    by_hash: dict[str, Outcomes]
 
     @property
     def path(self) -> str:
@@ -282,17 +292,24 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says."""
+    """What the recorded configuration says.
 
-    # the keys that both have, under the names of skillgit; what it does not say is absent
+    Attributes:
+        sections: The keys that both have, under the names of skillgit; what it does not say is absent.
+        digest: Digest of all of it.
+        environment: The name of the environment; empty if it is not told.
+        seed: The seed; 0 if it is not told.
+        density: Whether the gate's scores hold a bonus for emphatic words.
+    """
+
     sections: Mapping[str, Mapping[str, object]]
-    digest: str  # digest of all of it
-    environment: str  # the name of the environment; empty if it is not told
+    digest: str
+    environment: str
     models: Models
-    seed: int  # the seed; 0 if it is not told
+    seed: int
     rule: GateRule
     mode: UpdateMode
-    density: bool  # whether the gate's scores hold a bonus for emphatic words
+    density: bool
 
     @property
     def gauge(self) -> Gauge:

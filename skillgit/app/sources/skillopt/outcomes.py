@@ -25,12 +25,17 @@ _ROLES = {"system", "user", "assistant", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What one folder tells of items."""
+    """What one folder tells of items.
 
-    rows: Sequence[Row]  # a row for each result, in the form of evidence; trajectories named in them are among `files`
-    # item to its outcome; empty if the rows contradict themselves
+    Attributes:
+        rows: A row for each result, in the form of evidence; trajectories named in them are among ``files``.
+        scored: Item to its outcome; empty if the rows contradict themselves.
+        files: The conversations, path to content, ``<name>/`` in front.
+    """
+
+    rows: Sequence[Row]
     scored: Mapping[str, Outcome] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)  # the conversations, path to content, `<name>/` in front
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def evidence(self, path: str) -> dict[str, bytes]:
         """Return the rows as the file ``path``, and the conversations."""
@@ -39,11 +44,16 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedScore:
-    """A score with the outcomes behind it."""
+    """A score with the outcomes behind it.
+
+    Attributes:
+        evaluation: The outcomes; absent if they are not here, or do not add up to the score.
+        remark: What does not add up; empty if nothing.
+    """
 
     summary: EvaluationSummary
-    evaluation: Evaluation | None = None  # the outcomes; absent if they are not here, or do not add up to the score
-    remark: str = ""  # what does not add up; empty if nothing
+    evaluation: Evaluation | None = None
+    remark: str = ""
 
 
 def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Outcomes | None:
@@ -137,14 +147,20 @@ def count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScore:
-    """The score that a record tells of a text."""
+    """The score that a record tells of a text.
+
+    Attributes:
+        soft: The score with partial credit, if it is told.
+        unneeded: Whether items without an outcome were left out because the decision did not need them.
+        spare: How many of those were rolled out all the same.
+    """
 
     place: str
     split: Split
     hard: float | None
-    soft: float | None  # the score with partial credit, if it is told
-    unneeded: bool = False  # whether items without an outcome were left out because the decision did not need them
-    spare: int = 0  # how many of those were rolled out all the same
+    soft: float | None
+    unneeded: bool = False
+    spare: int = 0
 
 
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:

@@ -68,7 +68,11 @@ def read_source(directory: Directory, run: str) -> Import:
 
 
 def tell(source: Import) -> ImportStory:
-    """Return the whole story of ``source``. Raises SkillError: a text is no skill."""
+    """Return the whole story of ``source``.
+
+    Raises:
+        SkillError: A text is no skill.
+    """
     for index, step in enumerate(source.steps):
         step_events.tell_step(source, step)
         following = source.steps[index + 1 : index + 2]
@@ -140,21 +144,28 @@ _NAMELESS = "import"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did, or would do."""
+    """What an import did, or would do.
+
+    Attributes:
+        written: How many of them were written now, or would be.
+        versions: How many versions it has, the seed included.
+        first_score: The score of the seed under the metric of its gate.
+        remarks: What the directory does not say, or says in two ways, one sentence each.
+    """
 
     run: str
     skill: str
     events: int
-    written: int  # how many of them were written now, or would be
-    versions: int  # how many versions it has, the seed included
+    written: int
+    versions: int
     rejected: int
     skipped: int
     slow: int
     best: int
-    first_score: float  # the score of the seed under the metric of its gate
+    first_score: float
     best_score: float
     finished: bool
-    remarks: tuple[str, ...]  # what the directory does not say, or says in two ways, one sentence each
+    remarks: tuple[str, ...]
     dry_run: bool
 
     @property

@@ -25,31 +25,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One event with all that is written of it."""
+    """One event with all that is written of it.
+
+    Attributes:
+        skill: What the skill folder holds; absent where it stays, or follows from the event.
+    """
 
     event: Event
-    skill: Skill | None = None  # what the skill folder holds; absent where it stays, or follows from the event
+    skill: Skill | None = None
     evidence: Mapping[str, bytes]
     time: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedJudgement:
-    """A decision as it is recorded here."""
+    """A decision as it is recorded here.
+
+    Attributes:
+        pairs: The items that differ, as far as both sides are known.
+        shown: Whether the outcomes behind it add up to it, so that they can stand as its evidence.
+        remark: In which way it is not what the directory says; empty if it is.
+    """
 
     verdict: Verdict
-    pairs: Flips  # the items that differ, as far as both sides are known
-    shown: bool = True  # whether the outcomes behind it add up to it, so that they can stand as its evidence
-    remark: str = ""  # in which way it is not what the directory says; empty if it is
+    pairs: Flips
+    shown: bool = True
+    remark: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class ImportStory:
-    """The events so far."""
+    """The events so far.
+
+    Attributes:
+        outcomes: The outcomes behind each version's score, where they are known.
+    """
 
     chapters: list[Chapter] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
-    # the outcomes behind each version's score, where they are known
     outcomes: list[Evaluation | None] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     _state: RunState | None = None
@@ -68,7 +81,8 @@ class ImportStory:
     def tell(self, chapter: Chapter, outcomes: Evaluation | None = None) -> None:
         """Add ``chapter``; ``outcomes`` are those behind the score of the version that it makes.
 
-        Raises InvariantError: it contradicts what was told before.
+        Raises:
+            InvariantError: It contradicts what was told before.
         """
         event = chapter.event
         self._state = begin(event) if isinstance(event, RunStarted) else advance(self.state, event)

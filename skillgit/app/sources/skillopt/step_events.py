@@ -264,14 +264,19 @@ _UNLIMITED = frozenset({"none", "off", "no_lr"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patched:
-    """What a step changed."""
+    """What a step changed.
+
+    Attributes:
+        evidence: ``patch.json``, if applying the edits to the base gives the candidate here too.
+        remark: What is odd about it; empty if nothing is.
+    """
 
     title: str
     reasoning: str
     edits: tuple[EditRecord, ...]
     counts: PatchCounts
-    evidence: Mapping[str, bytes]  # `patch.json`, if applying the edits to the base gives the candidate here too
-    remark: str = ""  # what is odd about it; empty if nothing is
+    evidence: Mapping[str, bytes]
+    remark: str = ""
 
 
 def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, candidate: Skill | None) -> Patched:

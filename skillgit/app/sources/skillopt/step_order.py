@@ -23,12 +23,18 @@ _TOTAL = "_total"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step."""
+    """One step.
 
-    number: int  # 1-based over the whole run
+    Attributes:
+        number: 1-based over the whole run.
+        record: What history says of it; empty for a step that history passes over.
+        action: What happened to it; empty for a step that history passes over.
+    """
+
+    number: int
     epoch: int
-    record: Row  # what history says of it; empty for a step that history passes over
-    action: str  # what happened to it; empty for a step that history passes over
+    record: Row
+    action: str
 
     @property
     def folder(self) -> str:
