@@ -34,8 +34,8 @@ _HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
 class NumberComparison:
     """A comparison with a number.
 
-    A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
-    where the bound keeps it too, and never with the others.
+    A score of which only a bound is known passes where it is certain, whatever the score was: with ``<`` and ``<=``
+    if the bound passes too, and never with the others.
     """
 
     what: Number
@@ -44,7 +44,6 @@ class NumberComparison:
 
     @property
     def column(self) -> str:
-        """What of an event ``e`` is compared."""
         return _HIGHEST if self.what == "score" and self.sign in {"<", "<="} else _COLUMNS[self.what]
 
 
@@ -70,12 +69,11 @@ class Narrowing:
         return self != replace(self.without_filter(), rejected=self.rejected, slow=self.slow)
 
     def without_filter(self) -> Narrowing:
-        """Return all events of the same run."""
         return Narrowing(run=self.run)
 
     @property
     def selection(self) -> Selection:
-        """The part of it that a log knows, too."""
+        """The part of it that a log has, too."""
         return Selection(
             run=self.run,
             rejected=self.rejected,
@@ -136,7 +134,7 @@ def count(index: Index, narrowing: Narrowing) -> int:
 
 
 def _count_shown(index: Index, narrowing: Narrowing) -> int:
-    """Count all events and take away the hidden ones, which an index of their own counts."""
+    """Count all events and subtract the hidden ones, which an index of their own counts."""
     of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
     everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
     hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
@@ -150,7 +148,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
 
 
 def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
-    """Return ``limit`` of the events that are meant, newest first, after leaving out ``offset``.
+    """Return ``limit`` of the events that are meant, newest first, after skipping ``offset``.
 
     Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
     """
@@ -190,9 +188,9 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
-    """Return the scores of a whole run, oldest first, at ``most`` of its steps if it has more, evenly apart.
+    """Return the scores of a whole run, oldest first, at ``most`` evenly spaced steps, and the distance of the steps.
 
-    The best version is always among them. The second value says that there is every which step, 1 for all.
+    The best version is always among them.
     """
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]

@@ -54,8 +54,6 @@ _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What the evidence of an event tells the index."""
-
     outcomes: list[OutcomeRow]
     plan: PlanRow | None
 
@@ -100,10 +98,7 @@ class _Parts:
 
 
 def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
-    """Return the rows of ``records``, the events of ``run`` in their order, which are numbered from ``first`` on.
-
-    Raises InvariantError: there is an event of another run among them, or a version is made twice.
-    """
+    """Return the rows of ``records``, the events of ``run`` in their order, numbered from ``first`` on."""
     _check_run(run, records)
     rows = Rows(run=run, tables={name: [] for name in _TABLES})
     event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)

@@ -32,11 +32,7 @@ _ROOM = 1 << 24
 def catch_up(
     connection: sqlite3.Connection, repo: Repo, old_tips: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[str, SkillgitError]:
-    """Bring the rows from the tips ``old_tips`` to the tips ``now``, within the caller's transaction.
-
-    Returns:
-        The runs whose history cannot be read, with the reason.
-    """
+    """Bring the rows from the tips ``old_tips`` to ``now``, within the caller's transaction; return unreadable runs."""
     before, after = _by_run(old_tips), _by_run(now)
     runs = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
     first = table_writer.next_number(connection)
@@ -72,7 +68,7 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Let a block make many objects that all live on, among which looking for garbage takes its time for nothing."""
+    """Let a block make many objects that all live on, where garbage collection is a waste of time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -85,7 +81,7 @@ def _uncollected() -> Iterator[None]:
 def _add_runs(
     connection: sqlite3.Connection, repo: Repo, runs: Iterable[tuple[str, Mapping[str, str], int]]
 ) -> dict[str, SkillgitError]:
-    """Add runs that the index does not know: name, refs and number of the first event; return the unreadable ones."""
+    """Add runs that are new to the index: name, refs and number of the first event; return the unreadable ones."""
     errors: dict[str, SkillgitError] = {}
     batch = table_writer.Batch(connection)
     for run, tips, first in runs:
@@ -103,7 +99,7 @@ def _add_runs(
 def _refresh_runs(
     connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 ) -> dict[str, SkillgitError]:
-    """Bring runs that the index knows up to date; return those that cannot be read."""
+    """Bring runs that the index has up to date; return those that cannot be read."""
     errors: dict[str, SkillgitError] = {}
     for run, (before, after) in runs.items():
         try:
@@ -195,10 +191,7 @@ def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
 
 
 def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
-    """Return the rows of ``run``, whose refs are ``tips``; None if it has no accepted line.
-
-    Its events are numbered from ``first`` on.
-    """
+    """Return the rows of ``run``, whose refs are ``tips``, numbered from ``first``; None without an accepted line."""
     with bulk_reading():
         if not history.sources(repo, run, tips):
             return None

@@ -36,8 +36,6 @@ class MeasuredRow(EventRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRow:
-    """One item as one event measured it."""
-
     event: int
     item: str
     task_type: str
@@ -155,13 +153,11 @@ def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
 
 
 def evidence_of_event(index: Index, event: int) -> str:
-    """Return the tree of the evidence of ``event``; empty without evidence."""
     rows = index.select("SELECT evidence FROM event WHERE id = ?", (event,))
     return str(rows[0][0] or "") if rows else ""
 
 
 def evidence_of_commit(index: Index, commit: str) -> str:
-    """Return the tree of the evidence of the event in ``commit``; empty without evidence."""
     rows = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))
     return str(rows[0][0] or "") if rows else ""
 

@@ -116,7 +116,7 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
 def hits(selection: Selection) -> tuple[str, dict[str, object]]:
     """Return a query for the ids of events with the words that are looked for, and its parameters.
 
-    Texts of other runs are left out before they are looked at, as far as their ids are not between those of the run.
+    Texts of other runs are skipped as far as their ids are not between those of the run.
     """
     near = _NEAR if selection.run else ""
     query = f"SELECT rowid FROM search WHERE search MATCH :words{near}"  # noqa: S608 - names are ours
@@ -161,20 +161,18 @@ def untold(index: Index, selection: Selection) -> tuple[str, ...]:
 
 
 def knows_item(index: Index, item: str) -> bool:
-    """Say whether any event measured ``item``."""
     query = "SELECT 1 FROM item_outcome WHERE item = :item UNION SELECT 1 FROM flip WHERE item = :item"
     return bool(index.select(query, {"item": item}))
 
 
 def item_names(index: Index) -> tuple[str, ...]:
-    """Return all items that were ever measured."""
     return tuple(
         row[0] for row in index.select("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
     )
 
 
 def key_of(index: Index, commit: str) -> Key:
-    """Return the place of the event in ``commit`` in its run."""
+    """Return the position of the event in ``commit`` in its run."""
     row = index.select(f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?", (commit,))[0]  # noqa: S608 - names are ours
     return tuple(row)
 

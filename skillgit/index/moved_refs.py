@@ -26,20 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """What refs the index knows and what they are now; refs of runs where nothing moved may be left out of both."""
+    """The refs that the index has and what they are now; refs of runs where nothing moved may be missing from both."""
 
     known: dict[str, str]
     now: dict[str, str]
 
 
 def unmoved(connection: sqlite3.Connection, look: RefSnapshot) -> bool:
-    """Say whether the index was made from what ``look`` saw."""
     stamp = _seen(connection)
     return bool(look.packed) and stamp == (look.packed, _told(look))
 
 
 def moves(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
-    """Compare the refs that the index knows with those of ``repo``, of which ``look`` was taken just now."""
+    """Compare the refs that the index has with those of ``repo``, of which ``look`` was taken just now."""
     stamp = _seen(connection)
     if stamp is not None and look.packed == stamp[0]:
         before = loads(stamp[1])
@@ -67,7 +66,6 @@ def keep_if_possible(connection: sqlite3.Connection, look: RefSnapshot) -> None:
 
 
 def run_of(name: str) -> str:
-    """Return the run that the ref ``name`` belongs to; empty if it belongs to none."""
     ref = refs.parse(name)
     return ref.run if ref is not None else ""
 

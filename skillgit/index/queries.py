@@ -40,11 +40,7 @@ def run_names(index: Index) -> tuple[str, ...]:
 
 
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
-    """Return all runs, the one with the newest event first.
-
-    Args:
-        live: Run to the process that trains it now.
-    """
+    """Return all runs, the one with the newest event first; ``live`` is run to the process that trains it now."""
     rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
     return _run_rows(index, rows, live)
 
@@ -63,14 +59,7 @@ def log_rows(
     words: str = "",
     limit: int | None = None,
 ) -> tuple[LogRow, ...]:
-    """Return events, newest first.
-
-    Args:
-        run: The run whose events to return; None for those of all runs, by time.
-        kinds: Kinds of events to return; none for all.
-        words: Return only events whose title, reasons or text hold words that begin with each of these.
-        limit: How many events at most.
-    """
+    """Return ``limit`` events of ``run``, or by time those of all runs, newest first; the rest as in ``Selection``."""
     selection = Selection(run=run or "", rejected=with_rejected, kinds=kinds, words=words)
     return selected_rows(index, selection, limit)
 
@@ -89,7 +78,6 @@ def selected_rows(index: Index, selection: Selection, limit: int | None = None) 
 
 
 def row_of_commit(index: Index, commit: str) -> LogRow | None:
-    """Return the event that ``commit`` holds."""
     return _first(_log(index, " WHERE l.oid = ?", [commit]))
 
 
@@ -101,7 +89,6 @@ def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
 
 
 def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
-    """Return the event that made ``version`` of ``run``."""
     return _first(_log(index, _OF_RUN + " ?", [run, version]))
 
 
@@ -126,13 +113,11 @@ def row_of_address(index: Index, run: str, address: Address) -> LogRow | None:
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
-    """Return the newest best version of ``run``."""
     newest = " (SELECT best_version FROM run WHERE name = l.run)"
     return _first(_log(index, _OF_RUN + newest, [run]))
 
 
 def head_row(index: Index, run: str) -> LogRow | None:
-    """Return the newest version of ``run``."""
     newest = " (SELECT head_version FROM run WHERE name = l.run)"
     return _first(_log(index, _OF_RUN + newest, [run]))
 
@@ -145,7 +130,6 @@ def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
 
 
 def gauge(index: Index, run: str) -> Gauge:
-    """Return how ``run`` turns an item's outcome into one number."""
     from skillgit.domain.evaluation import Gauge, Metric  # noqa: PLC0415 - slow to import, and the log needs none
 
     metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
@@ -179,7 +163,6 @@ def counts(index: Index) -> tuple[int, int]:
 
 
 def events_of(index: Index, run: str) -> int:
-    """Return the number of events of ``run``."""
     return int(index.select("SELECT COUNT(*) FROM event WHERE run = ?", (run,))[0][0])
 
 

@@ -44,7 +44,7 @@ class Index:
     """An index that is up to date with its repository.
 
     Attributes:
-        today: The repository as it is now, where ``repo`` is one as it was.
+        today: The repository as it is now, where ``repo`` is a past state.
         broken: Runs whose history cannot be read, with the reason; they have no rows.
     """
 
@@ -100,7 +100,7 @@ class Index:
 
 
 def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
-    """Open the index of ``repo`` and bring it up to date; make it if there is none.
+    """Open the index of ``repo``, made if necessary, and bring it up to date.
 
     It waits ``patience`` seconds for another process that writes it.
     """
@@ -126,7 +126,6 @@ def is_about_access(error: Exception) -> bool:
 
 
 def path_of(repo: Repo) -> Path:
-    """Return the index file of ``repo``."""
     return repo.private_dir / "index.db"
 
 

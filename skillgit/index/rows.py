@@ -53,8 +53,6 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """One event: which it is, and what it is called."""
-
     run: str
     commit: str  # the event's commit, 40 hexadecimal characters
     kind: EventKind

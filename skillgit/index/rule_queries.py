@@ -50,7 +50,7 @@ class OriginRow(EventRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRow:
-    """One edit of an event, as its commit tells it."""
+    """One edit of an event, as its commit lists it."""
 
     op: str
     file: str  # the file inside the skill folder
@@ -70,7 +70,6 @@ def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
 
 
 def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
-    """Return the event that made ``version`` of ``run``."""
     return next(map(_origin, index.select(f"{_ORIGIN} WHERE l.run = ? AND l.version = ?", (run, version))), None)
 
 
@@ -94,7 +93,6 @@ def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def commit_of_version(index: Index, run: str, version: int) -> str | None:
-    """Return the commit of ``version`` of ``run``."""
     rows = index.select(
         "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?", (run, version)
     )
@@ -102,7 +100,6 @@ def commit_of_version(index: Index, run: str, version: int) -> str | None:
 
 
 def newest_version(index: Index, run: str) -> int:
-    """Return the number of the newest version of ``run``."""
     return int(index.select("SELECT head_version FROM run WHERE name = ?", (run,))[0][0])
 
 
@@ -111,10 +108,7 @@ def alike(
 ) -> tuple[tuple[OriginRow, str], ...]:
     """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
 
-    Args:
-        is_rejected: Whether to return rejected candidates; otherwise all others.
-        limit: How many events at most.
-        column: The part to look at, ``skill`` for added text; empty for title and reasons, too.
+    They are rejected candidates or all others; ``column`` is the part to search (``skill``: added text), or empty.
     """
     if not words:
         return ()

@@ -234,11 +234,7 @@ _FILLING = {"hashsize": 1 << 24, "automerge": 0}
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """Open the index file, which may be empty; wait so many seconds for other writers.
-
-    Raises:
-        sqlite3.Error: It cannot be opened or is no database.
-    """
+    """Open the index file, which may be empty; wait so many seconds for other writers."""
     with _settled(path, fcntl.LOCK_SH):
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
@@ -260,12 +256,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def share(connection: sqlite3.Connection) -> None:
-    """Let others read the index while it is written, which is for one that has been filled.
+    """Let others read the index while it is written, once it has been filled.
 
     What goes into an empty file is written once without it, and twice with it.
-
-    Raises:
-        sqlite3.OperationalError: Others read it just now, or it cannot be written.
     """
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -284,22 +277,14 @@ def is_current(connection: sqlite3.Connection) -> bool:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """Let SQLite look through the whole file.
-
-    Raises:
-        sqlite3.DatabaseError: It is damaged.
-    """
+    """Let SQLite look through the whole file; a sqlite3.DatabaseError if it is damaged."""
     answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if answer != "ok":
         raise sqlite3.DatabaseError(answer)
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make all tables and views in an empty index.
-
-    Raises:
-        sqlite3.DatabaseError: It is not empty: another skillgit or another program made it.
-    """
+    """Make all tables and views in an empty index; a sqlite3.DatabaseError if another program made it."""
     from sqlite_utils import Database  # noqa: PLC0415 - slow to import, and most openings find the tables in place
 
     with write(connection):
@@ -322,7 +307,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def filled(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let a block fill tables that are empty: SQLite sorts many rows quicker than it finds a place for each."""
+    """Let a block fill tables that are empty: SQLite sorts many rows faster than it finds a place for each."""
     for name in _LOOKUPS:
         connection.execute(f"DROP INDEX {name}")
     _set_up_search(connection, _FILLING)

@@ -38,15 +38,7 @@ _COUNTS = f"""
 def insert(
     connection: sqlite3.Connection, run: str, records: Sequence[Recorded], seed: Callable[[Recorded], str]
 ) -> None:
-    """Add the rows of events of ``run`` that the index does not hold yet.
-
-    Args:
-        records: Its events in their order; all events before them are in the index.
-        seed: Returns the text of the skill that a run starts from, for searching.
-
-    Raises:
-        InvariantError: There is an event of another run among them, or a version is made twice.
-    """
+    """Add the rows of ``records``, events of ``run`` in their order that follow those in the index."""
     before = Before(
         scores=partial(_scores_before, connection, run), proposal=partial(_proposal_before, connection, run)
     )
@@ -69,7 +61,6 @@ class Batch:
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, rows: Rows) -> None:
-        """Take in the rows of some events of a run."""
         for table, entries in rows.tables.items():
             self._waiting.setdefault(table, []).extend(entries)
         self._connection.executemany(
@@ -108,7 +99,6 @@ def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> in
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
-    """Say whether the index holds no event."""
     return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
 
 
@@ -123,17 +113,14 @@ def newest(connection: sqlite3.Connection, run: str) -> OrderKey | None:
 
 
 def holds(connection: sqlite3.Connection, commit: str) -> bool:
-    """Say whether the event in ``commit`` has its rows."""
     return connection.execute("SELECT 1 FROM event WHERE oid = ?", (commit,)).fetchone() is not None
 
 
 def insert_outcomes(connection: sqlite3.Connection, event: int, rows: Iterable[OutcomeRow]) -> None:
-    """Add the outcomes of items that the event ``event`` measured."""
     _many(connection, "item_outcome", ((event, *row) for row in rows))
 
 
 def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) -> None:
-    """Add what ``run`` was planned to be."""
     if plan is not None:
         _many(connection, "plan", [(run, *plan)])
 
@@ -162,7 +149,7 @@ def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
-    """Return environment, metric, weight of the soft score and planned steps, as far as the history tells."""
+    """Return environment, metric, weight of the soft score and planned steps, as far as the history has them."""
     plan = connection.execute(
         "SELECT environment, metric, soft_weight, total_steps FROM plan WHERE run = ?", (run,)
     ).fetchone()

@@ -31,15 +31,13 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What a query found."""
-
     columns: tuple[str, ...]  # the names of its columns; equal ones are numbered
     rows: Iterator[tuple[Any, ...]]
 
 
 @contextmanager
 def ask(index: Index, query: str) -> Iterator[QueryResult]:
-    """Run a query that can only read; its rows are there as long as the block lasts."""
+    """Run a query that can only read; its rows exist as long as the block lasts."""
     with _guarded(index) as connection:
         try:
             cursor = connection.execute(query)

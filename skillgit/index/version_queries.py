@@ -76,10 +76,7 @@ class Versions:
         self._proposals: dict[int, int] = {}
 
     def take(self, number: int, event: Event) -> None:
-        """Take in ``event``, which is called ``number``.
-
-        Raises InvariantError: it makes a version that there is already.
-        """
+        """Take in ``event``, numbered ``number``; an InvariantError if its version exists already."""
         if isinstance(event, SlowProposed):
             self._proposals.setdefault(event.epoch, number)
         elif isinstance(event, Measured):
@@ -123,7 +120,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One evaluation that an event tells."""
+    """One evaluation that an event reports."""
 
     version: int
     commit: str

@@ -35,16 +35,12 @@ ReadSlow = Callable[[pygit2.Tree, str], SlowText]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One commit of the line."""
-
     commit: pygit2.Commit
     decoded: Decoded | None  # what its trailers say; absent for a commit without trailers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePosition:
-    """Where a run stands."""
-
     run: str
     skill: str
     version: int = -1  # the current version; -1 before the first event
@@ -63,7 +59,7 @@ def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
 
 
 def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
-    """Return what the trailers of ``commit`` say. Raises HistoryError: it has none, or they cannot be read."""
+    """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
     try:
         return commit_message.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
     except HistoryError as error:
@@ -71,13 +67,10 @@ def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
 
 
 def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
-    """Return the commits of the line ``branch``, oldest first, and the known commit that they follow.
+    """Return the commits of ``branch``, oldest first, and the commit of ``boundary`` that they follow, if any.
 
-    The walk ends at the event that started the run, or before a commit that is in ``boundary``.
-
-    Raises:
-        HistoryError: A commit cannot be read, or the line has no beginning.
-        RevisionNotFoundError: The line goes back further than a shallow clone does.
+    The walk ends at the event that started the run, or before a commit in ``boundary``. A line without a beginning is a
+    HistoryError, and in a shallow clone, which lacks it, a RevisionNotFoundError.
     """
     chain: list[Link] = []
     # what a shallow clone lacks may come
@@ -113,10 +106,7 @@ def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
 
 
 def place_of(repo: Repo, oid: str) -> LinePosition:
-    """Return skill and version at the commit ``oid`` of a line; its step and epoch are those of events on the line.
-
-    Raises HistoryError: the commits back to the newest version cannot be read.
-    """
+    """Return skill and version at the commit ``oid`` of a line, without step and epoch."""
     bare: list[pygit2.Commit] = []
     for commit in first_parents(repo, oid):
         if not trailers.has_trailers(message_of(commit)):
@@ -144,11 +134,7 @@ def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
 
 
 def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
-    """Yield the events of the line.
-
-    Args:
-        sides: All events beside the line; an edit comes after those on the versions before it.
-    """
+    """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
     version, step, epoch = before.version, before.step, before.epoch
     for link in chain:
         if link.decoded is None:
@@ -168,7 +154,7 @@ def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded
 
 
 def _check_place(commit: pygit2.Commit, event: Event) -> None:
-    """Refuse a line that leads through a branch beside it, as one does whose merge has its parents swapped."""
+    """Refuse a line that leads through a branch beside it, as does a merge with its parents swapped."""
     branch = refs.branch_of(event)
     if branch != refs.run_branch(event.run):
         line = refs.short(refs.run_branch(event.run))
@@ -198,7 +184,7 @@ def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
 
 
 def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
-    """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run is at."""
+    """Return the event of ``commit``; ``at`` is the version that the run is at."""
     return Recorded(
         event=content.event,
         commit=str(commit.id),

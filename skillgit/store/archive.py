@@ -31,19 +31,12 @@ _LINKED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A candidate in the attic."""
-
     branch: str  # the full name of the branch that it was on
     commit: str
 
 
 def read_attic(repo: Repo, tip: str) -> list[Folded]:
-    """Return what the chain that ends at ``tip`` keeps, oldest first.
-
-    Raises:
-        RevisionNotFoundError: A commit of the chain is missing.
-        HistoryError: A commit of it is not one of an attic.
-    """
+    """Return the candidates in the chain that ends at ``tip``, oldest first; a HistoryError if it is no attic."""
     candidates: list[Folded] = []
     oid: str | None = tip
     while oid is not None:
@@ -60,7 +53,7 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
 
 
 def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
-    """Return the branches of this repository with refused candidates of ``run``, in order."""
+    """Return the local branches with refused candidates of ``run``, in order."""
     entries = [(refs.parse(name), name, tip) for name, tip in tips.items()]
     return [
         Folded(branch=name, commit=tip)
@@ -70,11 +63,9 @@ def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
 
 
 def fold(repo: Repo, run: str) -> list[Folded]:
-    """Move all refused candidates of ``run`` from branches of their own into its attic; return those that moved.
+    """Move all refused candidates of ``run`` from their branches into its attic; return those that moved.
 
-    The attic grows first and the branches go afterwards. A process that dies in between leaves both, which say the
-    same, and the next call goes on.
-    Raises ConcurrentWriteError: someone else moved a branch; what it points to now is not folded.
+    The attic grows before the branches go: a process that dies in between leaves both, and the next call goes on.
     """
     tips = repo.tips()
     attic = refs.attic_ref(run)
@@ -102,7 +93,7 @@ def fold(repo: Repo, run: str) -> list[Folded]:
 
 
 def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str | None:
-    """Write the chain that ends at ``tip`` on, with ``candidates``, and return its end; no ref moves."""
+    """Append ``candidates`` to the chain that ends at ``tip`` and return its new end; no ref moves."""
     end = tip
     for candidate in candidates:
         end = _chained(repo, candidate, end)
@@ -110,10 +101,7 @@ def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str |
 
 
 def unfold(repo: Repo, run: str) -> list[Folded]:
-    """Give every candidate in the attic of ``run`` its branch back and remove the attic; return them.
-
-    Raises ConcurrentWriteError: a branch of that name has another candidate.
-    """
+    """Restore the branch of every candidate in the attic of ``run`` and remove the attic; return the candidates."""
     tips = repo.tips()
     attic = refs.attic_ref(run)
     tip = tips.get(attic)

@@ -36,27 +36,18 @@ _FEW = 1 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowText:
-    """The texts of a slow update as they are in the tree of its commit."""
-
     guidance: str
     memory: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """What a commit message says: the event and the id of its evidence tree, empty without evidence."""
-
     event: Event
     evidence: str
 
 
 def encode(event: Event, evidence: str) -> str:
-    """Return the commit message of ``event``, whose evidence is the tree ``evidence``.
-
-    Raises:
-        InvariantError: It is an edit, which is told by a commit of its author.
-        TrailerError: A trailer would be longer than the format allows.
-    """
+    """Return the commit message of ``event``, whose evidence is the tree ``evidence``."""
     parts = (commit_prose.subject(event), commit_prose.body(event), format_block(_trailers(event, evidence)))
     text = "\n\n".join(filter(None, parts)) + "\n"
     # A model's JSON may hold half of a surrogate pair, which no commit can.
@@ -78,10 +69,7 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
 
 
 def decode(text: str, slow: SlowText | None = None) -> Decoded:
-    """Return what the commit message ``text`` says.
-
-    Raises TrailerError: the message is not that of an event. Raises FormatVersionError: a newer skillgit wrote it.
-    """
+    """Return what the commit message ``text`` says; a TrailerError if it is not that of an event."""
 
     def given(skill: str) -> SlowText:
         if slow is None:
@@ -94,11 +82,7 @@ def decode(text: str, slow: SlowText | None = None) -> Decoded:
 
 
 def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
-    """Return what the commit message ``text`` says; like :func:`decode`, for those who do not know its kind yet.
-
-    Args:
-        read_slow: Reads the texts of a slow update from the commit's tree, given the path of the skill.
-    """
+    """Like :func:`decode`; ``read_slow`` reads the texts of a slow update from the commit's tree by skill path."""
     block = parse_block(text)
     try:
         event = _event(block, commit_prose.read_body(text), read_slow)
@@ -154,7 +138,7 @@ class _Reading(NamedTuple):
 
 
 def _plan(kind: type[Event]) -> list[_Reading]:
-    """Return how the trailers of ``kind`` are read, but for its cost, which is read with its parts."""
+    """Return how the trailers of ``kind`` are read, except for its cost, which is read together with its parts."""
     return [
         _Reading(
             trailer.key,
@@ -183,8 +167,6 @@ _BODY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An event as it is in git."""
-
     event: Event
     commit: str  # the commit's id, 40 hexadecimal characters
     parents: tuple[str, ...]
@@ -196,5 +178,4 @@ class Recorded:
 
     @property
     def order(self) -> OrderKey:
-        """The key that sorts the events of a run."""
         return event_order(self.event, self.at)

@@ -60,13 +60,9 @@ def _unchecked(event: Event) -> None:
 
 
 class RunWriter:
-    """Appends events to one run. Make it while the run's lock is held, before the history is read.
+    """Appends events to one run. Create it while holding the run's lock, before the history is read.
 
-    It remembers where the run stood when it was made. Whatever moves the run after that, other than itself, makes the
-    next :meth:`append` fail with nothing written.
-
-    Args:
-        identity: Who signs them; git's configuration says so by default.
+    If anything else moves the run after that, the next :meth:`append` fails and writes nothing.
     """
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
@@ -83,13 +79,7 @@ class RunWriter:
         self._resumed = False
 
     def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
-        """Write the artefacts behind an event that :meth:`append` will be given; any thread may do that.
-
-        It takes time, and nobody can see them yet.
-
-        Args:
-            evidence: Path to content.
-        """
+        """Write the artefacts (path to content) of a later :meth:`append` ahead of time, from any thread."""
         until_kept(self._repo, lambda: write_evidence(self._repo, evidence))
 
     def append(
@@ -103,20 +93,14 @@ class RunWriter:
         check: Callable[[Event], object] = _unchecked,
         local: Mapping[str, object] | None = None,
     ) -> Recorded:
-        """Write ``event`` and make it visible.
+        """Write ``event``, make it visible and return it as every reader will see it.
 
         Args:
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
             start: The commit that a run starts on; a run without one starts a history of its own.
             merge_parent: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
-            local: For the start of a run whose configuration is this user's own word: its settings of this machine.
-
-        Returns:
-            The event as every reader will see it.
-
-        Raises:
-            ConcurrentWriteError: Someone else moved the run; nothing was written.
+            local: For the start of a run whose configuration is this user's own: its settings of this machine.
         """
         self._check_turn(event)
         write_again()
@@ -159,7 +143,7 @@ class RunWriter:
             )
 
     def _is_late(self, event: Event) -> bool:
-        """Say whether the run is past the place that ``event`` was computed for."""
+        """Say whether the run is past the point that ``event`` was computed for."""
         step, current = event_step(self._records[-1].event), max(self._versions)
         if isinstance(event, Measured):
             return (event.step, event.version) != (step, current)
@@ -170,7 +154,7 @@ class RunWriter:
         return event_step(event) < step or self._is_done(event)
 
     def _is_done(self, event: Event) -> bool:
-        """Say whether the epoch of ``event`` was reflected on already, or its number given to another intervention."""
+        """Say whether the epoch of ``event`` was reflected on already, or another intervention has its number."""
         origin = event_origin(event)
         if origin is Origin.STEP:
             return False

@@ -31,23 +31,20 @@ _EVENT_COMMIT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
-    """The end of a run's evidence chain."""
-
     stored: str | None  # what the ref points to now; absent without evidence
     last: str | None  # the last commit whose event is in the history; the next one follows it
     event: str | None  # the commit of the event that `last` belongs to
 
 
 def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
-    """Write ``files`` and return the id of their tree; an empty string if there are none."""
+    """Write ``files`` and return the id of their tree; empty without files."""
     return str(tree.write_files(repo, files).id) if files else ""
 
 
 def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict[str, bytes] | None:
     """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
 
-    Args:
-        names: The files to read, if they are there; none for all. Those of a plan may be here without the others.
+    ``names`` are the files to read; none for all. Those of a plan may be here without the others.
     """
     if not tree_id:
         return None
@@ -61,7 +58,6 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
 
 
 def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
-    """Return the names of the files and folders in the tree ``tree_id``; ``None`` if it is not here."""
     root = repo.raw.get(tree_id)
     return frozenset(str(entry.name) for entry in root) if isinstance(root, pygit2.Tree) else None
 
@@ -69,8 +65,7 @@ def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
 def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     """Return the end of the chain of ``run``, whose events are the commits ``events``.
 
-    A process that was killed while refs moved may have recorded evidence of an event that never became visible; such
-    commits are stepped over.
+    Evidence of events that never became visible, since a process was killed while refs moved, is skipped.
     """
     tip = repo.tip(refs.evidence_ref(run))
     oid = tip
@@ -99,26 +94,20 @@ def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLink:
-    """A commit of an evidence chain."""
-
     commit: str
     tree: str
     event: str  # the commit of the event that the evidence belongs to; empty if it names none
 
 
 def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
-    """Return the evidence that the hidden ref of ``run`` keeps alive, newest first.
-
-    Raises RevisionNotFoundError: a commit of the chain is missing.
-    """
+    """Return the evidence that the hidden ref of ``run`` keeps alive, newest first."""
     return _links(repo, repo.tip(refs.evidence_ref(run)))
 
 
 def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
-    """Return the end of the chain that goes on from ``theirs`` with what only the chain that ends at ``mine`` keeps.
+    """Return the end of a chain that continues ``theirs`` with what only the chain ending at ``mine`` keeps.
 
-    Both sides can go forward to it: it leads to ``theirs``, and it keeps every tree of ``mine``. The same two chains
-    make the same one everywhere. No ref moves. Raises RevisionNotFoundError: a commit of a chain is missing.
+    Both sides can fast-forward to it, and the same two chains make the same one everywhere. No ref moves.
     """
     keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
@@ -132,7 +121,6 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
 
 
 def _links(repo: Repo, end: str | None) -> list[EvidenceLink]:
-    """Return the chain that ends at ``end``, newest first."""
     links: list[EvidenceLink] = []
     oid = end
     while oid is not None:
@@ -144,7 +132,6 @@ def _links(repo: Repo, end: str | None) -> list[EvidenceLink]:
 
 
 def kept_trees(repo: Repo, run: str) -> frozenset[str]:
-    """Return the evidence trees that the hidden ref of ``run`` keeps alive."""
     return frozenset(link.tree for link in read_chain(repo, run))
 
 
@@ -155,8 +142,6 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What was dropped, or would be."""
-
     records: tuple[Recorded, ...]
     size: int  # bytes of the files that nothing in the evidence of this run holds any more, before compression
 
@@ -168,7 +153,7 @@ def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
 
 
 def _listed(repo: Repo, run: str) -> str | None:
-    """Return the list of what was dropped; an empty one without a ref, None if the ref leads to no list."""
+    """Return the list of what was dropped; empty without a ref, None if the ref leads to no list."""
     try:
         tip = repo.tip(refs.dropped_ref(run))
         content = b"" if tip is None else tree.read_file(repo.commit(tip).tree, _LIST)
@@ -180,11 +165,7 @@ def _listed(repo: Repo, run: str) -> str | None:
 def dropping_problems(
     repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]
 ) -> Iterator[IntegrityProblem]:
-    """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
-
-    Args:
-        chain: The evidence trees that its hidden ref keeps.
-    """
+    """Yield where the list of dropped evidence is none, or names what is never dropped; ``chain`` has kept trees."""
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
     if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
@@ -213,11 +194,10 @@ def dropping_problems(
 
 
 def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:
-    """Return the commits whose evidence stays: configuration and items, and what the first, best and last version got.
+    """Return the commits whose evidence stays: configuration and items, and that of the first, best and last version.
 
-    Whatever is proposed on the run later on is compared with those. A version may inherit its score from one that was
-    neither when evidence was dropped; without ``inheritance`` such ones are left out.
-    Raises InvariantError: the events contradict each other.
+    Later proposals are compared with those. A version may inherit its score from one that was none of them when
+    evidence was dropped; without ``inheritance`` such ones are left out.
     """
     state = fold(record.event for record in records)
     versions, commits = {0, state.best, state.version}, derived_refs.versions(records)
@@ -234,7 +214,6 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
 def plan_drop(
     repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
-    """Return what :func:`drop` would drop."""
     trees = kept_trees(repo, run)
     old = tuple(
         record
@@ -248,10 +227,7 @@ def plan_drop(
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
-    """Rewrite the evidence chain of ``run`` without what ``plan`` names, and write that down in the same change.
-
-    Hold the lock of the run. Raises ConcurrentWriteError: someone else moved the chain; nothing was changed.
-    """
+    """Rewrite the evidence chain of ``run`` without what ``plan`` names, and record that. Hold the run's lock."""
     tips = repo.tips()
     commits = {record.commit for record in plan.records}
     trees = kept_trees(repo, run)
@@ -272,7 +248,7 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
-    """Write the evidence chain of ``records`` anew and return its end; it is the same as their writer wrote."""
+    """Write the evidence chain of ``records`` anew, as their writer wrote it, and return its end."""
     end: str | None = None
     for record in records:
         if record.evidence:
@@ -296,7 +272,6 @@ def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetim
 
 
 def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
-    """Return the files in ``trees``."""
     blobs: set[str] = set()
     waiting, oids = list(trees), set(trees)
     while waiting:

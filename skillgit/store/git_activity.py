@@ -36,17 +36,16 @@ _holding = threading.RLock()
 
 
 def git_is_at_work(repo: Repo) -> bool:
-    """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be looked at."""
+    """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be listed."""
     return any(True for _ in _processes(repo))
 
 
 def _pruning(repo: Repo) -> frozenset[int]:
-    """Return the ids of git's processes in ``repo`` that may prune; none where they cannot be looked at."""
     return frozenset(process for process, words in _processes(repo) if not _PRUNING.isdisjoint(words))
 
 
 def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
-    """Yield git's processes that run in a folder of ``repo`` and their command lines, but for other people's."""
+    """Yield git's processes that run in a folder of ``repo`` and their command lines, except other users'."""
     inside = [folder.resolve() for folder in (repo.workdir, repo.common_dir) if folder is not None]
     for process in _PROCESSES.glob("[0-9]*"):
         try:
@@ -62,10 +61,7 @@ def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
 
 
 def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
-    """Return what ``write`` does, done anew as long as git prunes what it needs; that makes the same objects again.
-
-    Raises OSError: the repository cannot be written, whoever works in it.
-    """
+    """Return what ``write`` returns, repeated while git prunes what it needs; that makes the same objects again."""
     import pygit2  # noqa: PLC0415 - screens are ready before it is loaded
 
     patience, unseen = time.monotonic() + _PATIENCE_S, 0
@@ -81,7 +77,7 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
 
 
 def keep(repo: Repo, write: Callable[[], object]) -> None:
-    """See to it that nothing is lost of what ``write`` writes and refs lead to by now.
+    """Make sure that nothing is lost of what ``write`` writes and refs lead to by now.
 
     It is written again now, with the next that is kept, and before the process ends, as long as a git is at work that
     may have looked before the refs moved.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of refs and objects of the repository that ``directory`` lies in; None if it lies in none."""
+    """Return the folder of refs and objects of the repository that contains ``directory``, if any."""
     output = _git(directory, environ, "rev-parse", "--git-common-dir")
     return (directory / output).resolve() if output else None
 
@@ -60,29 +60,19 @@ NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitResult:
-    """What a git command said."""
-
     code: int
     out: bytes
     error: str
 
 
 def command(*arguments: str, hooks: bool = False) -> list[str]:
-    """Return a command line of git that starts no program which only the repository names.
-
-    Args:
-        arguments: What follows ``git``.
-        hooks: Whether it may run hooks, as a checkout or a push of the user's does.
-    """
+    """Return a git command line that starts no program which only the repository names; ``hooks`` as for a push."""
     settings = _SETTINGS if hooks else (*_SETTINGS, _NO_HOOKS)
     return ["git", "--no-pager", *(word for setting in settings for word in ("-c", setting)), *arguments]
 
 
 def place_of(repo: Repo) -> list[str]:
-    """Return the options that lead git to ``repo``.
-
-    They are said in full, so that GIT_DIR in the environment, as in a hook, does not send git elsewhere.
-    """
+    """Return the options that lead git to ``repo`` whatever GIT_DIR in the environment says, as in a hook."""
     return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
 
 
@@ -124,10 +114,7 @@ def git_version() -> str:
 
 
 def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
-    """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
-
-    Raises NotFoundError: there is no git on this machine.
-    """
+    """Run git in the top folder of ``repo``'s work tree, or in a bare repository; a NotFoundError without git."""
     import subprocess  # noqa: PLC0415 - reading history does not need it
 
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
@@ -148,8 +135,8 @@ _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ag
 def moment(repo: Repo, text: str, now: datetime) -> int:
     """Return the time that ``text`` names, in seconds since 1970.
 
-    A date without a time is its beginning, and a time without a zone is local. Everything that is no RFC 3339 time is
-    asked of git. Raises NotFoundError: there is no git on this machine.
+    A date without a time is its beginning, and a time without a zone is local. Git is asked about everything that is no
+    RFC 3339 time.
     """
     expression = text.strip()
     if expression.lower() == "tomorrow":

@@ -27,8 +27,6 @@ _PREFERRED_REMOTE = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One branch of a run's history."""
-
     ref: refs.Ref  # the branch as it is called in the repository of the run's writer
     actual: str
     tip: str
@@ -44,8 +42,8 @@ def run_names(tips: Iterable[str]) -> list[str]:
 def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     """Return the branches that hold the history of ``run``, its accepted line first; empty if there is none.
 
-    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: someone
-    may have checked out the accepted line of a clone, and git then makes that one branch local.
+    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: git makes
+    only the accepted line of a clone local if someone checks it out.
     """
     by_remote = _by_remote(repo, run, tips)
     line = refs.run_branch(run)
@@ -65,7 +63,6 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
 
 
 def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic."""
     attic = refs.attic_ref(run)
     if attic not in tips:
         return {}
@@ -116,7 +113,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
 
 
 def _candidates(repo: Repo, attic: str, tip: str) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic at ``attic`` that another repository has.
+    """Return branch to source for the candidates in the attic at ``attic`` of another repository.
 
     They count as its branches: the first event that is written here makes them branches of this repository.
     """

@@ -47,20 +47,16 @@ MEMORY = "META.md"
 
 
 def tips(repo: Repo) -> dict[str, str]:
-    """Return all refs that skillgit owns or follows, with what they point to."""
     return repo.tips()
 
 
 def runs(repo: Repo) -> list[str]:
-    """Return the names of all runs, those that only a remote-tracking branch knows included."""
+    """Return the names of all runs, including those that only a remote-tracking branch has."""
     return history.run_names(repo.tips())
 
 
 def read_run(repo: Repo, run: str) -> list[Recorded]:
-    """Return the events of ``run`` in their order.
-
-    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: a commit of it cannot be read.
-    """
+    """Return the events of ``run`` in their order; a RevisionNotFoundError without such a run."""
     return read_new(repo, run, {})
 
 
@@ -68,8 +64,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     """Return the events of ``run``, in their order, that are not reached from the tips ``since``.
 
     Where a tip is no ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
-    run, for those who know them already.
-    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: a commit of it cannot be read.
+    run, if the caller has them.
     """
     branches = history.sources(repo, run, repo.tips(run) if now is None else now)
     if not branches:
@@ -93,7 +88,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
 def _place_before(
     repo: Repo, run: str, chain: list[accepted_line.Link], stop: str | None
 ) -> accepted_line.LinePosition:
-    """Return where the run stood before the commits of ``chain``, which follow the commit ``stop``."""
+    """Return the position of the run before the commits of ``chain``, which follow the commit ``stop``."""
     first = chain[0].decoded if chain else None
     if stop is None or not chain:
         return accepted_line.LinePosition(run=run, skill=first.event.skill if first is not None else "")
@@ -101,7 +96,7 @@ def _place_before(
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
-    """Return the events of a branch beside the run's line, but for those in ``boundary`` and before."""
+    """Return the events of a branch beside the run's line that are not reached from ``boundary``."""
     if branch.ref.kind is refs.RefKind.REJECTED:
         return [] if branch.tip in boundary else [read_commit(repo, branch.tip)]
     records: list[Recorded] = []
@@ -116,12 +111,7 @@ def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[
 
 
 def read_commit(repo: Repo, oid: str) -> Recorded:
-    """Return the event of the commit ``oid``; that of a person's edit is found in the history of its run.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-        HistoryError: It holds no event, or one that cannot be read.
-    """
+    """Return the event of the commit ``oid``; that of a person's edit is looked up in the history of its run."""
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
         return _edit(repo, oid)
@@ -141,18 +131,11 @@ def _edit(repo: Repo, oid: str) -> Recorded:
 
 
 def message(repo: Repo, oid: str) -> str:
-    """Return the whole message of the commit ``oid``."""
     return message_of(repo.commit(oid))
 
 
 def skill_at(repo: Repo, oid: str, path: str) -> Skill:
-    """Return the skill in the folder ``path`` of the commit ``oid``.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit, or no such folder in it.
-        SkillError: The folder is not a skill.
-        HistoryError: An object of it is missing or damaged.
-    """
+    """Return the skill in the folder ``path`` of the commit ``oid``; a HistoryError if an object of it is damaged."""
     try:
         return tree.read_skill(repo.commit(oid).tree, path)
     except (pygit2.GitError, KeyError) as error:
@@ -160,7 +143,7 @@ def skill_at(repo: Repo, oid: str, path: str) -> Skill:
 
 
 def resolve(repo: Repo, name: str) -> str:
-    """Return the commit that git calls ``name``. Raises RevisionNotFoundError: git knows no commit of that name."""
+    """Return the commit that git calls ``name``; a RevisionNotFoundError if there is none."""
     try:
         obj = repo.raw.revparse_single(name)
         return str(obj.peel(pygit2.Commit).id)
@@ -169,10 +152,7 @@ def resolve(repo: Repo, name: str) -> str:
 
 
 def slow_text(root: pygit2.Tree, skill: str, *, with_memory: bool = True) -> commit_message.SlowText:
-    """Return guidance and memory as the tree ``root`` of a commit on the slow line holds them.
-
-    The memory is a file of its own, and empty for those who do without it.
-    """
+    """Return guidance and memory in the tree ``root`` of a commit on the slow line."""
     document = tree.read_file(root, f"{skill}/{DOCUMENT}") or b""
     memory = (tree.read_file(root, MEMORY) if with_memory else None) or b""
     return commit_message.SlowText(

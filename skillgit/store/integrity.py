@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityProblem:
-    """Something that is wrong with a run."""
-
     commit: str  # the commit that it lies in; empty if it lies in no commit
     sentence: str  # what is wrong, without a full stop
     # whether it follows from the rest of the history, so that it can be mended without losing a fact
@@ -36,7 +34,7 @@ __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
 
 
 def missing_objects(repo: Repo, record: Recorded, present: set[str]) -> Iterator[str]:
-    """Yield what ``record``'s commit lacks of its skill; ``present`` are trees and files that were found already."""
+    """Yield what ``record``'s commit lacks of its skill; ``present`` collects what was looked up already."""
     root = _tree(repo, record.tree)
     if root is None:
         yield f"its tree {record.tree[:12]} is missing"
@@ -98,14 +96,14 @@ def damaged_files(repo: Repo) -> list[Damage]:
 
 
 def set_aside(repo: Repo, damage: Damage) -> Path:
-    """Move a damaged loose object out of git's sight, so that it can be written again; return where it is."""
+    """Move a damaged loose object out of git's sight, so that it can be written again; return its new path."""
     folder = repo.private_dir / "damaged"
     folder.mkdir(exist_ok=True)
     return damage.path.rename(folder / f"{damage.path.parent.name}{damage.path.name}")
 
 
 def object_folders(repo: Repo) -> list[Path]:
-    """Return the folders that objects are in: the repository's own, and those of its alternates."""
+    """Return the repository's object folder and those of its alternates."""
     folders: list[Path] = []
     waiting = [repo.common_dir / "objects"]
     while waiting:
@@ -186,10 +184,7 @@ _GRAFTS = "info/grafts"
 
 
 def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
-    """Yield what makes git and skillgit disagree about this repository.
-
-    Raises NotFoundError: there is no git on this machine.
-    """
+    """Yield what makes git and skillgit disagree about this repository."""
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:
         yield IntegrityProblem(

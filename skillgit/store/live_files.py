@@ -20,11 +20,7 @@ _PREFIX, _PROGRESS = "run-", ".progress"
 
 
 def publish(repo: Repo, run: str, document: bytes) -> None:
-    """Replace what is told of ``run``; a reader sees all of the old or all of the new.
-
-    Only the process that holds the run's lock calls this. Nothing is forced to the disk.
-    Raises OSError: the repository cannot be written.
-    """
+    """Replace the progress of ``run``: readers see all of the old or all of the new; nothing is forced to the disk."""
     path = _progress(repo, run)
     young = path.with_name(f"{path.name}.new")
     _write(young, document)
@@ -32,7 +28,6 @@ def publish(repo: Repo, run: str, document: bytes) -> None:
 
 
 def published(repo: Repo, run: str) -> bytes | None:
-    """Return what is told of ``run``; None if nothing is."""
     try:
         return read_plain(_progress(repo, run))
     except OSError:
@@ -40,13 +35,13 @@ def published(repo: Repo, run: str) -> bytes | None:
 
 
 def published_runs(repo: Repo) -> list[str]:
-    """Return the runs that something is told of, the one that was told of last first."""
+    """Return the runs with published progress, the latest first."""
     entries = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
     return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(entries, reverse=True)]
 
 
 def request_stop(repo: Repo, run: str, pid: int) -> None:
-    """Ask process ``pid`` to stop after the step of ``run`` that it is at."""
+    """Ask process ``pid`` to stop after the current step of ``run``."""
     path = _request(repo, run)
     young = path.with_name(f"{path.name}.new")
     try:
@@ -54,13 +49,12 @@ def request_stop(repo: Repo, run: str, pid: int) -> None:
         young.replace(path)
     except OSError as error:
         raise ConflictError(
-            f"the request cannot be written: {error.strerror}",
-            hint=f"stop the process itself: kill -INT {pid}",
+            f"the request cannot be written: {error.strerror}", hint=f"stop the process itself: kill -INT {pid}"
         ) from error
 
 
 def stop_requested(repo: Repo, run: str) -> int:
-    """Return the process that was asked to stop; 0 if none was. A request to an earlier process is none to this one."""
+    """Return the process that was asked to stop; 0 if none was. A process ignores requests to earlier ones."""
     try:
         return int(read_plain(_request(repo, run)))
     except (OSError, ValueError):
@@ -68,7 +62,6 @@ def stop_requested(repo: Repo, run: str) -> int:
 
 
 def withdraw_stop(repo: Repo, run: str) -> None:
-    """Forget a request to stop, if there is one."""
     _request(repo, run).unlink(missing_ok=True)
 
 

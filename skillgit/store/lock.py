@@ -59,11 +59,7 @@ def _held(repo: Repo, name: str) -> Iterator[None]:
 
 
 class RunLock:
-    """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``.
-
-    Args:
-        clock: The time now, which the lock tells those who find it held.
-    """
+    """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``."""
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
@@ -73,7 +69,6 @@ class RunLock:
         self._handle = -1
 
     def __enter__(self) -> Self:
-        """Take the lock."""
         handle = _opened(self._repo, self._name)
         if not _try_lock(handle):
             os.close(handle)
@@ -96,7 +91,7 @@ class RunLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lock back; its file stays, since removing it would let two processes hold two locks."""
+        """Release the lock; its file stays, since removing it would let two processes hold two locks."""
         os.ftruncate(self._handle, 0)
         os.close(self._handle)
         self._handle = -1
@@ -115,7 +110,6 @@ def live_runs(repo: Repo) -> dict[str, int]:
 
 
 def _opened(repo: Repo, name: str) -> int:
-    """Open a lock file in the private folder of ``repo``."""
     try:
         return open_plain(repo.private_dir / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
@@ -154,7 +148,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _holder(path: Path) -> dict[str, str]:
-    """Return what the holder of a lock wrote into it; empty if nobody does, or it is still being written."""
+    """Return what the holder of a lock wrote into it; empty without one, or while it is being written."""
     try:
         facts = json.loads(read_plain(path, most=_FACTS))
     except (OSError, ValueError, RecursionError):

@@ -30,14 +30,11 @@ _LITERAL = CheckoutStrategy.SAFE | CheckoutStrategy.RECREATE_MISSING | CheckoutS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded:
-    """Where ``main`` stands."""
-
     commit: str
     added: bool  # whether the skill was added now; otherwise it was there
 
 
 def skills_on_main(repo: Repo) -> tuple[str, ...]:
-    """Return the paths of the skill folders under ``skills/`` on ``main``."""
     tip = repo.tip(refs.MAIN)
     return skills_at(repo, tip) if tip else ()
 
@@ -53,11 +50,10 @@ def skills_at(repo: Repo, commit: str) -> tuple[str, ...]:
 
 
 def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
-    """Bring ``skill`` to the folder ``path`` on ``main`` with a commit, unless there is something already.
+    """Commit ``skill`` to the folder ``path`` on ``main``, unless something is there already.
 
-    A ``main`` that is missing begins where HEAD stands; a repository without commits gets ``.gitattributes`` too. Where
-    the work tree is on ``main``, the new files appear in it and in git's index; a file that is there already is
-    left as it is. Raises ConcurrentWriteError: ``main`` moved meanwhile.
+    A missing ``main`` begins at HEAD; a repository without commits gets ``.gitattributes`` too. Where the work tree is
+    on ``main``, the new files appear in it and in git's index; existing files are left alone.
     """
     tip = repo.tip(refs.MAIN)
     base = tip or _head_commit(repo)
@@ -136,10 +132,7 @@ def _at(folder: pygit2.Tree, path: str) -> pygit2.Object | None:
 
 
 def skill_trees(repo: Repo, commit: str) -> dict[str, str]:
-    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree.
-
-    Raises RevisionNotFoundError: there is no such commit.
-    """
+    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree."""
     return {path: skill_tree(repo, commit, path) for path in skills_at(repo, commit)}
 
 

@@ -30,10 +30,7 @@ _DEEPEST = 2 * _OID_LENGTH
 
 
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
-    """Add lines to the notes of commits, all in one commit; lines that are there already are not repeated.
-
-    Raises ConcurrentWriteError: others kept writing notes at the same time.
-    """
+    """Add lines to the notes of commits, all in one commit; lines that exist already are not repeated."""
     for attempt in range(_TRIES):
         try:
             with notes_lock(repo):
@@ -52,7 +49,6 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
 
 
 def read_all(repo: Repo) -> dict[str, list[str]]:
-    """Return commit to the lines of its note."""
     tip = repo.tip(refs.NOTES)
     if tip is None:
         return {}
@@ -131,29 +127,19 @@ KIND, WITHDRAWN = "feedback", "feedback-withdrawn"
 
 
 def give(repo: Repo, feedback: Feedback) -> None:
-    """Write ``feedback`` on its commit; its time is kept to the second.
-
-    Raises ConcurrentWriteError: others kept writing notes at the same time.
-    """
+    """Write ``feedback`` on its commit, with its time to the second."""
     line = {"kind": KIND, "text": feedback.text, "author": feedback.author, "time": _stamp(feedback.time)}
     append(repo, {feedback.commit: [line]}, time=feedback.time)
 
 
 def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
-    """Write that ``feedback`` does not count any more.
-
-    Raises ConcurrentWriteError: others kept writing notes at the same time.
-    """
+    """Record that ``feedback`` does not count any more."""
     line = {"kind": WITHDRAWN, "feedback": feedback.id, "time": _stamp(time)}
     append(repo, {feedback.commit: [line]}, time=time)
 
 
 def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
-    """Return the feedback that lines of notes hold and that nobody withdrew, oldest first.
-
-    Args:
-        lines: Commits, each with a line of its note; lines of other kinds, or damaged ones, are passed over.
-    """
+    """Return the feedback in ``lines``, commits with a line of a note each, that nobody withdrew, oldest first."""
     entries: dict[str, Feedback] = {}
     withdrawn: set[str] = set()
     for commit, line in lines:
@@ -169,7 +155,7 @@ def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
 
 
 def feedback_reader(repo: Repo) -> Callable[[Collection[str]], tuple[Feedback, ...]]:
-    """Return what reads the feedback on some commits, whenever it is called; notes are read when they have changed."""
+    """Return a reader of the feedback on some commits, which reads the notes again when they have changed."""
     cache: dict[str | None, dict[str, list[str]]] = {}
 
     def read(commits: Collection[str]) -> tuple[Feedback, ...]:

@@ -38,15 +38,12 @@ _LOOKED_BACK = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastChange:
-    """The newest commit on ``main`` that changed a skill folder."""
-
     commit: str
     subject: str
     promoted: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
 
 
 def main_tip(repo: Repo) -> str:
-    """Return the commit that ``main`` points to. Raises RevisionNotFoundError: there is no ``main``."""
     tip = repo.tip(refs.MAIN)
     if tip is None:
         raise RevisionNotFoundError("the repository has no branch main", hint="skillgit init")
@@ -79,7 +76,6 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
-    """Return the SKILL.md of the folder ``path`` of a commit. Raises RevisionNotFoundError: it has none."""
     document = file_at(repo, commit, f"{path}/{DOCUMENT}")
     if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
@@ -87,7 +83,7 @@ def document_of(repo: Repo, commit: str, path: str) -> bytes:
 
 
 def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oid:
-    """Return the tree ``folder`` with the content of its SKILL.md replaced, and nothing else of it."""
+    """Return the tree ``folder`` with nothing but its SKILL.md replaced."""
     root = repo.raw[folder]
     if not isinstance(root, pygit2.Tree):
         raise TypeError(f"{folder} is not a tree")
@@ -105,8 +101,6 @@ def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What makes a promotion a release."""
-
     tag: str
     message: str
     document: bytes
@@ -119,13 +113,7 @@ def promote(
     """Merge the folder ``path`` of the commit ``version`` into ``main``; return the merge commit.
 
     The tree is that of ``main`` with this one folder replaced. Work trees that have ``main`` checked out take it in as
-    with ``git merge``: nothing that is not committed is overwritten.
-
-    Args:
-        release: What makes it a release: the tag appears together with the commit, or neither does.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
+    with ``git merge``: nothing uncommitted is overwritten. The tag of a ``release`` appears with the commit or never.
     """
     tip = main_tip(repo)
     identity = repo.identity()
@@ -152,15 +140,9 @@ def move_main(
     beside: Sequence[RefUpdate] = (),
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Let ``main`` and the work trees that have it checked out go from the commit ``old`` to ``new``.
+    """Move ``main`` and the work trees that have it checked out from ``old``, its tip, to ``new``.
 
-    Args:
-        old: What ``main`` points to.
-        beside: Further refs, which move together with ``main`` or not at all.
-        write: Writes the objects that they will lead to, where they are new.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile.
+    The refs ``beside`` move together with ``main`` or not at all; ``write`` writes the objects that are new.
     """
     trees = _work_trees(repo)
     for tree in trees:
@@ -180,7 +162,6 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
-    """Tag ``main`` as it is. Raises ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag."""
     tip, identity = main_tip(repo), repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
 
@@ -233,7 +214,7 @@ def _work_trees(repo: Repo) -> list[Repo]:
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:
-    """Let a work tree go from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
+    """Move a work tree from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
     git(tree, "update-index", "-q", "--refresh")
     answer = git(tree, "read-tree", "-m", "-u", *options, old, new)
     if answer.code == 0 or write is None or _IN_THE_WAY.search(answer.error):

@@ -37,8 +37,6 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    """A commit that is to be published."""
-
     commit: str
     message: str
     files: tuple[NewFile, ...]
@@ -46,14 +44,7 @@ class NewCommit:
 
 
 def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
-    """Yield the commits that ``tips`` lead to and ``old_tips`` do not, the oldest first.
-
-    Args:
-        old_tips: Ids of commits or tags that the other side has; those that are not here are passed over.
-
-    Raises:
-        HistoryError: An object is missing or damaged.
-    """
+    """Yield the commits that ``tips`` lead to and ``old_tips``, as far as they are here, do not, the oldest first."""
     try:
         walk = repo.raw.walk(None, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         for tip in tips:
@@ -70,7 +61,6 @@ def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Ite
 
 
 def content(repo: Repo, blob: str) -> bytes:
-    """Return the content of a file. Raises HistoryError: it is missing or damaged."""
     try:
         obj = repo.raw[pygit2.Oid(hex=blob)]
     except (pygit2.GitError, KeyError) as error:
@@ -79,10 +69,9 @@ def content(repo: Repo, blob: str) -> bytes:
 
 
 def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
-    """Return what all branches and tags of this repository point to, and what those of its remotes did when last seen.
+    """Return what all branches and tags point to, and what those of remotes did when last seen.
 
-    Args:
-        evidence: Whether hidden refs with evidence and folded candidates count too.
+    With ``evidence``, hidden refs with evidence and folded candidates count too.
     """
     own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
     tips: list[str] = []

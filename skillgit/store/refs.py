@@ -45,8 +45,6 @@ _HIDDEN = re.compile(
 
 
 class RefKind(StrEnum):
-    """What a ref of skillgit is for."""
-
     RUN = "run"
     REJECTED = "rejected"
     SLOW = "slow"
@@ -70,8 +68,6 @@ _KINDS = {str(kind): kind for kind in RefKind}
 
 
 class Ref(NamedTuple):
-    """A ref name taken apart."""
-
     kind: RefKind
     run: str = ""  # the run that it belongs to; empty for notes
     number: int = 0  # the step of a rejected branch, the version of a tag
@@ -100,7 +96,6 @@ class Ref(NamedTuple):
 
 
 def run_branch(run: str) -> str:
-    """Return the branch of the accepted line of ``run``."""
     return f"refs/heads/run/{run}"
 
 
@@ -111,17 +106,14 @@ def rejected_branch(run: str, step: int, origin: str = STEP, intervention: int =
 
 
 def slow_branch(run: str) -> str:
-    """Return the branch of the slow line of ``run``."""
     return f"refs/heads/slow/{run}"
 
 
 def best_branch(run: str) -> str:
-    """Return the branch that points to the newest best version of ``run``."""
     return f"refs/heads/best/{run}"
 
 
 def version_tag(run: str, version: int) -> str:
-    """Return the tag of ``version`` of ``run``."""
     return f"refs/tags/{run}/{version_label(version)}"
 
 
@@ -131,7 +123,6 @@ def release_tag(skill: str, version: str) -> str:
 
 
 def is_release(name: str) -> bool:
-    """Say whether ``name`` is the tag of a release."""
     return _RELEASE.fullmatch(name) is not None
 
 
@@ -156,7 +147,7 @@ def plan_ref(run: str) -> str:
 
 
 def tracking(remote: str, name: str) -> str:
-    """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
+    """Return the ref of this repository that tracks the ref ``name`` of ``remote``; empty if none does."""
     prefixes = {
         "refs/heads/": f"refs/remotes/{remote}/",
         "refs/skillgit/": f"refs/skillgit/remotes/{remote}/",
@@ -174,7 +165,6 @@ _HIDDEN_REFS = {
 
 
 def branch_of(event: Event) -> str:
-    """Return the branch that the commit of ``event`` belongs to."""
     from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
     branch = TRAITS[event.kind].branch
@@ -192,10 +182,7 @@ def branch_of(event: Event) -> str:
 
 @lru_cache(maxsize=1 << 18)
 def parse(name: str) -> Ref | None:
-    """Return what the ref ``name`` is; ``None`` if it is not one of ours.
-
-    A name is taken apart once: every look at a repository goes through all its names several times.
-    """
+    """Return what the ref ``name`` is, or ``None``; cached, since every look goes through all names several times."""
     if match := _BRANCH.fullmatch(name):
         remote, kind, run, rejected_run, step, origin, intervention = match.groups("")
         if rejected_run:
@@ -226,25 +213,18 @@ _RECENT_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefSnapshot:
-    """What refs looked like at one moment."""
-
     packed: str  # what tells this packed file from any other; empty if it is too young to tell
     loose: Mapping[str, str]  # name to commit for refs in files of their own; empty for one that is symbolic or damaged
 
 
 class RefFiles:
-    """The refs of one repository.
-
-    Args:
-        wanted: Says of a packed ref's name whether :meth:`read` returns it.
-    """
+    """The refs of one repository; ``predicate`` says of a ref's name whether :meth:`read` returns it."""
 
     def __init__(self, folder: Path, predicate: Callable[[str], bool]) -> None:
         self._folder, self._wanted = folder, predicate
         self._parsed: tuple[str, Mapping[str, str]] = ("", {})
 
     def look(self) -> RefSnapshot:
-        """Look at the refs. Raises HistoryError: the files cannot be read."""
         with _told():
             for _ in range(_TRIES):
                 # git writes the packed file before it removes loose ones: between two equal marks none can get lost
@@ -254,10 +234,7 @@ class RefFiles:
         return RefSnapshot(packed="", loose=loose)
 
     def read(self) -> dict[str, str]:
-        """Return the wanted refs with the commits that they point to; symbolic and damaged ones are left out.
-
-        Raises HistoryError: the files cannot be read.
-        """
+        """Return the wanted refs with their commits; symbolic and damaged ones are left out."""
         with _told():
             loose = {name: oid for name, oid in _loose(self._folder) if self._wanted(name)}
             tips = {**self._packed(), **loose}
@@ -293,7 +270,7 @@ def _told() -> Iterator[None]:
 
 
 def _settled(mark: tuple[int, ...]) -> str:
-    """Return what tells this packed file from any other; empty while it is too young to tell."""
+    """Return what distinguishes this packed file from any other; empty while it is too young."""
     if mark and abs(time.time_ns() - mark[3]) < _RECENT_NS:
         return ""
     return ":".join(map(str, mark)) or "none"

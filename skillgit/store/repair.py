@@ -43,10 +43,7 @@ def packed_damage(repo: Repo) -> str:
 
 
 def mend_packed(repo: Repo) -> list[str]:
-    """Keep those lines of ``packed-refs`` that can be read; return what was mended.
-
-    The file is set aside as it was. Refs of skillgit's that it lost come back as far as the rest tells of them.
-    """
+    """Keep the readable lines of ``packed-refs`` and set the whole file aside; return what was mended."""
     with repo_lock(repo):
         if not (damage := packed_damage(repo)):
             return []
@@ -59,9 +56,9 @@ def mend_packed(repo: Repo) -> list[str]:
 
 
 def _packed_lines(repo: Repo) -> Iterator[tuple[bytes, bool]]:
-    """Yield the lines of ``packed-refs``, each with whether git can read it; one that has no end may have been longer.
+    """Yield the lines of ``packed-refs``, each with whether git can read it; one without an end may have been longer.
 
-    What is said of a ref that cannot be read goes with it.
+    The peeled line after an unreadable ref goes with it.
     """
     try:
         content = (repo.common_dir / "packed-refs").read_bytes()
@@ -83,13 +80,9 @@ def logged_runs(repo: Repo) -> list[str]:
 
 
 def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
-    """Return branch to commit for refused candidates of ``run`` that no ref leads to and a reflog or evidence names.
+    """Return branch to commit for refused candidates that only a reflog or the evidence still names.
 
     git removes the reflog of a branch that is deleted. Damaged refs are not among them.
-
-    Raises:
-        HistoryError: The attic or the evidence chain cannot be read.
-        RevisionNotFoundError: A commit of it is missing.
     """
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
@@ -112,10 +105,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
 
 
 def restore_candidates(repo: Repo, run: str) -> list[str]:
-    """Bring back the branches that :func:`lost_candidates` names; return what was mended.
-
-    Hold the lock of the run.
-    """
+    """Bring back the branches that :func:`lost_candidates` names; return what was mended. Hold the run's lock."""
     candidates = lost_candidates(repo, run)
     updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(candidates.items())]
     if updates:
@@ -124,14 +114,7 @@ def restore_candidates(repo: Repo, run: str) -> list[str]:
 
 
 def repair_run(repo: Repo, run: str) -> list[str]:
-    """Bring the derived refs of ``run`` and its evidence chain to where they have to be; return what was mended.
-
-    Hold the lock of the run.
-
-    Raises:
-        HistoryError: The history cannot be read.
-        RevisionNotFoundError: There is no such run, or a commit of it is missing.
-    """
+    """Bring the derived refs of ``run`` and its evidence chain to where they belong. Hold the run's lock."""
     records = history_reader.read_run(repo, run)
     return [*_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
 
@@ -139,7 +122,7 @@ def repair_run(repo: Repo, run: str) -> list[str]:
 def left_locks(repo: Repo) -> list[str]:
     """Return the lock files of refs that belong to no living process, as paths in the git folder.
 
-    A process that is killed while it moves refs leaves them, and then nobody moves those refs again.
+    A process that is killed while it moves refs leaves them, and then nobody can move those refs.
     """
     with repo_lock(repo):
         return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
@@ -235,7 +218,6 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
 
 
 def _own(repo: Repo, run: str, links: Sequence[EvidenceLink]) -> list[Recorded]:
-    """Return the events of ``run`` among those that ``links`` name."""
     records: list[Recorded] = []
     for link in links:
         try:

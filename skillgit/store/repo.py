@@ -31,19 +31,13 @@ _LAST_TIME = 253_402_300_799
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
     ("refstorage", "keeps its refs as reftable, which skillgit cannot read", "create one with git init"),
-    (
-        "not owned",
-        "belongs to another user",
-        "git config --global --add safe.directory <path>, if you trust it",
-    ),
+    ("not owned", "belongs to another user", "git config --global --add safe.directory <path>, if you trust it"),
     ("unsupported extension", "uses a git extension that skillgit cannot read", "create one with git init"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who signs a commit."""
-
     name: str = "skillgit"
     email: str = "skillgit@localhost"
 
@@ -74,10 +68,7 @@ class Repo:
 
     @classmethod
     def discover(cls, path: Path) -> Repo:
-        """Open the repository that ``path`` lies in.
-
-        Raises RepositoryNotFoundError: there is none, or it is of a kind that libgit2 cannot open.
-        """
+        """Open the repository that contains ``path``; a RepositoryNotFoundError if libgit2 can open none."""
         import pygit2  # noqa: PLC0415 - see the module
 
         if not path.is_dir():
@@ -142,7 +133,6 @@ class Repo:
             raise UsageError(f"git's setting {key} is not UTF-8", hint=f"git config --show-origin {key}") from error
 
     def set_config(self, key: str, value: str) -> None:
-        """Set ``key`` in the configuration of this repository."""
         self.raw.config[key] = value
 
     def head(self) -> tuple[str, str]:
@@ -153,10 +143,7 @@ class Repo:
         return (refs.short(branch) if isinstance(branch, str) else "", commit)
 
     def tip(self, name: str) -> str | None:
-        """Return the commit that the ref ``name`` points to; ``None`` if there is no such ref.
-
-        Raises HistoryError: the ref is damaged.
-        """
+        """Return the commit that the ref ``name`` points to, ``None`` without one; a HistoryError if it is damaged."""
         import pygit2  # noqa: PLC0415 - see the module
 
         if self._still is not None and (ref := refs.parse(name)) is not None:
@@ -170,12 +157,9 @@ class Repo:
             raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint=REPAIR) from error
 
     def tips(self, run: str = "") -> dict[str, str]:
-        """Return the refs that skillgit owns or follows, tracking copies included, with what they point to.
+        """Return skillgit's refs, of ``run`` or all, tracking copies included, with what they point to.
 
         A symbolic or damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
-
-        Args:
-            run: The run whose refs are wanted; empty for all refs.
         """
         if self._still is None:
             all_tips = self._ref_files.read()
@@ -184,7 +168,7 @@ class Repo:
         return {name: oid for tips, _ in groups for name, oid in tips.items()}
 
     def damaged_refs(self, run: str = "") -> list[str]:
-        """Return those refs of skillgit's, or of ``run``, whose own file holds no commit, so that nobody can move them.
+        """Return those refs, of ``run`` or all, whose own file holds no commit, so that nobody can move them.
 
         Symbolic refs are among them.
         """
@@ -222,12 +206,7 @@ class Repo:
         return self._ref_files.look()
 
     def commit(self, oid: str) -> pygit2.Commit:
-        """Return the commit ``oid``.
-
-        Raises:
-            RevisionNotFoundError: There is no such commit, for example in a shallow clone.
-            HistoryError: It cannot be read.
-        """
+        """Return the commit ``oid``; a RevisionNotFoundError if it is missing, as in a shallow clone."""
         import pygit2  # noqa: PLC0415 - see the module
 
         try:
@@ -244,14 +223,10 @@ class Repo:
         raise RevisionNotFoundError(f"{oid} is no commit but a {obj.type_str}", hint="skillgit fsck")
 
     def write_blob(self, content: bytes) -> pygit2.Oid:
-        """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to, meanwhile.
-
-        Raises OSError: the repository cannot be written.
-        """
+        """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to."""
         return until_kept(self, lambda: self.raw.create_blob(content))
 
     def has_object(self, oid: str) -> bool:
-        """Say whether the object ``oid`` is here."""
         import pygit2  # noqa: PLC0415 - see the module
 
         return pygit2.Oid(hex=oid) in self.raw
@@ -275,10 +250,10 @@ def _is_of(name: str, run: str) -> bool:
 
 
 def _set_up_libgit2() -> None:
-    """Say how libgit2 writes; it looks at this when it opens the refs of a repository.
+    """Configure how libgit2 writes, before it opens the refs of a repository.
 
-    It has the disk confirm objects, refs and reflogs before their names are there. It does not ask whether the files of
-    a tree are there, for git may prune them while the rest is written (``writer``).
+    The disk confirms objects, refs and reflogs before their names exist. The files of a tree need not exist, since git
+    may prune them while the rest is written (``event_writer``).
     """
     import pygit2  # noqa: PLC0415 - see the module
 
@@ -287,10 +262,7 @@ def _set_up_libgit2() -> None:
 
 
 def message_of(commit: pygit2.Commit) -> str:
-    """Return the message of ``commit``, which is read as UTF-8 whatever its header says.
-
-    The header may name any codec of Python's, and there are some that take for ever.
-    """
+    """Return the message of ``commit`` as UTF-8: its header may name any codec, and some of Python's take for ever."""
     return commit.raw_message.decode(errors="replace")
 
 
@@ -305,7 +277,7 @@ def _clean_name(text: str) -> str:
 
 
 def _lenders(objects: Path) -> list[Path]:
-    """Return the folders that the folder ``objects`` of a repository borrows from; they need not be there."""
+    """Return the folders that the folder ``objects`` of a repository borrows from; they may be missing."""
     folders = [objects]
     for folder in folders:
         listing = folder / "info" / "alternates"

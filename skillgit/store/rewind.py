@@ -54,9 +54,9 @@ class StepBack:
 
 
 def plan_step_back(repo: Repo, run: str) -> StepBack | None:
-    """Return where ``run`` has to be taken back to; None if its end is whole, or whole events would be lost by it.
+    """Return where to take ``run`` back to; None if its end is whole, or whole events would be lost.
 
-    Damaged objects have to be set aside before.
+    Set damaged objects aside before.
     """
     if repo.raw.is_shallow:
         return None
@@ -79,11 +79,7 @@ def plan_step_back(repo: Repo, run: str) -> StepBack | None:
 
 
 def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
-    """Take ``run`` back to where ``plan`` says; return what was done.
-
-    Hold the lock of the run.
-    Raises ConcurrentWriteError: someone else moved the run; nothing was changed but ref files that held no commit.
-    """
+    """Take ``run`` back to where ``plan`` says; return what was done. Hold the run's lock."""
     with repo_lock(repo):
         for name in set(repo.damaged_refs(run)) & {*plan.unreadable, *_derived_names(repo, run)}:
             (repo.common_dir / name).unlink(missing_ok=True)
@@ -108,7 +104,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
 
 
 def _refs_of(repo: Repo, run: str) -> dict[str, str]:
-    """Return the refs that lead to events of ``run`` and to its evidence, with their commits; empty for those lost."""
+    """Return the refs that lead to events of ``run`` and its evidence, with their commits; empty for lost ones."""
     tips = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
     for name in (refs.run_branch(run), refs.slow_branch(run)):
         if name not in tips and earlier_tips(repo, name):
@@ -133,7 +129,7 @@ def _derived_names(repo: Repo, run: str) -> set[str]:
 def _is_cut(repo: Repo, tip: str) -> bool:
     """Say whether ``tip``, or a commit that it leads back to by first parents, is missing.
 
-    One that is here and makes no sense is no loss that could be made good.
+    One that is here and makes no sense is no loss that could be recovered.
     """
     oid: str | pygit2.Oid | None = tip
     oids: list[str] = []
@@ -152,7 +148,7 @@ def _has_skill(repo: Repo, record: Recorded, present: set[str]) -> bool:
 
 
 def _before(repo: Repo, run: str, name: str) -> list[str]:
-    """Return where the branch ``name`` stood before, by its reflog, else by tags and evidence; the best one first."""
+    """Return earlier tips of the branch ``name``, by its reflog, else by tags and evidence; the best one first."""
     ref = refs.parse(name)
     if ref is None or ref.remote or ref.kind not in _BRANCHES:
         return []
@@ -171,7 +167,7 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
 
 
 def earlier_tips(repo: Repo, name: str) -> list[str]:
-    """Return where the ref ``name`` stood by its reflog, the last place first."""
+    """Return the earlier tips of the ref ``name`` by its reflog, the last one first."""
     try:
         text = (repo.common_dir / "logs" / name).read_text(encoding="utf-8", errors="replace")
     except OSError:

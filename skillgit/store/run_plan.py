@@ -37,8 +37,7 @@ _ENTRY = re.compile(rb"[0-7]+ (?P<name>[^\0]+)\0(?P<id>.{20})", re.DOTALL)
 def plan_commit(repo: Repo, start: Recorded) -> str | None:
     """Return the commit with the plan of the run that ``start`` began, which is the same everywhere.
 
-    It is written where the evidence is here, and else is the one that came with the run; None without either. No ref
-    moves.
+    It is written where the evidence is here, and else is the one that came with the run, if any. No ref moves.
     """
     if not start.evidence:
         return None
@@ -60,7 +59,7 @@ def plan_commit(repo: Repo, start: Recorded) -> str | None:
 
 
 def plan_event(repo: Repo, commit: str) -> str:
-    """Return the commit of the event that a plan says to be of; empty if it names none."""
+    """Return the commit of the event that a plan claims to be of; empty if it names none."""
     match = _EVENT.search(message_of(repo.commit(commit)))
     return match["oid"] if match else ""
 
@@ -75,7 +74,7 @@ def planned_files(repo: Repo, tree_id: str, names: Collection[str]) -> dict[str,
 
 
 def _plan_tips(repo: Repo, tree_id: str) -> Iterator[str]:
-    """Yield the commits with a plan that say to be of the evidence ``tree_id``, this repository's own first."""
+    """Yield the commits of plans that claim the evidence ``tree_id``, this repository's own first."""
     plans = [
         (ref.remote, oid)
         for name, oid in repo.tips().items()

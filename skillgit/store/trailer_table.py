@@ -59,8 +59,6 @@ KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.i
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """One trailer."""
-
     key: str  # its key without prefix
     form: ValueForm | TokenKind | Record[Any]
     # the attribute that its value is; empty if the value is written from the whole event and read as a mapping of
@@ -75,7 +73,7 @@ class Trailer:
     repeats: bool = False
 
     def said_by_absence(self, kind: type[Event]) -> Any:  # noqa: ANN401 - attributes have types of their own
-        """Return what its absence says of an event of ``kind``; ``NEEDED`` if it cannot be absent."""
+        """Return what its absence means for an event of ``kind``; ``NEEDED`` if it cannot be absent."""
         return default_of(kind, self.attribute) if self.absent is AS_THE_CLASS else self.absent
 
 
@@ -130,5 +128,4 @@ TRAILERS: Final = (
 
 
 def bearers(key: str) -> frozenset[type[Event]]:
-    """Return the kinds of events that bear the trailer ``key``."""
     return frozenset().union(*(trailer.kinds for trailer in TRAILERS if trailer.key == key))

@@ -41,8 +41,6 @@ WORD: Final = ""
 
 
 class ValueForm(NamedTuple):
-    """How a value is read and written."""
-
     name: str
     # returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read
     read: Callable[[str], Any]
@@ -51,8 +49,6 @@ class ValueForm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenKind:
-    """A kind of token."""
-
     name: str
     pattern: re.Pattern[str]  # how its tokens look; it has no groups
     # returns the value of a token that looks so; ValueError and KeyError say that it is none all the same
@@ -100,8 +96,6 @@ def flag(token: str, *, means: bool) -> TokenKind:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record."""
-
     key: str  # its key in the trailer; `WORD` for the word that the value begins with
     kind: TokenKind
     name: str = ""  # the attribute that it is, where that is not called like the key
@@ -128,11 +122,7 @@ class Record(Generic[T]):
     """
 
     def __init__(
-        self,
-        make: Callable[..., T],
-        *fields: Field,
-        inner: tuple[str, Record[Any]] | None = None,
-        elsewhere: str = "",
+        self, make: Callable[..., T], *fields: Field, inner: tuple[str, Record[Any]] | None = None, elsewhere: str = ""
     ) -> None:
         self.make, self.fields, self.inner, self.elsewhere = make, fields, inner, elsewhere
         self._keys: tuple[str, ...] = (*(field.key for field in fields), *(inner[1]._keys if inner else ()))  # noqa: SLF001 - of this class
@@ -148,17 +138,14 @@ class Record(Generic[T]):
         return token if self.absent(field) is NEEDED else f"(?:{token})?"
 
     def absent(self, field: Field) -> Any:  # noqa: ANN401 - attributes have types of their own
-        """Return what the absence of ``field`` says; ``NEEDED`` if it is always there."""
+        """Return what the absence of ``field`` means; ``NEEDED`` if it is always there."""
         if field.absent is not AS_THE_CLASS:
             return field.absent
         default = default_of(self.make, field.attribute)
         return "" if default is NEEDED and field.kind is TEXT else default
 
     def read(self, text: str, *more: object) -> T:
-        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere.
-
-        Raises TrailerError: it breaks the grammar, lacks a field, or has one of another kind.
-        """
+        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere."""
         match = self._match(f" {text}") or self._match(self._in_order(text))
         try:
             if match is not None:
@@ -181,14 +168,14 @@ class Record(Generic[T]):
         return self.inner[1]._fault(tokens) if self.inner else "a trailer cannot be read"  # noqa: SLF001 - of this class
 
     def _in_order(self, text: str) -> str:
-        """Return the value with its fields as they would be written, and without those of a newer skillgit."""
+        """Return the value with its fields as they would be written, without those of a newer skillgit."""
         tokens = parse_value(text)
         if WORD in tokens and WORD not in self._keys:
             raise TrailerError(f"'{text[:60]}' begins with a word", hint="skillgit fsck")
         return "".join(f" {key}{'=' if key else ''}{tokens[key]}" for key in self._keys if key in tokens)
 
     def _made(self, tokens: Iterator[str | None], elsewhere: object = ()) -> T:
-        """Return the value that the tokens of all fields say; ValueError and KeyError say that they do not make one."""
+        """Build the value from the tokens of all fields; ValueError and KeyError if they do not make one."""
         values: dict[str, object] = {self.elsewhere: elsewhere} if self.elsewhere else {}
         # the fields go first, for zip must not take a token after the last of them
         for (name, value, absent), token in zip(self._read, tokens, strict=False):
@@ -201,7 +188,7 @@ class Record(Generic[T]):
         return self.make(**values)
 
     def write(self, whole: object) -> str:
-        """Return the value that says ``whole``; empty if the absence of every field does."""
+        """Return the text of ``whole``; empty if the absence of every field says it."""
         tokens = []
         for field, absent in self._written:
             value = getattr(whole, field.attribute)
@@ -334,10 +321,7 @@ MEASUREMENT = ValueForm("an evaluation, or `inherited from=v<N>`", _read_measure
 
 
 def read_cost(text: str, entries: Iterable[str]) -> Cost:
-    """Read a cost, which may be empty, and its parts.
-
-    Raises TrailerError: they break the grammar, or two parts are of one role in one stage.
-    """
+    """Read a cost, which may be empty, and its parts; a TrailerError if two are of one role in one stage."""
     parts = tuple(map(SPENT.read, entries))
     if len({(part.role, part.stage) for part in parts}) < len(parts):
         raise TrailerError("two trailers Skillgit-Spent tell of one role in one stage", hint="skillgit fsck")

@@ -41,8 +41,6 @@ _PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
-    """One ref to move."""
-
     name: str
     # the commit that it shall point to; `None` removes it. If it equals `expected`, the ref is only watched: the change
     # is refused if it moved.
@@ -59,13 +57,9 @@ def update_refs(
     reason: str,
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move all of ``updates``, or none.
+    """Move all of ``updates``, or none; a ConcurrentWriteError if a ref is not where it was expected.
 
-    Args:
-        write: Writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
-
-    Raises:
-        ConcurrentWriteError: A ref is not where it was expected.
+    ``write`` writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
     """
     repo.raw.set_ident(identity.name, identity.email)
     with repo_lock(repo):
@@ -156,7 +150,7 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:
-    """Return what tells one lock file from the next at the same path; ``None`` if there is none."""
+    """Return what distinguishes a lock file from the next at the same path; ``None`` without one."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -29,7 +29,6 @@ class Listener:
 
 
 def line_for(context: Context, listener: Listener) -> RemoteConnection:
-    """Return the connection of a use case."""
     return RemoteConnection(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
 
 

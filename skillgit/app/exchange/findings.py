@@ -24,8 +24,6 @@ FINGERPRINT_LENGTH = 16
 
 
 class ScanSeverity(StrEnum):
-    """Whether a push goes on."""
-
     STOP = "stop"
     """Nothing is pushed."""
     WARN = "warn"
@@ -33,8 +31,6 @@ class ScanSeverity(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """What was found."""
-
     SECRET = "secret"  # noqa: S105 - the name of a kind
     """A credential by its shape, or the value of an environment variable that is named like one."""
     SECRET_LIKE = "secret-like"  # noqa: S105 - as above
@@ -52,7 +48,6 @@ class FindingKind(StrEnum):
 
     @property
     def severity(self) -> ScanSeverity:
-        """Whether it stops a push."""
         return ScanSeverity.WARN if self in _TOLD else ScanSeverity.STOP
 
 
@@ -97,8 +92,6 @@ _FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What is allowed."""
-
     fingerprints: frozenset[str]
     # path, detector and hash of secrets that a baseline holds and nobody has marked as real
     secrets: frozenset[tuple[str, str, str]]
@@ -110,7 +103,6 @@ class Allowed:
 
 
 def read_allowed(repo: Repo) -> Allowed:
-    """Return what the repository's files allow."""
     return Allowed(
         fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
         secrets=frozenset(_baseline(_content(repo, BASELINE))),

@@ -39,8 +39,6 @@ _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """What came in."""
-
     remote: str
     url: str  # its address, without credentials
     refs: tuple[FetchedRef, ...]  # the refs that are new there or have moved since the last time
@@ -54,14 +52,7 @@ def fetch(
     evidence: bool = False,
     listener: Listener | None = None,
 ) -> FetchResult:
-    """Bring in the runs of a remote as tracking copies; nothing of this repository's own moves.
-
-    Args:
-        remote: The remote; None for ``origin``, or the only one.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Bring in the runs of ``remote``, or the default one, as tracking copies; nothing of this repository moves."""
     with open_workspace(context) as workspace:
         repo = workspace.repo
         known_remote = find_remote(repo, remote)
@@ -78,8 +69,6 @@ def fetch(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """What the user asks for."""
-
     remote: str | None = None  # the remote; None for `origin`, or the only one
     # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
     rejected: str = RejectedMode.BRANCHES.value
@@ -89,8 +78,6 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What happened to a pull."""
-
     remote: str
     url: str  # its address, without credentials
     dry_run: bool
@@ -118,10 +105,7 @@ class Pulled:
 
 
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
-    """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
-
-    Raises NotFoundError: there is no such remote.
-    """
+    """Fetch, make runs that are unknown here, and fast-forward the others. What prevents that is told, not raised."""
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
         with_rejected = RejectedMode(request.rejected) is not RejectedMode.NONE
@@ -134,7 +118,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
 
 
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
-    """Let what is here go forward to what was fetched from the remote ``name``."""
+    """Fast-forward what is here to what was fetched from the remote ``name``."""
     repo, there = workspace.repo, tracked(workspace.repo, name)
     terms = MergeTerms(
         remote=name,
@@ -166,18 +150,12 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         and (row := queries.head_row(workspace.index, pulled_run.run)) is not None
     }
     return Pulled(
-        remote=name,
-        url=shown_address(url),
-        dry_run=request.dry_run,
-        main=main,
-        runs=runs,
-        notes=fresh,
-        heads=heads,
+        remote=name, url=shown_address(url), dry_run=request.dry_run, main=main, runs=runs, notes=fresh, heads=heads
     )
 
 
 def _without_evidence(run: Joined, theirs: Mapping[str, str]) -> Joined:
-    """Return ``run`` with a word on evidence that was asked for and is not there."""
+    """Return ``run`` with a note on evidence that was asked for and is not there."""
     if run.note or refs.evidence_ref(run.run) in theirs:
         return run
     return replace(run, note="its evidence was not pushed there")
@@ -190,8 +168,6 @@ def _is_bulk(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloned:
-    """A copy of another repository."""
-
     path: Path
     pulled: Pulled
 

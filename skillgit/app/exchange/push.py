@@ -57,8 +57,6 @@ MANY_BRANCHES = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushRequest:
-    """What the user asks for."""
-
     remote: str | None = None  # the remote; None for `origin`, or the only one
     runs: tuple[str, ...] = ()  # the runs; none for all
     # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
@@ -71,8 +69,6 @@ class PushRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What happened to a push."""
-
     remote: str
     url: str  # its address, without credentials
     dry_run: bool
@@ -93,8 +89,7 @@ class Pushed:
                     hint=f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs",
                 )
             return ConflictError(
-                f"{name} was not pushed: {ref_that_moved.reason}",
-                hint=f"skillgit pull {remote}, then push again",
+                f"{name} was not pushed: {ref_that_moved.reason}", hint=f"skillgit pull {remote}, then push again"
             )
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
@@ -109,19 +104,12 @@ class Pushed:
 
 
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
-    """Send runs to another repository. A ref that is refused is reported in the result, not raised.
-
-    Raises:
-        NotFoundError: There is no such remote.
-        RevisionNotFoundError: There is no such run, or nothing to push.
-    """
+    """Send runs to another repository. A ref that is refused is reported in the result, not raised."""
     with open_workspace(context) as workspace:
         return _Push(context, workspace, request, listener or Listener()).carry_out()
 
 
 class _Push:
-    """The work on one push."""
-
     def __init__(self, context: Context, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
         self._context, self._workspace, self._request = context, workspace, request
         self._repo = workspace.repo
@@ -132,7 +120,6 @@ class _Push:
         self._warnings: list[str] = []
 
     def carry_out(self) -> Pushed:
-        """Ask what is there, send what is not, and tell."""
         runs, remote = self._runs(), self._remote
         same = remote.url == remote.push_url
         self._there = advertised(self._repo, self._line, remote.name if same else remote.push_url)

@@ -41,10 +41,7 @@ class Creatable:
 
 
 def creatable(context: Context, remote: str | None) -> Creatable | None:
-    """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub.
-
-    Raises NotFoundError: there is no such remote.
-    """
+    """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub."""
     known_remote = find_remote(Repo.discover(context.directory), remote)
     match = _ADDRESS.fullmatch(_written(context, known_remote.name) or known_remote.push_url)
     if match is None:
@@ -53,7 +50,6 @@ def creatable(context: Context, remote: str | None) -> Creatable | None:
 
 
 def create(context: Context, repository: Creatable) -> None:
-    """Create ``repository``, private, with GitHub's command line program."""
     create_repository(repository.name, context.directory, context.environ)
 
 
@@ -65,8 +61,6 @@ def _written(context: Context, remote: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRow:
-    """A remote."""
-
     name: str
     url: str  # where it is fetched from, without credentials
     push_url: str
@@ -87,8 +81,6 @@ class RunThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteShown:
-    """A remote, looked into."""
-
     remote: RemoteRow
     branches: int
     notes: bool
@@ -101,7 +93,6 @@ def remotes(context: Context) -> tuple[RemoteRow, ...]:
 
 
 def add(context: Context, name: str, url: str) -> RemoteRow:
-    """Name another repository."""
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.add_remote(repo, name, url)
@@ -109,7 +100,6 @@ def add(context: Context, name: str, url: str) -> RemoteRow:
 
 
 def set_url(context: Context, name: str, url: str) -> RemoteRow:
-    """Give a remote another address. Raises NotFoundError: there is no such remote."""
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.set_url(repo, name, url)
@@ -117,15 +107,12 @@ def set_url(context: Context, name: str, url: str) -> RemoteRow:
 
 
 def remove(context: Context, name: str) -> int:
-    """Forget a remote and the copies of its refs, and return how many those were.
-
-    Raises NotFoundError: there is no such remote.
-    """
+    """Remove a remote and the copies of its refs, and return the number of those."""
     return stored.remove_remote(Repo.discover(context.directory), name)
 
 
 def show(context: Context, name: str | None, listener: Listener | None = None) -> RemoteShown:
-    """Ask a remote what it has, and compare. Raises NotFoundError: there is no such remote."""
+    """Ask a remote what it has, and compare."""
     repo = Repo.discover(context.directory)
     remote = stored.find_remote(repo, name)
     there = advertised(repo, line_for(context, listener or Listener()), remote.name)

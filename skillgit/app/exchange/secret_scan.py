@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class LeakFinder:
-    """Knows the items of the runs that train a skill; they are loaded when the skill is met first.
-
-    Attributes:
-        unchecked: Sentences that say for which runs nobody looked, and why.
-    """
+    """Holds the items of the runs that train a skill, loaded on first use; ``unchecked`` has the runs that failed."""
 
     def __init__(self, context: Context, workspace: Workspace) -> None:
         self._context = context
@@ -38,11 +34,9 @@ class LeakFinder:
         self.unchecked: list[str] = []
 
     def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``lines`` quotes, with the number of the line; 0 if it is in no single one.
+        """Yield what ``lines``, numbered, quote, with the number of the line; 0 if it is in no single one.
 
-        Args:
-            lines: Numbers and texts of the lines that a commit adds to a file.
-            before: What may be repeated: the file as it was.
+        ``before``, the file as it was, may be repeated.
         """
         text = "\n".join(line for _, line in lines)
         for index, taxonomy in self._of(skill) if text.strip() else ():
@@ -121,7 +115,6 @@ class SecretScanner:
         self._seen: dict[str, tuple[Secret, ...]] = {}
 
     def secrets(self, line: str) -> tuple[Secret, ...]:
-        """Return the secrets in ``line``; a value is named once."""
         if line not in self._seen:
             self._seen[line] = tuple(self._found(line))
         return self._seen[line]
@@ -155,7 +148,7 @@ def _value(match: PotentialSecret) -> tuple[str, str]:
 
 @contextmanager
 def secret_scanner() -> Iterator[SecretScanner]:
-    """Set the detectors up for as long as the scanner is used, and put back how they were."""
+    """Set the detectors up for as long as the scanner is used, and restore them afterwards."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415 - as above
     from detect_secrets.plugins.high_entropy_strings import (  # noqa: PLC0415 - as above
         Base64HighEntropyString,

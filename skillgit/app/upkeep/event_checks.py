@@ -65,7 +65,6 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
 
 
 def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
-    """Yield that a fork does not stand on the version that it names."""
     address = parse(source)
     if address is None or not address.run or address.kind is not AddressKind.VERSION:
         yield f"it is a fork of {shown(source)}, which is the address of no version"
@@ -100,7 +99,7 @@ _ROUNDING = 1e-9
 def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
     """Yield which counts of ``event`` contradict each other.
 
-    What was ``is_import`` tells edits as far as they are of a kind that there is here, and counts all of them.
+    An import lists edits as far as they are of a kind that exists here, and counts all of them.
     """
     if not isinstance(event, SlowMerged | Edited):
         yield from _cost_problems(event.cost)
@@ -139,8 +138,7 @@ _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
 def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
     """Yield what ``event`` says that does not follow from ``state``, the run before it.
 
-    Args:
-        rules: Metrics, with the share of the soft score, that the run's gates compared.
+    ``rules`` are the metrics, with the share of the soft score, that the run's gates compared.
     """
     if isinstance(event, SlowMerged):
         yield from _merge_problems(state, event)
@@ -203,7 +201,7 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
 
 
 def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
-    """Yield where the outcome does not follow from the scores, as the metric of the run's gate has it."""
+    """Yield where the outcome does not follow from the scores under the metric of the run's gate."""
     both = [state.evaluation(version) for version in (0, state.best)]
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
@@ -229,7 +227,7 @@ def _on_selection(outcome: RunOutcome) -> RunOutcome:
 
 
 def _outcome(state: RunState, rule: Rule) -> RunOutcome:
-    """Return how the run ended, as the metric of its gate has it; a null result may be an underpowered one."""
+    """Return how the run ended under the metric of its gate; a null result may be an underpowered one."""
     first, best = (state.evaluation(version).score(*rule) for version in (0, state.best))
     if state.best > 0 and best > first:
         return RunOutcome.IMPROVED

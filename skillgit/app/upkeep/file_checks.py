@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class NameChecks:
-    """Looks at the names that the events of one run bring; each name is found once, at the first event that has it."""
+    """Checks the names that the events of one run bring; each is reported once, at the first event that has it."""
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
@@ -36,7 +36,6 @@ class NameChecks:
         self._found: set[str] = set()
 
     def problems(self, record: Recorded) -> Iterator[str]:
-        """Yield what is wrong with the names in the commit and the evidence of ``record``."""
         skill = record.event.skill
         if fault := path_fault(skill):
             yield from self._new(f"its skill folder {shown(skill)} is no path: {fault}")
@@ -117,8 +116,8 @@ _SHOWN = 40
 def note_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what is wrong with the notes of all commits.
 
-    A commit that is not here is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch
-    is never pushed, or deleted after the merge, and the note travels all the same.
+    A missing commit is no problem: ``gate`` notes what it measured on the head of a pull request, whose branch is never
+    pushed, or deleted after the merge, and the note travels all the same.
     """
     try:
         notes_by_commit = notes.read_all(repo)

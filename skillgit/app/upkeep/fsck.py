@@ -48,8 +48,6 @@ _STALE = "the index differs from one that is built anew; skillgit reindex"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong."""
-
     run: str  # the run; empty if it is not wrong with one run alone
     commit: str  # the commit; empty if the problem lies in no commit
     sentence: str
@@ -59,8 +57,6 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was checked and what was found."""
-
     runs: int
     commits: int
     problems: tuple[Problem, ...]  # what is wrong, and remarks; after a repair, what is left of it
@@ -68,20 +64,14 @@ class Checked:
 
     @property
     def sound(self) -> bool:
-        """Whether no rule of history is broken."""
         return all(problem.remark for problem in self.problems)
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
-    """Check the invariants of a run, or of all.
+    """Check the invariants of ``run``, or of all runs.
 
-    Args:
-        run: The run; None for all.
-        deep: Whether to ask every gate again, and to compare the index with one that is built anew.
-        repair: Whether to mend what follows from the rest.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
+    With ``deep``, every gate is asked again and the index is compared with one that is built anew; ``repair`` mends
+    what follows from the rest.
     """
     repo = Repo.discover(context.directory)
     repairs_made = _mended_files(repo) if repair else []
@@ -131,7 +121,7 @@ def _packed_problem(text: str) -> Problem:
 
 
 def _private_remarks(repo: Repo) -> list[Problem]:
-    """Return which private folders were moved out of the way; one's own from another machine is one, too."""
+    """Return which private folders were moved away; one's own from another machine is one, too."""
     return [
         Problem(
             run="",
@@ -168,7 +158,7 @@ def _main_remarks(repo: Repo) -> list[Problem]:
 
 
 def _names(workspace: Workspace) -> list[str]:
-    """Return all runs, those included of which only side branches or reflogs are left."""
+    """Return all runs, including those of which only side branches or reflogs are left."""
     names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
     run_set = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
     return sorted({*history_reader.runs(workspace.repo), *run_set, *repairs.logged_runs(workspace.repo)})
@@ -266,7 +256,7 @@ def _vanished(repo: Repo, run: str, sentences: set[str]) -> Iterator[Problem]:
 
 
 def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:
-    """Yield what only those find who open every file and ask every gate again."""
+    """Yield what only opening every file and asking every gate again finds."""
     yield from trajectory_problems(repo, records)
     for gate in recompute_gates(repo, records, least_coverage(repo, records)):
         for sentence in gate.differing:
@@ -298,11 +288,7 @@ def _note_problems(workspace: Workspace, names: list[str] | None) -> Iterator[Pr
 
 def _of(run: str, problem: Found) -> Problem:
     return Problem(
-        run=run,
-        commit=problem.commit,
-        sentence=problem.sentence,
-        repairable=problem.repairable,
-        remark=problem.remark,
+        run=run, commit=problem.commit, sentence=problem.sentence, repairable=problem.repairable, remark=problem.remark
     )
 
 

@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexed:
-    """What the new index holds."""
-
     runs: int
     events: int
     seconds: float
 
 
 def reindex(context: Context) -> Reindexed:
-    """Drop the index and build it again from git. Raises RepositoryNotFoundError: there is no repository."""
+    """Drop the index and build it again from git."""
     start = context.clock()
     repo = Repo.discover(context.directory)
     with refresh.rebuild(repo) as index:
@@ -62,8 +60,6 @@ class Tidied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcRequest:
-    """What to tidy up."""
-
     runs: tuple[str, ...] = ()  # the runs; none for all
     fold: bool = False  # whether to fold the branches of refused candidates
     unfold: bool = False
@@ -72,7 +68,7 @@ class GcRequest:
 
 
 def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
-    """Tidy up finished runs and return what was done to each. Raises RevisionNotFoundError: there is no such run."""
+    """Tidy up finished runs and return what was done to each."""
     if not (request.fold or request.unfold or request.evidence_older):
         raise UsageError("gc was not told what to tidy up", hint="skillgit gc --fold")
     if request.fold and request.unfold:

@@ -29,8 +29,6 @@ INDEX = "the index says something else than one that is built from these commits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One event, made again."""
-
     commit: str
     kind: str
     label: str  # what it is called, as `v7` or `r17`
@@ -43,8 +41,6 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A run, made again."""
-
     run: str
     events: tuple[Replayed, ...]
     differing: tuple[str, ...]
@@ -62,7 +58,6 @@ def replay(context: Context, run: str | None) -> Replay:
 
     Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
     mean, every gate decision and every patch.
-    Raises RevisionNotFoundError: there is no such run. Raises HistoryError: its history cannot be read.
     """
     with open_workspace(context) as workspace:
         repo, name = workspace.repo, find_run(workspace, run)

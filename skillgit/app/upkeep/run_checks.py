@@ -42,14 +42,7 @@ _SHORT = 12
 
 
 def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[IntegrityProblem]:
-    """Return what is wrong with ``run``.
-
-    Args:
-        budget: Step to the edit budget that the run's configuration gives it, if that is known.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return what is wrong with ``run``; ``budget`` maps a step to its configured edit budget, if that is known."""
     tips = repo.tips(run)
     if not tips and not repo.damaged_refs(run):
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
@@ -186,7 +179,6 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
 
 
 def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_training: bool) -> Iterator[str]:
-    """Yield what is wrong with what ``record`` tells, whatever else its run holds."""
     yield from trailer_problems(repo, record)
     yield from count_problems(record.event, is_import=is_import)
     if not is_import:
@@ -196,7 +188,7 @@ def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_trainin
 def _content_problems(
     repo: Repo, record: Recorded, versions: Mapping[int, str], contents: set[str], *, is_import: bool
 ) -> Iterator[str]:
-    """Yield what is wrong with what ``record``'s commit and evidence hold; ``contents`` are objects that are here."""
+    """Yield what is wrong with the content of ``record``'s commit and evidence; ``contents`` are objects seen here."""
     missing = list(integrity.missing_objects(repo, record, contents))
     if missing:
         yield from missing
@@ -250,7 +242,7 @@ def _derived_problems(
 def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     """Say whether ``commit``, which ``tag`` points to, is the version of ``run`` that the tag names.
 
-    Where it is not part of the history, the line was moved back, and the tag may be all that is left of it.
+    If it is not part of the history, the line was moved back, and the tag may be all that is left of it.
     """
     try:
         event = history_reader.read_commit(repo, commit).event

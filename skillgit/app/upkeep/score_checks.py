@@ -160,7 +160,7 @@ _TABLE = re.compile(r"test-v(?P<version>\d+)\.json")
 
 
 def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
-    """Yield what the scores at the end of a run, which follows ``state``, cannot be scores of."""
+    """Yield why the scores at the end of a run, which follows ``state``, cannot be its scores."""
     evaluations = event.evaluations
     versions = [evaluation.version for evaluation in evaluations]
     for evaluation in evaluations:

@@ -36,11 +36,7 @@ def fetch(
 ) -> tuple[FetchedRef, ...]:
     """Bring the refs of ``remote`` in as tracking copies and return those that moved.
 
-    Args:
-        with_rejected: Whether refused candidates come too, as branches and in attics.
-
-    Raises:
-        RemoteError: It could not be reached, or refused.
+    With ``with_rejected``, refused candidates come too, as branches and in attics.
     """
     hidden = ["plan", *(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
     names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
@@ -56,7 +52,6 @@ def fetch(
 
 
 def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:
-    """Bring the notes of ``remote`` in as a tracking copy. Raises RemoteError: it could not be reached, or refused."""
     name = "refs/notes/skillgit/*"
     _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
 
@@ -100,7 +95,7 @@ def _run_of(name: str) -> str:
 
 
 def releases(repo: Repo, main: str | None) -> dict[str, str]:
-    """Return the tags of releases of the skills at the commit ``main``, with the ids of the tags.
+    """Return the release tags, with their ids, of the skills at the commit ``main``.
 
     Tags of other things that the repository may hold, such as ``library/v1.2.3``, are left to git.
     """
@@ -111,14 +106,7 @@ def releases(repo: Repo, main: str | None) -> dict[str, str]:
 def fetch_releases(
     repo: Repo, line: RemoteConnection, remote: str, main: str | None, *, dry_run: bool = False
 ) -> tuple[str, ...]:
-    """Bring in the tags of releases that ``remote`` has and this repository does not; return them.
-
-    Args:
-        main: What its ``main`` is; the releases of the skills there come.
-
-    Raises:
-        RemoteError: It could not be reached, or refused.
-    """
+    """Bring in and return the missing release tags of ``remote``, for the skills on its ``main``."""
     out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote, "refs/tags/*").out
     missing = tuple(sorted(_releases_in(out, _skills(repo, main)).keys() - releases(repo, main).keys()))
     if missing and not dry_run:

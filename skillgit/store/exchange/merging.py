@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 
 def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:
-    """Let ``main`` go forward to ``theirs``; None if ``remote`` has no such branch.
-
-    Whatever keeps it where it is is told, not raised.
-    """
+    """Fast-forward ``main`` to ``theirs``, if any; what prevents that is in the result, not raised."""
     if theirs is None:
         return None
     mine, reason = repo.tip(refs.MAIN), f"skillgit: pull from {remote}"
@@ -66,8 +63,6 @@ _LINES = {refs.RefKind.RUN, refs.RefKind.SLOW}
 
 
 class Joining(StrEnum):
-    """What happened to a run."""
-
     NEW = "new"
     FORWARD = "forward"
     UP_TO_DATE = "up_to_date"
@@ -89,8 +84,6 @@ class Joined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeTerms:
-    """How runs are taken in."""
-
     remote: str
     rejected: RejectedMode
     clock: Callable[[], datetime]
@@ -103,9 +96,9 @@ class _DivergedError(Exception):
 
 
 def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms) -> Joined:
-    """Take in ``run`` of another repository, where its refs are ``theirs``; ours are ``mine``.
+    """Take in ``run`` of another repository, whose refs there are ``theirs`` and here ``mine``.
 
-    Whatever keeps it out is told, not raised, so that other runs can go on.
+    What prevents that is in the result, not raised, so that other runs can go on.
     """
     try:
         adoption = _Adoption(repo, run, theirs, mine, terms)
@@ -123,8 +116,6 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
 
 
 class _Adoption:
-    """The work on one run."""
-
     def __init__(
         self, repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms
     ) -> None:
@@ -139,11 +130,10 @@ class _Adoption:
             self._look_at(name)
 
     def is_idle(self) -> bool:
-        """Say whether there is nothing to take in."""
         return not self._moves
 
     def join(self, *, write: bool) -> Joined:
-        """Check that both sides make one history, and let ours go forward."""
+        """Check that both sides make one history, and fast-forward ours."""
         if self.is_idle():
             state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
             return Joined(run=self._run, state=state, note=self._note)
@@ -228,7 +218,7 @@ class _Adoption:
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(copy)}"
 
     def _is_of_line(self, plan: str) -> bool:
-        """Say whether a plan is of an event of the run's line, and not of one that had its name before."""
+        """Say whether a plan is of an event of the run's line, and not of a run that had its name before."""
         event, line = plan_event(self._repo, plan), self._moves.get(self._line) or self._mine.get(self._line, "")
         return bool(event) and self._repo.reaches(line, event)
 
@@ -254,7 +244,6 @@ class _Adoption:
         self._note = self._note or "rejected candidates are missing: it can be read, not continued or forked"
 
     def _without_evidence(self, records: Sequence[Recorded]) -> list[str]:
-        """Return the events among ``records`` that come without their evidence."""
         is_known = self._line in self._mine
         before = {record.commit for record in self._records(self._mine)} if is_known else set()
         fresh = (record for record in records if record.commit not in before and record.evidence)

@@ -27,8 +27,6 @@ _USUAL = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """Another repository under a short name."""
-
     name: str
     url: str
     push_url: str
@@ -45,10 +43,7 @@ def remotes(repo: Repo) -> tuple[Remote, ...]:
 
 
 def find_remote(repo: Repo, name: str | None) -> Remote:
-    """Return the remote called ``name``; without a name ``origin``, or the only one.
-
-    Raises NotFoundError: there is none, or it is not clear which one is meant.
-    """
+    """Return the remote called ``name``; without a name ``origin``, or the only one."""
     candidates = remotes(repo)
     names = [remote.name for remote in candidates]
     target = name or (_USUAL if _USUAL in names or len(names) != 1 else names[0])
@@ -72,7 +67,6 @@ def may_have_evidence(repo: Repo, run: str) -> bool:
 
 
 def add_remote(repo: Repo, name: str, url: str) -> None:
-    """Name another repository."""
     if any(remote.name == name for remote in remotes(repo)):
         raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {quote(name)} URL")
     if name.startswith("-"):
@@ -82,16 +76,12 @@ def add_remote(repo: Repo, name: str, url: str) -> None:
 
 
 def set_url(repo: Repo, name: str, url: str) -> None:
-    """Give the remote ``name`` another address. Raises NotFoundError: there is no such remote."""
     find_remote(repo, name)
     _done(git(repo, "remote", "set-url", "--", name, url), "skillgit remote set-url NAME URL")
 
 
 def remove_remote(repo: Repo, name: str) -> int:
-    """Forget the remote ``name`` and the copies of its refs; return how many those were.
-
-    Raises NotFoundError: there is no such remote.
-    """
+    """Remove the remote ``name`` and the copies of its refs; return the number of those."""
     find_remote(repo, name)
     branches, hidden = f"refs/remotes/{name}/", f"refs/skillgit/remotes/{name}/"
     output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()

@@ -43,7 +43,7 @@ class Parcel:
 
 
 def snapshot(repo: Repo) -> dict[str, str]:
-    """Return this repository's own refs, ``main`` included, as they stood at one moment."""
+    """Return this repository's own refs, ``main`` included, at one moment."""
     with repo_lock(repo):
         tips, main = repo.tips(), repo.tip(refs.MAIN)
     own = {name: oid for name, oid in tips.items() if (ref := refs.parse(name)) is not None and not ref.remote}
@@ -61,7 +61,7 @@ def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def usual(run: str, there: Mapping[str, str]) -> RejectedMode:
-    """Return how candidates of ``run`` travel to a repository with the refs ``there`` if nobody says: as before."""
+    """Return how candidates of ``run`` travel to a repository with the refs ``there`` by default: as before."""
     branches = any(name.startswith(f"refs/heads/rejected/{run}/") for name in there)
     return RejectedMode.BRANCHES if branches else RejectedMode.ATTIC
 
@@ -109,7 +109,7 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
 
 
 def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    """Return the end of a chain of all refused candidates of ``run``; it goes on from the one that is there."""
+    """Return the end of a chain of all refused candidates of ``run``; it continues the one that is there."""
     attic = refs.attic_ref(run)
     mine = {candidate.branch: candidate for candidate in archive.foldable(run, tips)}
     if attic in tips:
@@ -140,16 +140,12 @@ _BROKEN = "[remote failure]"
 
 
 class RefState(StrEnum):
-    """What happened to a ref."""
-
     PUSHED = "pushed"
     UP_TO_DATE = "up_to_date"
     REJECTED = "rejected"
 
 
 class RefusalCause(StrEnum):
-    """Why a ref was not taken."""
-
     MOVED = "moved"
     """The other side has something that is not here."""
     HOST = "host"
@@ -173,10 +169,7 @@ class SentRef:
 
 
 def advertised(repo: Repo, line: RemoteConnection, remote: str) -> dict[str, str]:
-    """Return the refs of ``remote`` with what they point to.
-
-    Raises RemoteError: it could not be reached, or refused.
-    """
+    """Return the refs of ``remote`` with what they point to."""
     out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote).out.decode(errors="replace")
     rows = (row.partition("\t") for row in out.splitlines())
     return {name: oid for oid, _, name in rows if name}
@@ -197,16 +190,9 @@ def plan(
 
 
 def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``plans`` that have to go and return what happened to each.
+    """Send those of ``plans``, as :func:`plan` made them, that have to go and return what happened to each.
 
-    Optional ones are taken or refused one by one, the others all or none.
-
-    Args:
-        plans: What :func:`plan` returned.
-        verify: Whether the user's own ``pre-push`` hook is asked.
-
-    Raises:
-        RemoteError: The connection broke, or was refused before any ref was looked at.
+    Optional ones are taken or refused one by one, the others all or none. ``verify`` asks the user's ``pre-push`` hook.
     """
     going = [update for update in plans if update.state is RefState.PUSHED]
     updates: dict[str, SentRef] = {}
@@ -265,7 +251,7 @@ def _pushed(
 
 
 def _told(out: str) -> dict[str, tuple[str, str]]:
-    """Return ref to flag and words, as ``git push --porcelain`` tells them."""
+    """Return ref to flag and words, as ``git push --porcelain`` prints them."""
     replies = {}
     for row in out.splitlines():
         flag, _, rest = row.partition("\t")
@@ -287,7 +273,6 @@ def _judged(update: SentRef, flag: str, text: str) -> SentRef:
 
 
 def refused(update: SentRef, cause: RefusalCause, reason: str) -> SentRef:
-    """Return ``update`` as a ref that was not taken."""
     return replace(update, state=RefState.REJECTED, cause=cause, reason=" ".join(reason.split()))
 
 
@@ -304,7 +289,7 @@ class Unpushed:
 
 
 def unpushed(repo: Repo) -> tuple[Unpushed, ...]:
-    """Return the runs of this repository that ``origin``, or the only remote, does not have as they are; by name."""
+    """Return the runs, by name, that ``origin``, or the only remote, does not have as they are."""
     names = [remote.name for remote in repo.raw.remotes]
     remote = _USUAL if _USUAL in names else names[0] if len(names) == 1 else None
     if remote is None:
