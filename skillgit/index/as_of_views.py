@@ -47,12 +47,7 @@ class PastRepo(Repo):
         return self._tips.get(name) if refs.parse(name) is not None else super().tip(name)
 
     def tips(self, run: str = "") -> dict[str, str]:
-        return {name: oid for name, oid in self._tips.items() if not run or _run_of(name) == run}
-
-
-def _run_of(name: str) -> str:
-    ref = refs.parse(name)
-    return ref.run if ref is not None else ""
+        return {name: oid for name, oid in self._tips.items() if not run or refs.run_of(name) == run}
 
 
 class PastIndex(Index):

@@ -75,7 +75,7 @@ def _before_the_parting(
     """Return those of ``theirs`` that belong to steps before the first one that only this repository has."""
     if all(name in ours for name in theirs):
         return {}
-    from skillgit.store.accepted_line import first_parents  # noqa: PLC0415 - few runs have such branches
+    from skillgit.store.history_reader import first_parents  # noqa: PLC0415 - few runs have such branches
     from skillgit.store.trailers import has_trailers, parse_block  # noqa: PLC0415 - as above
 
     steps = [

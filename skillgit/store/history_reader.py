@@ -2,29 +2,206 @@
 
 A run is one walk along its accepted line and its slow line, back to the event that started it, plus one look at each
 rejected candidate. What lies before the start is someone else's history and is not touched.
+
+On the line, a commit without trailers that changes the skill folder is a version that a person made; one that leaves it
+alone is no event. A commit whose trailers are broken or out of place is an error, for it may be a forged event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import SlowProposed
+from skillgit.domain.event import Edited, RunStarted, SlowProposed, event_step, version_of
 from skillgit.domain.event_order import event_at
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
-from skillgit.store import accepted_line, commit_message, history, refs, trailers, tree
-from skillgit.store.accepted_line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
-from skillgit.store.repo import REPAIR, message_of
+from skillgit.domain.text_diff import changed_texts
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
+from skillgit.store import commit_message, commit_prose, history, refs, trailers, tree
+from skillgit.store.commit_message import Decoded, Recorded, SlowText
+from skillgit.store.repo import REPAIR, author_of, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from skillgit.store.commit_message import Recorded
+    from skillgit.domain.event import Event
+    from skillgit.store.history import Source
     from skillgit.store.repo import Repo
+
+
+ReadSlow = Callable[[pygit2.Tree, str], SlowText]
+"""Reads the texts of a slow update from the tree of its commit, given the path of the skill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    commit: pygit2.Commit
+    decoded: Decoded | None  # what its trailers say; absent for a commit without trailers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePosition:
+    run: str
+    skill: str
+    version: int = -1  # the current version; -1 before the first event
+    step: int = 0
+    epoch: int = 0
+
+
+def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    oid: str | pygit2.Oid | None = tip
+    while oid is not None:
+        commit = repo.commit(str(oid))
+        yield commit
+        parents = commit.parent_ids
+        oid = parents[0] if parents else None
+
+
+def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
+    """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
+    try:
+        return commit_message.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
+    except HistoryError as error:
+        raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
+
+
+def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
+    """Return the commits of ``branch``, oldest first, and the commit of ``boundary`` that they follow, if any.
+
+    The walk ends at the event that started the run, or before a commit in ``boundary``. A line without a beginning is a
+    HistoryError, and in a shallow clone, which lacks it, a RevisionNotFoundError.
+    """
+    chain: list[Link] = []
+    # what a shallow clone lacks may come
+    dead_ends = {} if boundary or repo.raw.is_shallow else repo.dead_ends
+    end: HistoryError | None = None
+    for commit in first_parents(repo, branch.tip):
+        if str(commit.id) in boundary:
+            return chain[::-1], str(commit.id)
+        if str(commit.id) in dead_ends:
+            end = dead_ends[str(commit.id)]
+            break
+        try:
+            link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+        except HistoryError as error:
+            end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
+            break
+        chain.append(link)
+        if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
+            return chain[::-1], None
+    dead_ends.update((str(link.commit.id), end) for link in chain)
+    if end is not None:
+        raise type(end)(end.message, hint=end.hint)
+    where = refs.short(branch.actual)
+    if repo.raw.is_shallow:
+        raise RevisionNotFoundError(
+            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
+        )
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint=REPAIR)
+
+
+def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
+    return decoded(commit, read_slow) if trailers.has_trailers(message_of(commit)) else None
+
+
+def place_of(repo: Repo, oid: str) -> LinePosition:
+    """Return skill and version at the commit ``oid`` of a line, without step and epoch."""
+    bare: list[pygit2.Commit] = []
+    for commit in first_parents(repo, oid):
+        if not trailers.has_trailers(message_of(commit)):
+            bare.append(commit)
+            continue
+        block = trailers.parse_block(message_of(commit))
+        if block.one("Version"):
+            skill = block.token("Skill")
+            edits = sum(changes_skill(candidate, skill) for candidate in bare)
+            return LinePosition(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+    raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
+
+
+def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
+    """Say whether ``commit`` has another skill folder than its first parent."""
+    parents = commit.parents
+    return bool(parents) and _folder(commit, skill) != _folder(parents[0], skill)
+
+
+def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    try:
+        return commit.tree[path].id
+    except KeyError:
+        return None
+
+
+def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
+    version, step, epoch = before.version, before.step, before.epoch
+    for link in chain:
+        if link.decoded is None:
+            if changes_skill(link.commit, before.skill):
+                earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
+                step, epoch = max([(step, epoch), *earlier])
+                version += 1
+                position = replace(before, version=version, step=step, epoch=epoch)
+                yield _edit(link.commit, position)
+            continue
+        event = link.decoded.event
+        _check_place(link.commit, event)
+        step, epoch = max((step, epoch), (event_step(event), event.epoch))
+        # Counted, not taken from the trailers: a forged number must not change the order of events.
+        version += version_of(event) is not None
+        yield recorded(link.commit, link.decoded, version)
+
+
+def _check_place(commit: pygit2.Commit, event: Event) -> None:
+    """Refuse a line that leads through a branch beside it, as does a merge with its parents swapped."""
+    branch = refs.branch_of(event)
+    if branch != refs.run_branch(event.run):
+        line = refs.short(refs.run_branch(event.run))
+        raise InvariantError(
+            f"commit {str(commit.id)[:12]} belongs to {refs.short(branch)}, and {line} leads through it",
+            hint="skillgit fsck",
+        )
+
+
+def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
+    """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
+    body = commit_prose.read_free_body(message_of(commit))
+    before = tree.read_texts(commit.parents[0].tree, position.skill)
+    event = Edited(
+        run=position.run,
+        skill=position.skill,
+        epoch=position.epoch,
+        step=position.step,
+        title=body.title,
+        why=body.why,
+        version=position.version,
+        base=position.version - 1,
+        author=author_of(commit),
+        changes=changed_texts(before, tree.read_texts(commit.tree, position.skill)),
+    )
+    return recorded(commit, Decoded(event=event, evidence=""), position.version)
+
+
+def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
+    """Return the event of ``commit``; ``at`` is the version that the run is at."""
+    return Recorded(
+        event=content.event,
+        commit=str(commit.id),
+        parents=tuple(str(parent) for parent in commit.parent_ids),
+        time=datetime.fromtimestamp(commit.commit_time, UTC),
+        evidence=content.evidence,
+        tree=str(commit.tree_id),
+        branch=refs.branch_of(content.event),
+        at=at,
+    )
 
 
 @contextmanager
@@ -70,29 +247,25 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     boundary = frozenset(since.values())
-    chain, stop = accepted_line.links(repo, branches[0], boundary, slow_text)
+    chain, stop = links(repo, branches[0], boundary, slow_text)
     on_line = {str(link.commit.id) for link in chain}
     records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
     # A branch that someone moved may lead to an event that another one has already.
     sides = [record for commit, record in records.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
-    if stop is not None and any(
-        link.decoded is None and accepted_line.changes_skill(link.commit, before.skill) for link in chain
-    ):
+    if stop is not None and any(link.decoded is None and changes_skill(link.commit, before.skill) for link in chain):
         # The step of an edit depends on everything before it.
         fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
-    return sorted((*accepted_line.placed(chain, before, sides), *sides), key=lambda record: record.order)
+    return sorted((*placed(chain, before, sides), *sides), key=lambda record: record.order)
 
 
-def _place_before(
-    repo: Repo, run: str, chain: list[accepted_line.Link], stop: str | None
-) -> accepted_line.LinePosition:
+def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> LinePosition:
     """Return the position of the run before the commits of ``chain``, which follow the commit ``stop``."""
     first = chain[0].decoded if chain else None
     if stop is None or not chain:
-        return accepted_line.LinePosition(run=run, skill=first.event.skill if first is not None else "")
-    return accepted_line.place_of(repo, stop)
+        return LinePosition(run=run, skill=first.event.skill if first is not None else "")
+    return place_of(repo, stop)
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
@@ -103,10 +276,10 @@ def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in boundary:
             break
-        content = accepted_line.decoded(commit, slow_text)
+        content = decoded(commit, slow_text)
         if not isinstance(content.event, SlowProposed):
             break
-        records.append(accepted_line.recorded(commit, content, content.event.base))
+        records.append(recorded(commit, content, content.event.base))
     return records[::-1]
 
 
@@ -114,14 +287,14 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
     """Return the event of the commit ``oid``; that of a person's edit is looked up in the history of its run."""
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
-        return _edit(repo, oid)
-    content = accepted_line.decoded(commit, slow_text)
+        return _read_edit(repo, oid)
+    content = decoded(commit, slow_text)
     at = event_at(content.event)
-    return accepted_line.recorded(commit, content, accepted_line.place_of(repo, oid).version if at is None else at)
+    return recorded(commit, content, place_of(repo, oid).version if at is None else at)
 
 
-def _edit(repo: Repo, oid: str) -> Recorded:
-    run = accepted_line.place_of(repo, oid).run
+def _read_edit(repo: Repo, oid: str) -> Recorded:
+    run = place_of(repo, oid).run
     edit = next((record for record in read_run(repo, run) if record.commit == oid), None)
     if edit is None:
         raise TrailerError(

@@ -1,6 +1,7 @@
 """Locks between processes: one writer per run, and one short lock around every change of refs.
 
-Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale.
+Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale. Files beside the
+lock of a run say how far it is and that someone wants it to stop; they are no history, and may be lost.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
     from types import TracebackType
 
     from skillgit.store.repo import Repo
+
 
 _PREFIX, _SUFFIX = "run-", ".lock"
 _FACTS = 1 << 12
@@ -34,18 +37,14 @@ _TRIES = 5
 _PAUSE_S = 0.01
 
 
-@contextmanager
-def repo_lock(repo: Repo) -> Iterator[None]:
+def repo_lock(repo: Repo) -> AbstractContextManager[None]:
     """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs."""
-    with _held(repo, "lock"):
-        yield
+    return _held(repo, "lock")
 
 
-@contextmanager
-def notes_lock(repo: Repo) -> Iterator[None]:
+def notes_lock(repo: Repo) -> AbstractContextManager[None]:
     """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside."""
-    with _held(repo, "notes.lock"):
-        yield
+    return _held(repo, "notes.lock")
 
 
 @contextmanager
@@ -154,3 +153,61 @@ def _holder(path: Path) -> dict[str, str]:
     except (OSError, ValueError, RecursionError):
         return {}
     return {str(key): str(value) for key, value in facts.items()} if isinstance(facts, dict) else {}
+
+
+_PROGRESS = ".progress"
+
+
+def publish(repo: Repo, run: str, document: bytes) -> None:
+    """Replace the progress of ``run``: readers see all of the old or all of the new; nothing is forced to the disk."""
+    _replace(_progress(repo, run), document)
+
+
+def published(repo: Repo, run: str) -> bytes | None:
+    try:
+        return read_plain(_progress(repo, run))
+    except OSError:
+        return None
+
+
+def published_runs(repo: Repo) -> list[str]:
+    """Return the runs with published progress, the latest first."""
+    entries = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
+    return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(entries, reverse=True)]
+
+
+def request_stop(repo: Repo, run: str, pid: int) -> None:
+    """Ask process ``pid`` to stop after the current step of ``run``."""
+    try:
+        _replace(_request(repo, run), str(pid).encode())
+    except OSError as error:
+        raise ConflictError(
+            f"the request cannot be written: {error.strerror}", hint=f"stop the process itself: kill -INT {pid}"
+        ) from error
+
+
+def stop_requested(repo: Repo, run: str) -> int:
+    """Return the process that was asked to stop; 0 if none was. A process ignores requests to earlier ones."""
+    try:
+        return int(read_plain(_request(repo, run)))
+    except (OSError, ValueError):
+        return 0
+
+
+def withdraw_stop(repo: Repo, run: str) -> None:
+    _request(repo, run).unlink(missing_ok=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    young = path.with_name(f"{path.name}.new")
+    with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        stream.write(content)
+    young.replace(path)
+
+
+def _progress(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}{_PROGRESS}"
+
+
+def _request(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}.stop"

@@ -13,9 +13,9 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.accepted_line import changes_skill, first_parents
 from skillgit.store.git_activity import until_kept
 from skillgit.store.git_binary import git
+from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.push_contents import file_at
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs

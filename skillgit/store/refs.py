@@ -195,6 +195,12 @@ def parse(name: str) -> Ref | None:
     return Ref(RefKind.NOTES) if name == NOTES else None
 
 
+def run_of(name: str) -> str:
+    """Return the run that the ref ``name`` belongs to; empty if it belongs to none."""
+    ref = parse(name)
+    return ref.run if ref is not None else ""
+
+
 def short(name: str) -> str:
     """Return the ref ``name`` as git shows it to people."""
     for prefix in ("refs/heads/", "refs/tags/", "refs/remotes/", "refs/"):

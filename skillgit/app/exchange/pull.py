@@ -13,11 +13,10 @@ from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
-from skillgit.store.exchange.fetching import FetchedRef, fetch_releases, pack, tracked
-from skillgit.store.exchange.fetching import fetch as fetch_refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
 from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_main, checked_out
-from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.exchange.remotes import FetchedRef, fetch_releases, find_remote, join_notes, pack, tracked
+from skillgit.store.exchange.remotes import fetch as fetch_refs
 from skillgit.store.exchange.sending import RejectedMode, by_run
 from skillgit.store.exchange.transport import clone as clone_repository
 from skillgit.store.exchange.transport import stand_on_main

@@ -17,8 +17,8 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
-from skillgit.store.exchange.fetching import fetch_notes, releases
-from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.evidence import plan_commit
+from skillgit.store.exchange.remotes import fetch_notes, find_remote, join_notes, releases
 from skillgit.store.exchange.sending import (
     RefState,
     RefusalCause,
@@ -33,7 +33,6 @@ from skillgit.store.exchange.sending import (
     usual,
 )
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
-from skillgit.store.run_plan import plan_commit
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:

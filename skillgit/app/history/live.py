@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.cost import Cost
 from skillgit.domain.failure_patterns import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
-from skillgit.store.live_files import published, published_runs, request_stop, stop_requested
-from skillgit.store.lock import live_runs
+from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from skillgit.domain.evaluation import Gauge
 from skillgit.domain.text_diff import FileDiff, detailed
 from skillgit.domain.unified_diff import read
 from skillgit.index import queries
-from skillgit.index.version_notes import feedback_lines
+from skillgit.index.version_queries import feedback_lines
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
 from skillgit.store.notes import feedback_in

@@ -16,7 +16,7 @@ from skillgit.domain.failure_patterns import Reason, grouped
 from skillgit.engine.progress import Stage
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import redact
-from skillgit.store.live_files import publish, stop_requested, withdraw_stop
+from skillgit.store.lock import publish, stop_requested, withdraw_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -27,7 +27,7 @@ from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.proposal import EDITS_SHOWN, Origin
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
-from skillgit.store import accepted_line, history_reader
+from skillgit.store import history_reader
 from skillgit.store.repo import message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
@@ -88,7 +88,7 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     if has_trailers(message_of(repo.commit(commit))):
         event = history_reader.read_commit(repo, commit).event
         return event.run, version_of(event)
-    position = accepted_line.place_of(repo, commit)
+    position = history_reader.place_of(repo, commit)
     return position.run, position.version
 
 

@@ -25,7 +25,7 @@ from skillgit.domain.event import (
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import accepted_line, derived_refs, history, history_reader, integrity, refs, trailers
+from skillgit.store import derived_refs, history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import message_of
@@ -109,7 +109,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
-                event = accepted_line.decoded(commit, history_reader.slow_text).event
+                event = history_reader.decoded(commit, history_reader.slow_text).event
             except HistoryError as error:
                 yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import archive, derived_refs, history_reader, refs
-from skillgit.store.evidence import joined_chain
+from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_activity import until_kept
 from skillgit.store.git_binary import git
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.run_ownership import note_elsewhere
-from skillgit.store.run_plan import plan_event
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
