@@ -12,7 +12,7 @@ from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.domain.score import Score, Sign
     from skillgit.index.refresh import Index
@@ -180,11 +180,9 @@ def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
 def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run``, oldest first; events without a score have none."""
     order = Selection(run=run).order
-    entries = index.select(
-        f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
-        {"run": run, "limit": limit},
-    )
-    return _points(index, [number for (number,) in entries])
+    query = f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit"  # noqa: S608 - names are ours
+    numbers = index.column(query, {"run": run, "limit": limit})
+    return _points(index, numbers)
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
@@ -198,16 +196,16 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
         return (), 1
     apart = -(-(last - first + 1) // most)
     steps = json.dumps([*range(first, last, apart), last])
-    numbers = index.select(
+    numbers = index.column(
         "SELECT id FROM event WHERE run = :run AND step IN (SELECT value FROM json_each(:steps))"
         " UNION SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version"
         " WHERE v.run = :run",
         {"run": run, "steps": steps},
     )
-    return _points(index, [number for (number,) in numbers]), apart
+    return _points(index, numbers), apart
 
 
-def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
+def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:
     entries = index.select(
         "SELECT l.step, l.score, l.bound, l.kind, l.decision, l.oid FROM log l"
         " WHERE l.id IN (SELECT value FROM json_each(?))"

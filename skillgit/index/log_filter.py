@@ -152,12 +152,11 @@ def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, d
 def untold(index: Index, selection: Selection) -> tuple[str, ...]:
     """Return the commits of those events of which nothing here says whether they fixed or broke an item."""
     where, values = condition(replace(selection, items=()))
-    rows = index.select(
+    return index.column(
         f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
         f" ORDER BY {selection.order}",
         values,
     )
-    return tuple(row[0] for row in rows)
 
 
 def knows_item(index: Index, item: str) -> bool:
@@ -166,9 +165,7 @@ def knows_item(index: Index, item: str) -> bool:
 
 
 def item_names(index: Index) -> tuple[str, ...]:
-    return tuple(
-        row[0] for row in index.select("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
-    )
+    return index.column("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
 
 
 def key_of(index: Index, commit: str) -> Key:

@@ -27,16 +27,26 @@ _RUNS = """
            r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved
     FROM run r"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
+_RUN_FIELDS = (
+    *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
+    *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
+    *("usd", "selection_items", "selection_saved"),
+)
+"""The fields of a row that the columns of that query are, in order."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
     FROM log l"""
+_LOG_FIELDS = (
+    *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
+    *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author"),
+)
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
 
 def run_names(index: Index) -> tuple[str, ...]:
     """Return the names of all runs, the one with the newest event first."""
-    return tuple(row[0] for row in index.select("SELECT name FROM run ORDER BY updated DESC, started DESC, name"))
+    return index.column("SELECT name FROM run ORDER BY updated DESC, started DESC, name")
 
 
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
@@ -126,7 +136,7 @@ def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
     """Return the steps of ``run`` that were rejected or skipped, whichever ``kind`` says, in order."""
     kind_name = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
     query = "SELECT step FROM event WHERE run = ? AND kind = ? AND origin = 'step' ORDER BY step"
-    return tuple(row[0] for row in index.select(query, (run, kind_name)))
+    return index.column(query, (run, kind_name))
 
 
 def gauge(index: Index, run: str) -> Gauge:
@@ -163,7 +173,7 @@ def counts(index: Index) -> tuple[int, int]:
 
 
 def events_of(index: Index, run: str) -> int:
-    return int(index.select("SELECT COUNT(*) FROM event WHERE run = ?", (run,))[0][0])
+    return int(index.value("SELECT COUNT(*) FROM event WHERE run = ?", (run,)))
 
 
 def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
@@ -198,65 +208,19 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
-    name, skill, environment, outcome, steps, total_steps, versions, rejections, merges, *rest = row
-    best_version, best_score, first_score, metric, start, update, calls, tokens_in, tokens_out, usd, *stops = rest
-    selection_items, selection_saved = stops
-    return RunRow(
-        name=name,
-        skill=skill,
-        environment=environment,
-        outcome=outcome,
-        running_pid=live.get(name),
-        steps=steps,
-        total_steps=total_steps,
-        versions=versions,
-        rejected=rejections,
-        merges=merges,
-        best_version=best_version,
-        best_score=best_score or 0.0,
-        first_score=first_score or 0.0,
-        metric=metric,
-        started=_moment(start),
-        updated=_moment(update),
-        calls=calls,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        usd=usd,
-        selection_items=selection_items or 0,
-        selection_saved=selection_saved or 0,
-        first_test=test.first if test else None,
-        best_test=test.best if test else None,
-    )
+    values = dict(zip(_RUN_FIELDS, row, strict=True))
+    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved")}
+    values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
+    values |= {name: _moment(values[name]) for name in ("started", "updated")}
+    values |= {"first_test": test.first, "best_test": test.best} if test else {}
+    return RunRow(**values, running_pid=live.get(values["name"]))
 
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
-    run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, is_measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
-    return LogRow(
-        run=run,
-        commit=commit,
-        kind=EventKind(kind),
-        version=version,
-        base=base,
-        step=step,
-        epoch=epoch,
-        title=title,
-        origin=origin,
-        time=_moment(time),
-        score=score,
-        delta=delta,
-        measured=bool(is_measured),
-        bound=bound,
-        current=current,
-        decision=decision,
-        is_best=bool(is_best),
-        is_head=bool(is_head),
-        refs=branches,
-        at=at,
-        number=number,
-        of=of,
-        author=author,
-    )
+    values = dict(zip(_LOG_FIELDS, row, strict=True))
+    values |= {name: bool(values[name]) for name in ("measured", "is_best", "is_head")}
+    values |= {"kind": EventKind(values["kind"]), "time": _moment(values["time"]), "refs": branches}
+    return LogRow(**values)
 
 
 _AT_THE_END = f"""

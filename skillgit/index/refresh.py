@@ -96,9 +96,17 @@ class Index:
             self._leave_disk(error)
             return self.connection.execute(query, parameters).fetchall()
 
+    def column(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> tuple[Any, ...]:
+        """Return the first value of each row that a query finds."""
+        return tuple(row[0] for row in self.select(query, parameters))
+
+    def value(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> Any:  # noqa: ANN401 - columns have types of their own
+        """Return the first value that a query finds; None if it finds nothing."""
+        return next(iter(self.column(query, parameters)), None)
+
     def skill_path(self, run: str) -> str:
         """Return the path of the skill folder that ``run`` trains."""
-        return str(self.select("SELECT skill FROM run WHERE name = ?", (run,))[0][0])
+        return str(self.column("SELECT skill FROM run WHERE name = ?", (run,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
         self.connection.close()

@@ -93,14 +93,13 @@ def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def commit_of_version(index: Index, run: str, version: int) -> str | None:
-    rows = index.select(
-        "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?", (run, version)
-    )
-    return str(rows[0][0]) if rows else None
+    query = "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?"
+    commit: str | None = index.value(query, (run, version))
+    return commit
 
 
 def newest_version(index: Index, run: str) -> int:
-    return int(index.select("SELECT head_version FROM run WHERE name = ?", (run,))[0][0])
+    return int(index.value("SELECT head_version FROM run WHERE name = ?", (run,)))
 
 
 def alike(
@@ -125,12 +124,11 @@ def alike(
 
 def step_evidence(index: Index, run: str, epoch: int, limit: int) -> tuple[str, ...]:
     """Return the evidence trees of the steps of ``run`` up to ``epoch``, the newest first, ``limit`` at most."""
-    rows = index.select(
+    return index.column(
         "SELECT evidence FROM event WHERE run = ? AND epoch <= ? AND origin = 'step' AND evidence <> ''"
         " AND kind IN ('accepted', 'rejected', 'skipped') ORDER BY step DESC LIMIT ?",
         (run, epoch, limit),
     )
-    return tuple(str(row[0]) for row in rows)
 
 
 def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, str], ...]:
@@ -144,24 +142,8 @@ def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, st
 
 
 def _origin(row: Sequence[Any]) -> OriginRow:
-    run, commit, kind, origin, version, base, step, epoch, title, time, score, delta, *rest = row
-    bound, decision, evidence, number, of = rest
-    return OriginRow(
-        run=run,
-        commit=commit,
-        kind=EventKind(kind),
-        origin=origin,
-        version=version,
-        base=base,
-        step=step,
-        epoch=epoch,
-        title=title,
-        time=datetime.fromtimestamp(time, UTC),
-        score=score,
-        delta=delta,
-        bound=bound,
-        decision=decision,
-        evidence=evidence or "",
-        number=number or 0,
-        of=of or "",
-    )
+    *facts, evidence, number, of = row
+    names = ("run", "commit", "kind", "origin", "version", "base", "step", "epoch", "title", "time")
+    values = dict(zip((*names, "score", "delta", "bound", "decision"), facts, strict=True))
+    values |= {"kind": EventKind(values["kind"]), "time": datetime.fromtimestamp(values["time"], UTC)}
+    return OriginRow(evidence=evidence or "", number=number or 0, of=of or "", **values)

@@ -19,29 +19,23 @@ if TYPE_CHECKING:
 
 def score_evidence(index: Index, run: str, version: int) -> str:
     """Return the evidence tree of the event that measured ``version`` of ``run``; empty where there is none."""
-    rows = index.select(
-        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.measured_by WHERE v.run = ? AND v.version = ?",
-        (run, version),
-    )
-    return str(rows[0][0]) if rows else ""
+    query = "SELECT e.evidence FROM version v JOIN event e ON e.id = v.measured_by WHERE v.run = ? AND v.version = ?"
+    return str(index.value(query, (run, version)) or "")
 
 
 def start_evidence(index: Index, run: str) -> str:
     """Return the evidence tree of the event that started ``run``; empty where there is none."""
-    rows = index.select(
-        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0", (run,)
-    )
-    return str(rows[0][0]) if rows else ""
+    query = "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0"
+    return str(index.value(query, (run,)) or "")
 
 
 def commits_of_versions(index: Index, run: str, first: int, last: int) -> tuple[str, ...]:
     """Return the commits of the versions ``first`` to ``last`` of ``run``, in order."""
-    rows = index.select(
+    return index.column(
         "SELECT e.oid FROM version v JOIN event e ON e.id = v.event"
         " WHERE v.run = ? AND v.version BETWEEN ? AND ? ORDER BY v.version",
         (run, first, last),
     )
-    return tuple(str(oid) for (oid,) in rows)
 
 
 Scores = tuple[int | None, float | None, float | None, int | None, int | None]
@@ -163,13 +157,13 @@ def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
 def finished_commits(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits with which ``run`` ended, the last one first."""
     query = "SELECT oid FROM event WHERE run = ? AND kind = 'run-finished' ORDER BY id DESC"
-    return tuple(row[0] for row in index.select(query, (run,)))
+    return index.column(query, (run,))
 
 
 def noted_events(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits of ``run`` that have a note, each once."""
     query = "SELECT DISTINCT e.oid FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ?"
-    return tuple(row[0] for row in index.select(query, (run,)))
+    return index.column(query, (run,))
 
 
 def _row(row: tuple[Any, ...]) -> ScoreRow:
@@ -205,8 +199,7 @@ class FinalRow:
 
 def note_lines(index: Index, commit: str) -> tuple[str, ...]:
     """Return the lines of the note on ``commit``, oldest first."""
-    rows = index.select("SELECT line FROM note WHERE oid = ? ORDER BY position", (commit,))
-    return tuple(row[0] for row in rows)
+    return index.column("SELECT line FROM note WHERE oid = ? ORDER BY position", (commit,))
 
 
 def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
@@ -233,5 +226,4 @@ def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
 
 
 def feedback_lines(index: Index) -> tuple[tuple[str, str], ...]:
-    rows = index.select("SELECT oid, line FROM note WHERE line LIKE '%\"feedback%' ORDER BY oid, position", ())
-    return tuple((oid, line) for oid, line in rows)
+    return tuple(index.select("SELECT oid, line FROM note WHERE line LIKE '%\"feedback%' ORDER BY oid, position"))

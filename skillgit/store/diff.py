@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import subprocess
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.store.git_binary import NO_PROGRAMS, command, git, quiet
+from skillgit.errors import RevisionNotFoundError
+from skillgit.store.git_binary import NO_PROGRAMS, git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,27 +89,11 @@ def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, 
     # a skill could hold any mark that is known beforehand
     mark = secrets.token_hex()
     query = "".join(f"{line}\n" for line in (*commits, "--", *([path] if path else []))).encode()
-    answer = _git(repo, (*_COMMAND, f"--format=tformat:{mark}%H", *options), query)
+    answer = git(repo, *_COMMAND, f"--format=tformat:{mark}%H", *options, stdin=query)
+    if answer.code != 0:
+        raise RevisionNotFoundError(f"git cannot show what changed: {answer.error}", hint="git fsck")
     changes: dict[str, bytes] = {}
-    for entry in answer.split(mark.encode())[1:]:
+    for entry in answer.out.split(mark.encode())[1:]:
         commit, _, rest = entry.partition(b"\n")
         changes[commit.decode()] = rest.removeprefix(b"\n")
     return changes
-
-
-def _git(repo: Repo, arguments: tuple[str, ...], stdin: bytes) -> bytes:
-    try:
-        process = subprocess.run(  # noqa: S603 - a list
-            command(f"--git-dir={repo.raw.path}", *arguments),
-            cwd=repo.workdir or repo.common_dir,
-            env=quiet(os.environ),
-            input=stdin,
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    if process.returncode != 0:
-        message = process.stderr.decode(errors="replace").strip()
-        raise RevisionNotFoundError(f"git cannot show what changed: {message}", hint="git fsck")
-    return process.stdout

@@ -55,10 +55,6 @@ _Written = tuple["Recorded", str | None]
 """An event as it reads, and the end of the evidence chain with it."""
 
 
-def _unchecked(event: Event) -> None:
-    del event
-
-
 class RunWriter:
     """Appends events to one run. Create it while holding the run's lock, before the history is read.
 
@@ -90,7 +86,7 @@ class RunWriter:
         *,
         start: str = "",
         merge_parent: str = "",
-        check: Callable[[Event], object] = _unchecked,
+        check: Callable[[Event], object] | None = None,
         local: Mapping[str, object] | None = None,
     ) -> Recorded:
         """Write ``event``, make it visible and return it as every reader will see it.
@@ -113,7 +109,8 @@ class RunWriter:
             return record, evidence_commit(self._repo, record, signature, end) if record.evidence else end
 
         record, chain_end = until_kept(self._repo, write)
-        check(record.event)
+        if check is not None:
+            check(record.event)
         if local is not None:
             note_own(self._repo, record.commit, local)
         self._publish(record, chain_end, write)
@@ -169,8 +166,7 @@ class RunWriter:
         root = self._repo.commit(parents[0]).tree if parents else None
         content = self._tree(event, skill, root)
         message = commit_message.encode(event, proof)
-        oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
-        return str(oid)
+        return self._repo.write_commit(signature, message, content.id, parents)
 
     def _parents(self, event: Event, start: str, merge_parent: str) -> list[str]:
         line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)

@@ -60,15 +60,14 @@ def plan_commit(repo: Repo, start: Recorded) -> str | None:
         signature = pygit2.Signature(committer.name, committer.email, committer.time, 0)
         message = f"plan of {refs.short(start.branch)}\n\nevent {start.commit}\nevidence {start.evidence}\n"
         plan = tree.write_files(repo, files)
-        return str(repo.raw.create_commit(None, signature, signature, message, plan.id, []))
+        return repo.write_commit(signature, message, plan.id, [])
 
     return until_kept(repo, write)
 
 
 def plan_event(repo: Repo, commit: str) -> str:
     """Return the commit of the event that a plan claims to be of; empty if it names none."""
-    match = _EVENT.search(message_of(repo.commit(commit)))
-    return match["oid"] if match else ""
+    return _event_of(repo.commit(commit))
 
 
 def planned_files(repo: Repo, tree_id: str, names: Collection[str]) -> dict[str, bytes] | None:
@@ -112,9 +111,6 @@ def _digest(kind: bytes, content: bytes) -> str:
     return hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
 
 
-_EVENT_COMMIT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
     stored: str | None  # what the ref points to now; absent without evidence
@@ -154,28 +150,16 @@ def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     Evidence of events that never became visible, since a process was killed while refs moved, is skipped.
     """
     tip = repo.tip(refs.evidence_ref(run))
-    oid = tip
-    while oid is not None:
-        commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(message_of(commit))
-        if match and match["oid"] in events:
-            return EvidenceTip(stored=tip, last=oid, event=match["oid"])
-        oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return EvidenceTip(stored=tip, last=None, event=None)
+    link = next((link for link in _links(repo, tip) if link.event in events), None)
+    if link is None:
+        return EvidenceTip(stored=tip, last=None, event=None)
+    return EvidenceTip(stored=tip, last=link.commit, event=link.event)
 
 
 def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
     """Write the commit that keeps the evidence of ``record`` alive and return its id."""
-    subject = f"evidence of {refs.short(record.branch)}"
-    oid = repo.raw.create_commit(
-        None,
-        signature,
-        signature,
-        f"{subject}\n\nevent {record.commit}\n",
-        pygit2.Oid(hex=record.evidence),
-        [] if parent is None else [parent],
-    )
-    return str(oid)
+    message = f"evidence of {refs.short(record.branch)}\n\nevent {record.commit}\n"
+    return repo.write_commit(signature, message, pygit2.Oid(hex=record.evidence), [parent])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +171,7 @@ class EvidenceLink:
 
 def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
     """Return the evidence that the hidden ref of ``run`` keeps alive, newest first."""
-    return _links(repo, repo.tip(refs.evidence_ref(run)))
+    return list(_links(repo, repo.tip(refs.evidence_ref(run))))
 
 
 def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
@@ -197,7 +181,7 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     """
     keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
-    for link in reversed(_links(repo, mine)):
+    for link in reversed(list(_links(repo, mine))):
         if (link.event, link.tree) not in keys:
             commit = repo.commit(link.commit)
             parents = [pygit2.Oid(hex=end)]
@@ -206,15 +190,17 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     return end
 
 
-def _links(repo: Repo, end: str | None) -> list[EvidenceLink]:
-    links: list[EvidenceLink] = []
+def _links(repo: Repo, end: str | None) -> Iterator[EvidenceLink]:
     oid = end
     while oid is not None:
         commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(message_of(commit))
-        links.append(EvidenceLink(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
+        yield EvidenceLink(commit=oid, tree=str(commit.tree_id), event=_event_of(commit))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return links
+
+
+def _event_of(commit: pygit2.Commit) -> str:
+    match = _EVENT.search(message_of(commit))
+    return match["oid"] if match else ""
 
 
 def kept_trees(repo: Repo, run: str) -> frozenset[str]:
@@ -255,12 +241,12 @@ def dropping_problems(
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
     if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
-        yield IntegrityProblem(commit="", sentence=sentence)
+        yield IntegrityProblem(sentence=sentence)
         return
     lines = text.splitlines()
     for line in lines:
         if _LINE.fullmatch(line) is None:
-            yield IntegrityProblem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
+            yield IntegrityProblem(sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
     if not lines:
         return
     try:
@@ -301,15 +287,12 @@ def plan_drop(
     repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
     trees = kept_trees(repo, run)
-    old = tuple(
-        record
-        for record in records
-        if record.evidence in trees and record.time < before and record.commit not in exempt
-    )
+    stored = [record for record in records if record.evidence in trees]
+    old = tuple(record for record in stored if record.time < before and record.commit not in exempt)
     old_trees = {record.evidence for record in old}
-    staying = _blobs(repo, {record.evidence for record in records if record.evidence in trees - old_trees})
-    blobs = _blobs(repo, old_trees) - staying
-    return Dropped(records=old, size=sum(_size(repo, blob) for blob in blobs))
+    staying = _blobs(repo, {record.evidence for record in stored} - old_trees)
+    objects = map(repo.raw.get, _blobs(repo, old_trees) - staying)
+    return Dropped(records=old, size=sum(obj.size for obj in objects if isinstance(obj, pygit2.Blob)))
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
@@ -330,7 +313,7 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
     ]
     # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
     for update in reversed(updates):
-        update_refs(repo, [update], identity=repo.identity(), reason=f"skillgit: drop evidence of {run}", write=write)
+        update_refs(repo, [update], reason=f"skillgit: drop evidence of {run}", write=write)
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
@@ -347,14 +330,9 @@ def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetim
     lines = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
     lines += [f"{record.evidence} {record.commit}" for record in plan.records]
     files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     count = len(plan.records)
     message = f"evidence of {count} event{'' if count == 1 else 's'} of {run} dropped\n"
-    oid = repo.raw.create_commit(
-        None, signature, signature, message, tree.write_files(repo, files).id, [before] if before else []
-    )
-    return str(oid)
+    return repo.write_commit(repo.signature(time), message, tree.write_files(repo, files).id, [before])
 
 
 def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
@@ -372,8 +350,3 @@ def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
                 oids.add(oid)
                 waiting.append(oid)
     return blobs
-
-
-def _size(repo: Repo, blob: str) -> int:
-    obj = repo.raw.get(blob)
-    return obj.size if isinstance(obj, pygit2.Blob) else 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from skillgit.store.repo import Repo
@@ -20,29 +20,27 @@ if TYPE_CHECKING:
 
 def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of refs and objects of the repository that contains ``directory``, if any."""
-    output = _git(directory, environ, "rev-parse", "--git-common-dir")
+    output = _answer(environ, "-C", str(directory), "rev-parse", "--git-common-dir")
     return (directory / output).resolve() if output else None
 
 
 def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
     """Return the value of ``key`` in git's configuration; empty if it is not set."""
-    return _git(directory, environ, "config", "--get", key)
+    return _answer(environ, "-C", str(directory), "config", "--get", key)
 
 
-def _git(directory: Path, environ: Mapping[str, str], *arguments: str) -> str:
+def git_version() -> str:
+    """Return the version of git on this machine; empty if there is none."""
+    return _answer(os.environ, "--version").removeprefix("git version ")
+
+
+def _answer(environ: Mapping[str, str], *arguments: str) -> str:
+    """Return what git prints; empty if it fails, or there is none."""
     try:
-        process = subprocess.run(  # noqa: S603 - a list
-            command(*arguments),
-            cwd=directory,
-            env=dict(environ),
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except OSError:
+        result = _run(command(*arguments), environ)
+    except (OSError, NotFoundError):
         return ""
-    return process.stdout.strip() if process.returncode == 0 else ""
+    return os.fsdecode(result.out).strip() if result.code == 0 else ""
 
 
 _SETTINGS = (
@@ -78,15 +76,8 @@ def place_of(repo: Repo) -> list[str]:
 
 _ELSEWHERE = frozenset(
     {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_INDEX_FILE",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
+        *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_WORK_TREE"),
     }
 )
 """What git sets for hooks, and users for scripts: it would send git to another repository than libgit2."""
@@ -102,29 +93,29 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
     return at_home(environ) | {"GIT_OPTIONAL_LOCKS": "0"}
 
 
-def git_version() -> str:
-    """Return the version of git on this machine; empty if there is none."""
-    import subprocess  # noqa: PLC0415 - as below
+def git(
+    repo: Repo, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
+) -> GitResult:
+    """Run git in the top folder of ``repo``'s work tree, or in a bare repository; a NotFoundError without git.
 
-    try:
-        process = subprocess.run(command("--version"), capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
-    except OSError:
-        return ""
-    return process.stdout.decode(errors="replace").strip().removeprefix("git version ")
-
-
-def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
-    """Run git in the top folder of ``repo``'s work tree, or in a bare repository; a NotFoundError without git."""
-    import subprocess  # noqa: PLC0415 - reading history does not need it
-
+    ``beside`` are variables of the environment besides our own.
+    """
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
+    return _run(line, quiet(os.environ) | dict(beside or {}), stdin)
+
+
+def _run(line: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") -> GitResult:
     try:
-        process = subprocess.run(  # noqa: S603 - a list
-            line, env=quiet(os.environ), capture_output=True, check=False, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.run(line, env=dict(environ), input=stdin, capture_output=True, check=False)  # noqa: S603 - a list
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
     return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
+
+
+def work_trees(repo: Repo) -> list[dict[str, str]]:
+    """Return what git says of each work tree, such as its folder, ``worktree``, and its ``branch``."""
+    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
+    return [dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n")]
 
 
 _DAY = 24 * 60 * 60
@@ -154,18 +145,9 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
 
 
 def _ask_git(repo: Repo, text: str, now: datetime) -> int:
-    try:
-        process = subprocess.run(  # noqa: S603 - a list
-            command(f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"),
-            env=quiet(os.environ) | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    match = re.fullmatch(r"--max-age=(\d+)", process.stdout.strip())
+    present = {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))}
+    answer = git(repo, "rev-parse", f"--since={text}", beside=present).out.decode(errors="replace")
+    match = re.fullmatch(r"--max-age=(\d+)", answer.strip())
     if match is None:
         raise UsageError(f"'{text}' is not a time", hint=_HINT)
     return int(match[1])

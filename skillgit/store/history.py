@@ -48,7 +48,9 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     by_remote = _by_remote(repo, run, tips)
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
-    branches = _folded(repo, run, tips) | local
+    attic = refs.attic_ref(run)
+    folded = _candidates(repo, attic, tips[attic]) if attic in tips else {}
+    branches = {branch: replace(source, folded=True) for branch, source in folded.items()} | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:
@@ -60,13 +62,6 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     if line not in branches:
         return []
     return [branches.pop(line), *(branches[name] for name in sorted(branches))]
-
-
-def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
-    attic = refs.attic_ref(run)
-    if attic not in tips:
-        return {}
-    return {branch: replace(source, folded=True) for branch, source in _candidates(repo, attic, tips[attic]).items()}
 
 
 def _before_the_parting(

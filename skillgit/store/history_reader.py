@@ -130,14 +130,7 @@ def place_of(repo: Repo, oid: str) -> LinePosition:
 def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
     """Say whether ``commit`` has another skill folder than its first parent."""
     parents = commit.parents
-    return bool(parents) and _folder(commit, skill) != _folder(parents[0], skill)
-
-
-def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
-    try:
-        return commit.tree[path].id
-    except KeyError:
-        return None
+    return bool(parents) and tree.entry_id(commit, skill) != tree.entry_id(parents[0], skill)
 
 
 def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityProblem:
-    commit: str  # the commit that it lies in; empty if it lies in no commit
+    commit: str = ""  # the commit that it lies in; empty if it lies in no commit
     sentence: str  # what is wrong, without a full stop
     # whether it follows from the rest of the history, so that it can be mended without losing a fact
     repairable: bool = False
@@ -187,16 +187,10 @@ def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what makes git and skillgit disagree about this repository."""
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:
-        yield IntegrityProblem(
-            commit="", sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}"
-        )
+        yield IntegrityProblem(sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
     elif name := answer.out.decode().strip():
         oid = name.rpartition("/")[2]
-        yield IntegrityProblem(
-            commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}"
-        )
+        yield IntegrityProblem(sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
     grafts = repo.common_dir / _GRAFTS
     if grafts.is_file() and any(line.strip() and not line.startswith("#") for line in grafts.read_text().splitlines()):
-        yield IntegrityProblem(
-            commit="", sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}"
-        )
+        yield IntegrityProblem(sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")

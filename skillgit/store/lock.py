@@ -112,11 +112,14 @@ def _opened(repo: Repo, name: str) -> int:
     try:
         return open_plain(repo.private_dir / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConflictError(
-            f"the repository at '{repo.common_dir}' cannot be written: {reason}",
-            hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
-        ) from error
+        raise unwritable(repo, error.strerror or str(error)) from error
+
+
+def unwritable(repo: Repo, reason: str) -> ConflictError:
+    return ConflictError(
+        f"the repository at '{repo.common_dir}' cannot be written: {reason}",
+        hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
+    )
 
 
 def _try_lock(handle: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,11 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
+from skillgit.store.git_binary import git, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
-from skillgit.store.push_contents import file_at
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import read_skill, with_folder
+from skillgit.store.tree import entry_id, read_file, read_skill, with_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
     for depth, commit in enumerate(first_parents(repo, tip) if tip else ()):
         if depth >= within:
             return None
-        if changes_skill(commit, path) or (not commit.parent_ids and _folder(commit, path) is not None):
+        if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]
             return LastChange(commit=str(commit.id), subject=subject, promoted=match["name"] if match else "")
@@ -68,15 +68,15 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
     tip = repo.tip(at)
     if tip is None:
         return False
-    folder = _folder(repo.commit(version), path)
+    folder = entry_id(repo.commit(version), path)
     if folder is not None and document is not None:
         folder = _with_document(repo, folder, document)
     there = repo.raw[tip].peel(pygit2.Commit)
-    return _folder(there, path) == folder
+    return entry_id(there, path) == folder
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
-    document = file_at(repo, commit, f"{path}/{DOCUMENT}")
+    document = read_file(repo.commit(commit).tree, f"{path}/{DOCUMENT}")
     if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
     return document
@@ -90,13 +90,6 @@ def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oi
     builder = repo.raw.TreeBuilder(root)
     builder.insert(DOCUMENT, repo.write_blob(document), root[DOCUMENT].filemode)
     return builder.write()
-
-
-def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
-    try:
-        return commit.tree[path].id
-    except KeyError:
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +109,11 @@ def promote(
     with ``git merge``: nothing uncommitted is overwritten. The tag of a ``release`` appears with the commit or never.
     """
     tip = main_tip(repo)
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+    signature = repo.signature(time)
 
     def write() -> tuple[str, list[RefUpdate]]:
         new = _merged(repo, tip, path, version, release)
-        commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
+        commit = repo.write_commit(signature, message, new.id, [tip, version])
         if release is None or release.is_tagged:
             return commit, []
         return commit, [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
@@ -148,7 +140,7 @@ def move_main(
     for tree in trees:
         _check(tree, _follow(tree, old, new, write, "--dry-run"))
     updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
-    update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)
+    update_refs(repo, updates, reason=reason, write=write)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write), has_moved=True)
 
@@ -162,26 +154,16 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
-    tip, identity = main_tip(repo), repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-
-    def write() -> str:
-        return _tag(repo, release, tip, signature)
-
-    updates = [
-        RefUpdate(name=refs.MAIN, new=tip, expected=tip),
-        RefUpdate(name=release.tag, new=until_kept(repo, write)),
-    ]
-    update_refs(repo, updates, identity=identity, reason=reason, write=write)
+    tip = main_tip(repo)
+    write = partial(_tag, repo, release, tip, repo.signature(time))
+    tag = RefUpdate(name=release.tag, new=until_kept(repo, write))
+    update_refs(repo, [RefUpdate(name=refs.MAIN, new=tip, expected=tip), tag], reason=reason, write=write)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
     """Refuse a promotion that a work tree could not follow."""
     tip = main_tip(repo)
-
-    def write() -> pygit2.Tree:
-        return _merged(repo, tip, path, version, release)
-
+    write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
     for tree in _work_trees(repo):
         _check(tree, _follow(tree, tip, str(new.id), write, "--dry-run"))
@@ -192,7 +174,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     old, top = repo.commit(tip).tree, path.partition("/")[0]
     if top in old and old[top].filemode != FileMode.TREE:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
-    folder = _folder(repo.commit(version), path)
+    folder = entry_id(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
     read_skill(repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
@@ -203,14 +185,8 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
 
 def _work_trees(repo: Repo) -> list[Repo]:
     """Return the work trees that have ``main`` checked out, linked ones included."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    trees: list[Repo] = []
-    for entry in output.split("\n\n"):
-        facts = dict(line.partition(" ")[::2] for line in entry.split("\n") if line)
-        folder = Path(facts.get("worktree", ""))
-        if facts.get("branch") == refs.MAIN and "bare" not in facts and folder.is_dir():
-            trees.append(Repo.discover(folder))
-    return trees
+    entries = (facts for facts in work_trees(repo) if facts.get("branch") == refs.MAIN and "bare" not in facts)
+    return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:

@@ -85,15 +85,6 @@ def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
     return tips, remote_tips
 
 
-def file_at(repo: Repo, commit: str, path: str) -> bytes | None:
-    """Return the content of the file ``path`` of a commit; None if it has no such file."""
-    try:
-        obj = repo.commit(commit).tree[path]
-    except KeyError:
-        return None
-    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else None
-
-
 def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:
     obj = repo.raw[pygit2.Oid(hex=oid)]
     return obj.peel(pygit2.Commit).id

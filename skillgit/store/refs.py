@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import TRAITS, Branch
@@ -79,20 +79,16 @@ class Ref(NamedTuple):
     def local(self) -> str:
         """The name that this ref has, or would have, as a ref of this repository."""
         match self.kind:
-            case RefKind.RUN:
-                return run_branch(self.run)
             case RefKind.REJECTED:
                 return rejected_branch(self.run, self.number, self.origin, self.intervention)
-            case RefKind.SLOW:
-                return slow_branch(self.run)
-            case RefKind.BEST:
-                return best_branch(self.run)
             case RefKind.TAG:
                 return version_tag(self.run, self.number)
-            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
-                return _HIDDEN_REFS[self.kind](self.run)
             case RefKind.NOTES:
                 return NOTES
+            case RefKind.RUN | RefKind.SLOW | RefKind.BEST:
+                return f"refs/heads/{self.kind}/{self.run}"
+            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
+                return f"refs/skillgit/{self.kind}/{self.run}"
 
 
 def run_branch(run: str) -> str:
@@ -156,28 +152,16 @@ def tracking(remote: str, name: str) -> str:
     return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
-_HIDDEN_REFS = {
-    RefKind.EVIDENCE: evidence_ref,
-    RefKind.DROPPED: dropped_ref,
-    RefKind.ATTIC: attic_ref,
-    RefKind.PLAN: plan_ref,
-}
-
-
 def branch_of(event: Event) -> str:
     from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
-    branch = TRAITS[event.kind].branch
-    match branch:
+    match TRAITS[event.kind].branch:
         case Branch.LINE:
             return run_branch(event.run)
         case Branch.SIDE:
-            origin = event_origin(event)
-            return rejected_branch(event.run, event_step(event), origin.value, event_number(event))
+            return rejected_branch(event.run, event_step(event), event_origin(event).value, event_number(event))
         case Branch.SLOW:
             return slow_branch(event.run)
-        case _:
-            assert_never(branch)
 
 
 @lru_cache(maxsize=1 << 18)

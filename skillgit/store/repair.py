@@ -17,9 +17,9 @@ from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_activity import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
-from skillgit.store.rewind import earlier_tips
+from skillgit.store.rewind import DERIVED, REASON, earlier_tips, moved_refs
 from skillgit.store.run_ownership import is_own
-from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.transaction import RefUpdate, file_mark, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
-_REASON = "skillgit: fsck --repair"
 _SHORT = 12
 _PATIENCE_S = 1.0
 """How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
@@ -109,7 +108,7 @@ def restore_candidates(repo: Repo, run: str) -> list[str]:
     candidates = lost_candidates(repo, run)
     updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(candidates.items())]
     if updates:
-        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+        update_refs(repo, updates, reason=REASON)
     return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
 
 
@@ -138,50 +137,31 @@ def remove_locks(repo: Repo) -> list[str]:
 
 
 def _left(repo: Repo) -> list[Path]:
-    marks = {path: _mark(path) for path in _lock_files(repo)}
+    packed = repo.common_dir / "packed-refs.lock"
+    paths = [*(repo.common_dir / "refs").rglob("*.lock"), *([packed] if packed.exists() else [])]
+    marks = {path: file_mark(path) for path in paths}
     # git may hold locks for as long as a hook takes
     if not marks or git_is_at_work(repo):
         return []
     time.sleep(_PATIENCE_S)
-    return sorted(path for path, mark in marks.items() if mark is not None and _mark(path) == mark)
-
-
-def _lock_files(repo: Repo) -> Iterator[Path]:
-    yield from (repo.common_dir / "refs").rglob("*.lock")
-    lock = repo.common_dir / "packed-refs.lock"
-    if lock.exists():
-        yield lock
-
-
-def _mark(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return sorted(path for path, mark in marks.items() if mark is not None and file_mark(path) == mark)
 
 
 def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
     if refs.run_branch(run) not in repo.tips():
         return
-    yield from _remove_damaged(repo, run)
-    tips = repo.tips(run)
-    updates = derived_refs.derived_updates(run, records, tips)
-    if updates:
-        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
-    for update in updates:
-        name = refs.short(update.name)
-        yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
-
-
-def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
-    """Remove the files of derived refs that hold no commit, which nobody could move."""
     with repo_lock(repo):
         for name in repo.damaged_refs(run):
             ref = refs.parse(name)
-            if ref is not None and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}:
+            if ref is not None and ref.kind in DERIVED:
+                # nobody could move it
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
+    tips = repo.tips(run)
+    updates = derived_refs.derived_updates(run, records, tips)
+    if updates:
+        update_refs(repo, updates, reason=REASON)
+    yield from moved_refs(updates)
 
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
@@ -204,13 +184,7 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
     new = until_kept(repo, write)
     name = refs.evidence_ref(run)
-    update_refs(
-        repo,
-        [RefUpdate(name=name, new=new, expected=repo.tip(name))],
-        identity=repo.identity(),
-        reason=_REASON,
-        write=write,
-    )
+    update_refs(repo, [RefUpdate(name=name, new=new, expected=repo.tip(name))], reason=REASON, write=write)
     if missing:
         yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):

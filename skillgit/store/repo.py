@@ -19,7 +19,8 @@ from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     import pygit2
 
@@ -124,6 +125,13 @@ class Repo:
         name, email = (_clean_name(self.config(key) or "") for key in ("user.name", "user.email"))
         return Identity(name=name or Identity().name, email=email or Identity().email)
 
+    def signature(self, time: datetime) -> pygit2.Signature:
+        """Return the signature of a commit that is made here at ``time``."""
+        import pygit2  # noqa: PLC0415 - see the module
+
+        identity = self.identity()
+        return pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+
     def config(self, key: str) -> str:
         """Return the value of ``key`` in git's configuration; empty if it is not set."""
         config = self.raw.config
@@ -147,9 +155,9 @@ class Repo:
         import pygit2  # noqa: PLC0415 - see the module
 
         if self._still is not None and (ref := refs.parse(name)) is not None:
-            found_tip = self.tips(ref.run).get(name)
-            if found_tip is not None or name not in self.damaged_refs(ref.run):
-                return found_tip
+            tip = self.tips(ref.run).get(name)
+            if tip is not None or name not in self.damaged_refs(ref.run):
+                return tip
         try:
             reference = self.raw.references.get(name)
             return None if reference is None else str(reference.resolve().target)
@@ -164,8 +172,7 @@ class Repo:
         if self._still is None:
             all_tips = self._ref_files.read()
             return {name: oid for name, oid in all_tips.items() if _is_of(name, run)} if run else all_tips
-        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
-        return {name: oid for tips, _ in groups for name, oid in tips.items()}
+        return {name: oid for tips, _ in self._groups(run) for name, oid in tips.items()}
 
     def damaged_refs(self, run: str = "") -> list[str]:
         """Return those refs, of ``run`` or all, whose own file holds no commit, so that nobody can move them.
@@ -174,8 +181,11 @@ class Repo:
         """
         if self._still is None:
             return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
-        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
-        return sorted(name for _, names in groups for name in names)
+        return sorted(name for _, names in self._groups(run) for name in names)
+
+    def _groups(self, run: str) -> Iterable[tuple[Mapping[str, str], list[str]]]:
+        groups = self._still or {}
+        return [groups[run]] if run in groups else [] if run else groups.values()
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -225,6 +235,13 @@ class Repo:
     def write_blob(self, content: bytes) -> pygit2.Oid:
         """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to."""
         return until_kept(self, lambda: self.raw.create_blob(content))
+
+    def write_commit(
+        self, signature: pygit2.Signature, message: str, content: pygit2.Oid, parents: Iterable[str | None]
+    ) -> str:
+        """Write a commit, which no ref leads to yet, and return its id; parents that are None are left out."""
+        commits: list[str | pygit2.Oid] = [parent for parent in parents if parent is not None]
+        return str(self.raw.create_commit(None, signature, signature, message, content, commits))
 
     def has_object(self, oid: str) -> bool:
         import pygit2  # noqa: PLC0415 - see the module

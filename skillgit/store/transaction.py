@@ -53,15 +53,16 @@ def update_refs(
     repo: Repo,
     updates: Sequence[RefUpdate],
     *,
-    identity: Identity,
     reason: str,
+    identity: Identity | None = None,
     write: Callable[[], object] | None = None,
 ) -> None:
     """Move all of ``updates``, or none; a ConcurrentWriteError if a ref is not where it was expected.
 
     ``write`` writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
     """
-    repo.raw.set_ident(identity.name, identity.email)
+    signer = identity or repo.identity()
+    repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):
         _check_names(repo, updates)
         changing = _folders(repo, updates)
@@ -75,9 +76,14 @@ def update_refs(
             for update in updates:
                 _compare(repo, update)
             for update in updates:
-                _apply(transactions[_stage(update)], update, reason)
+                transaction = transactions[_stage(update)]
+                if update.new is None:
+                    transaction.remove(update.name)
+                elif update.derived or update.new != update.expected:
+                    transaction.set_target(update.name, update.new, message=reason)
         for folder in changing:
-            _sync_if_there(folder)
+            with suppress(FileNotFoundError):
+                sync(folder)
     if write is not None:
         keep(repo, write)
 
@@ -104,18 +110,6 @@ def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:
     return sorted(targets)
 
 
-def _sync_if_there(folder: Path) -> None:
-    with suppress(FileNotFoundError):
-        sync(folder)
-
-
-def _apply(transaction: ReferenceTransaction, update: RefUpdate, reason: str) -> None:
-    if update.new is None:
-        transaction.remove(update.name)
-    elif update.derived or update.new != update.expected:
-        transaction.set_target(update.name, update.new, message=reason)
-
-
 def _compare(repo: Repo, update: RefUpdate) -> None:
     tip = repo.tip(update.name)
     if not update.derived and tip != update.expected:
@@ -133,7 +127,7 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
         try:
             transaction.lock_ref(name)
         except (pygit2.GitError, OSError) as error:
-            mark = _mark(path)
+            mark = file_mark(path)
             if mark != last_mark:
                 last_mark, since = mark, time.monotonic()
             elif time.monotonic() - since > _PATIENCE_S:
@@ -149,7 +143,7 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
             return
 
 
-def _mark(path: Path) -> tuple[int, int, int] | None:
+def file_mark(path: Path) -> tuple[int, int, int] | None:
     """Return what distinguishes a lock file from the next at the same path; ``None`` without one."""
     try:
         status = path.stat()

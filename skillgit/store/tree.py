@@ -47,7 +47,7 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
 
 
 def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
-    entry = _entry(tree, path)
+    entry = entry_at(tree, path)
     return entry.data if isinstance(entry, pygit2.Blob) else None
 
 
@@ -153,11 +153,16 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
     return _tree(repo.raw[builder.write()])
 
 
-def _entry(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
+def entry_at(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
     try:
         return tree[path]
     except (KeyError, ValueError):  # a path that no tree can hold, with a NUL or half a surrogate pair
         return None
+
+
+def entry_id(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    entry = entry_at(commit.tree, path)
+    return None if entry is None else entry.id
 
 
 def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygit2.Object]]:
@@ -181,7 +186,7 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
 
 
 def _subtree(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
-    entry = None if tree is None else _entry(tree, path)
+    entry = None if tree is None else entry_at(tree, path)
     return entry if isinstance(entry, pygit2.Tree) else None
 
 

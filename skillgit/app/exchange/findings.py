@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
 from skillgit.store import refs
-from skillgit.store.push_contents import file_at
+from skillgit.store.tree import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ def _content(repo: Repo, name: str) -> str:
         if path is not None and path.is_file():
             return path.read_text(encoding="utf-8")
         tip = repo.tip(refs.MAIN)
-        return ((tip and file_at(repo, tip, name)) or b"").decode()
+        return ((tip and read_file(repo.commit(tip).tree, name)) or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
 

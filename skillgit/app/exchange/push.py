@@ -224,7 +224,7 @@ class _Push:
             if ref.state is RefState.PUSHED
         ]
         if updates:
-            update_refs(self._repo, updates, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
+            update_refs(self._repo, updates, reason=f"skillgit: push to {name}")
 
     def _tell_of(self, hidden: Iterable[SentRef]) -> None:
         for ref in hidden:

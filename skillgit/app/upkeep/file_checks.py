@@ -14,7 +14,6 @@ from skillgit.domain.untrusted.file_names import (
     shown,
 )
 from skillgit.domain.untrusted.hidden_characters import hidden_characters
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
@@ -122,18 +121,11 @@ def note_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     try:
         notes_by_commit = notes.read_all(repo)
     except SkillgitError as error:
-        yield IntegrityProblem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        yield IntegrityProblem(sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
         return
     for commit, lines in notes_by_commit.items():
         for line in lines:
-            if not _is_object(line):
+            if notes.parsed(line) is None:
                 yield IntegrityProblem(
                     commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'"
                 )
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(loads(line), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -50,17 +50,17 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
-        return [IntegrityProblem(commit="", sentence=error.message)]
+        return [IntegrityProblem(sentence=error.message)]
     ref_problems = [*_damaged_refs(repo, run)]
     if not branches:
-        return ref_problems or [IntegrityProblem(commit="", sentence=_without_branch(run, tips))]
+        return ref_problems or [IntegrityProblem(sentence=_without_branch(run, tips))]
     try:
         records = history_reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
         if repo.raw.is_shallow:
-            return [IntegrityProblem(commit="", sentence=error.message)]
+            return [IntegrityProblem(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
-        return list(unreadable) or [IntegrityProblem(commit="", sentence=error.message)]
+        return list(unreadable) or [IntegrityProblem(sentence=error.message)]
     versions, contents, name_checks = derived_refs.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
@@ -96,7 +96,7 @@ def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
             sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may say which"
-            yield IntegrityProblem(commit="", sentence=sentence)
+            yield IntegrityProblem(sentence=sentence)
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
@@ -119,7 +119,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run"
         )
     except (HistoryError, RevisionNotFoundError, GitError) as error:
-        yield IntegrityProblem(commit="", sentence=getattr(error, "message", str(error)))
+        yield IntegrityProblem(sentence=getattr(error, "message", str(error)))
 
 
 def _fold_problems(

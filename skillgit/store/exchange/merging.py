@@ -14,7 +14,7 @@ from skillgit.store import archive, derived_refs, history_reader, refs
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
+from skillgit.store.git_binary import git, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.run_ownership import note_elsewhere
@@ -38,7 +38,7 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
     if mine is None:
         if not dry_run:
             update = RefUpdate(name=refs.MAIN, new=theirs, expected=None)
-            update_refs(repo, [update], identity=repo.identity(), reason=reason)
+            update_refs(repo, [update], reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
@@ -262,6 +262,4 @@ def _holds_together(records: Sequence[Recorded]) -> bool:
 
 def checked_out(repo: Repo) -> dict[str, str]:
     """Return branch to the work tree that has it checked out."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    entries = (dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n"))
-    return {facts["branch"]: facts["worktree"] for facts in entries if "branch" in facts}
+    return {facts["branch"]: facts["worktree"] for facts in work_trees(repo) if "branch" in facts}

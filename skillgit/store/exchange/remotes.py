@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.exchange.transport import CHECKED, ask
-from skillgit.store.git_binary import command, git
+from skillgit.store.git_binary import git
 from skillgit.store.lock import repo_lock
 from skillgit.store.main_branch import skills_at
 from skillgit.store.run_ownership import is_asked
@@ -91,7 +89,7 @@ def remove_remote(repo: Repo, name: str) -> int:
     copies = dict(line.split() for line in output.splitlines())
     _done(git(repo, "remote", "remove", name), "skillgit remote")
     deletions = [RefUpdate(name=ref, new=None, expected=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
-    update_refs(repo, deletions, identity=repo.identity(), reason=f"skillgit: remove remote {name}")
+    update_refs(repo, deletions, reason=f"skillgit: remove remote {name}")
     return len(copies)
 
 
@@ -101,9 +99,6 @@ def _done(answer: GitResult, hint: str) -> None:
         raise UsageError(f"git says: {message}", hint=hint)
 
 
-_SHORT_NAME = refs.NOTES.removeprefix("refs/notes/")
-
-
 def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
     """Take in the notes that the commit ``theirs`` holds and return whether that changed ours."""
     ours = repo.tip(refs.NOTES)
@@ -111,7 +106,7 @@ def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
         return False
     if ours is None:
         update = RefUpdate(name=refs.NOTES, new=theirs, expected=None)
-        update_refs(repo, [update], identity=repo.identity(), reason="skillgit: notes of another repository")
+        update_refs(repo, [update], reason="skillgit: notes of another repository")
         return True
     if repo.reaches(ours, theirs):
         return False
@@ -126,16 +121,10 @@ def _merge(repo: Repo, theirs: str, time: datetime) -> None:
     environment: dict[str, str] = {}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": identity.name, f"GIT_{who}_EMAIL": identity.email, f"GIT_{who}_DATE": moment}
-    options = (f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
-    process = subprocess.run(  # noqa: S603 - a list
-        command(*options, "-s", "cat_sort_uniq", theirs),
-        env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    if process.returncode != 0:
-        text = process.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    options = (f"--ref={refs.NOTES.removeprefix('refs/notes/')}", "merge", "-q", "-s", "cat_sort_uniq")
+    answer = git(repo, "notes", *options, theirs, beside=environment)
+    if answer.code != 0:
+        text = answer.error.rpartition("\n")[2]
         raise ConflictError(f"git cannot merge the notes of two repositories: {text}", hint="git notes merge --abort")
 
 
