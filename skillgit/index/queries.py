@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.refresh import Index
 
-
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
            r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.store.refs import RefSnapshot
     from skillgit.store.repo import Repo
 
-
 PATIENCE = 5.0
 """Seconds to wait for another process that writes the index."""
 CHECKED_AT_MOST = 4 << 20

@@ -64,8 +64,8 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int title origin of author
-        skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
+        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int title origin of
+        author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
     "version": (

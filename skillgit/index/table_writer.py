@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250
 """Events whose rows wait to be added together."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from skillgit.errors import UsageError
 
@@ -56,7 +57,7 @@ def _guarded(index: Index) -> Iterator[sqlite3.Connection]:
     files = [row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"]
     hidden = connection.execute("SELECT 1 FROM temp.sqlite_schema LIMIT 1").fetchone()
     if files and files[0] and not hidden:
-        connection = sqlite3.connect(f"file:{_quoted(files[0])}?mode=ro", uri=True, isolation_level=None)
+        connection = sqlite3.connect(f"file:{quote(files[0])}?mode=ro", uri=True, isolation_level=None)
     try:
         # full text is prepared by statements that no query may make
         connection.execute("SELECT rowid FROM search LIMIT 0")
@@ -70,12 +71,6 @@ def _guarded(index: Index) -> Iterator[sqlite3.Connection]:
         connection.set_progress_handler(None, 0)
         if connection is not index.connection:
             connection.close()
-
-
-def _quoted(path: str) -> str:
-    from urllib.parse import quote  # noqa: PLC0415 - needed once
-
-    return quote(path)
 
 
 def _may(action: int, first: str | None, second: str | None, database: str | None, inside: str | None) -> int:

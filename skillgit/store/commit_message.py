@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_prose import Body
     from skillgit.store.trailers import TrailerBlock
 
-
 _TREE = re.compile(r"[0-9a-f]{40}")
 _COSTS = ("Cost", "Spent")
 _FEW = 1 << 10

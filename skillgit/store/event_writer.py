@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Identity, Repo
 
-
 _Written = tuple["Recorded", str | None]
 """An event as it reads, and the end of the evidence chain with it."""
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-
 PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")
 """Settings, environment, and ids and digests of items."""
 _EVENT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)

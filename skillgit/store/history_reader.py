@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from skillgit.store.history import Source
     from skillgit.store.repo import Repo
 
-
 ReadSlow = Callable[[pygit2.Tree, str], SlowText]
 """Reads the texts of a slow update from the tree of its commit, given the path of the skill."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-
 _PREFIX, _SUFFIX = "run-", ".lock"
 _FACTS = 1 << 12
 """More bytes than a holder writes of itself."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.store.repo import Repo
 
-
 ATTRIBUTES = b"*.md diff=markdown\n*.md text eol=lf\n"
 """The ``.gitattributes`` of a repository that begins with a skill."""
 

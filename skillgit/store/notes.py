@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-
 _TRIES = 5
 _OID_LENGTH = 40
 _DEEPEST = 2 * _OID_LENGTH

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.event import Measurement
 
-
 T = TypeVar("T")
 NEEDED: Final[Any] = object()
 """What the absence of a field says that is always there."""

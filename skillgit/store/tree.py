@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
 SKILL_FILES = 10_000

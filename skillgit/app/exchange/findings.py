@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.secret_scan import Secret
     from skillgit.store.repo import Repo
 
-
 FINGERPRINT_LENGTH = 16
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.errors import SkillgitError
 
-
 _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 

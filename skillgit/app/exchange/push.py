@@ -78,28 +78,21 @@ class Pushed:
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first ref which was not taken and should have been."""
         refusals = [ref for ref in self.refs if ref.state is RefState.REJECTED and not ref.optional]
-        ref_that_moved = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
-        if ref_that_moved is not None:
+        mover = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
+        if mover is not None:
             remote = quote(self.remote)
-            name = f"run {ref_that_moved.run}" if ref_that_moved.run else refs.short(ref_that_moved.ref)
-            if refs.is_release(ref_that_moved.ref):
-                return ConflictError(
-                    f"{name} was not pushed: {ref_that_moved.reason}",
-                    hint=f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs",
-                )
-            return ConflictError(
-                f"{name} was not pushed: {ref_that_moved.reason}", hint=f"skillgit pull {remote}, then push again"
-            )
+            name = f"run {mover.run}" if mover.run else refs.short(mover.ref)
+            hint = f"skillgit pull {remote}, then push again"
+            if refs.is_release(mover.ref):
+                hint = f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs"
+            return ConflictError(f"{name} was not pushed: {mover.reason}", hint=hint)
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
             return None
-        is_limit = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
-        return RemoteError(
-            f"{self.remote} refused {refs.short(host.ref)}: {host.reason}",
-            hint="skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
-            if is_limit
-            else "its host has rules of its own; what it said stands above",
-        )
+        hint = "its host has rules of its own; what it said stands above"
+        if any(word in host.reason.lower() for word in ("limit", "too many", "maximum")):
+            hint = "skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
+        return RemoteError(f"{self.remote} refused {refs.short(host.ref)}: {host.reason}", hint=hint)
 
 
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
@@ -124,8 +117,11 @@ class _Push:
         self._there = advertised(self._repo, self._line, remote.name if same else remote.push_url)
         here, there = by_run(self._tips), by_run(self._there)
         parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
-        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if self._main_goes() else {})
-        tags = [ref for tag in self._releases().items() for ref in self._plan(dict([tag]))]
+        # main and the releases go along with all runs, and main wherever there is none yet
+        main_goes = refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
+        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if main_goes else {})
+        own_tags = {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
+        tags = [ref for tag in own_tags.items() for ref in self._plan(dict([tag]))]
         lines = [ref for each in parcels for ref in self._plan(each.refs)]
         hidden = held_with([ref for each in parcels for ref in self._plan(each.hidden, optional=True)], lines)
         notes = self._plan(self._notes())
@@ -166,14 +162,6 @@ class _Push:
         start = start_record(self._workspace, run)
         plan = plan_commit(self._repo, start) if start is not None else None
         return parcel(self._repo, run, here, there, part, plan=plan, evidence=self._request.evidence)
-
-    def _main_goes(self) -> bool:
-        """Say whether main goes along: with all runs, and wherever there is none yet."""
-        return refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
-
-    def _releases(self) -> dict[str, str]:
-        """Return the tags of releases, which go with main where all runs go."""
-        return {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
 
     def _plan(self, targets: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
         return plan(self._repo, targets, self._there, remote=self._remote.name, optional=optional)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.store.push_contents import NewCommit, NewFile
     from skillgit.store.repo import Repo
 
-
 _SHORT = 12
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
 
-
 _ADDRESS = re.compile(
     r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|[^@/:]+@)github\.com[:/]+(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
 )

@@ -39,16 +39,13 @@ class LeakFinder:
         ``before``, the file as it was, may be repeated.
         """
         text = "\n".join(line for _, line in lines)
-        for index, taxonomy in self._of(skill) if text.strip() else ():
+        if text.strip() and skill not in self._indexes:
+            self._indexes[skill] = list(self._loaded(skill))
+        for index, taxonomy in self._indexes[skill] if text.strip() else ():
             known_text = f"{before}\n{taxonomy}"
             for leak in find_leaks(index, text, known_text):
                 alone = (number for number, line in lines if find_leak(index, line, known_text) == leak)
                 yield next(alone, 0), leak
-
-    def _of(self, skill: str) -> list[tuple[SecretIndex, str]]:
-        if skill not in self._indexes:
-            self._indexes[skill] = list(self._loaded(skill))
-        return self._indexes[skill]
 
     def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:
         sources: set[tuple[object, ...]] = set()
@@ -58,7 +55,8 @@ class LeakFinder:
             try:
                 yield from self._of_run(row.name, sources)
             except (SkillgitError, OSError, ImportError) as error:
-                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {_reason(error)}")
+                reason = error.message if isinstance(error, SkillgitError) else str(error)
+                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {reason}")
 
     def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
         from skillgit.app.setup.setup import find_config  # noqa: PLC0415 - it loads pydantic
@@ -77,10 +75,6 @@ class LeakFinder:
             )
             return
         yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()
-
-
-def _reason(error: Exception) -> str:
-    return error.message if isinstance(error, SkillgitError) else str(error)
 
 
 BY_SHAPE = "a credential by its shape"
@@ -120,9 +114,9 @@ class SecretScanner:
         return self._seen[line]
 
     def _found(self, line: str) -> Iterator[Secret]:
-        secrets = [Secret(_kind(match), *_value(match)) for match in _detected(line)]
+        secrets = [_secret(match) for match in _detected(line)]
         random = [
-            Secret(_kind(match), *_value(match), random=True)
+            _secret(match, random=True)
             for plugin in (self._random if len(line) <= _LONGEST_LINE else ())
             for match in plugin.analyze_line(filename="", line=line, line_number=1)
         ]
@@ -138,12 +132,8 @@ def _detected(line: str) -> list[PotentialSecret]:
     return list(scan_line(line)) if line.strip() and len(line) <= _LONGEST_LINE else []
 
 
-def _kind(match: PotentialSecret) -> str:
-    return str(match.type)
-
-
-def _value(match: PotentialSecret) -> tuple[str, str]:
-    return str(match.secret_value or ""), str(match.secret_hash)
+def _secret(match: PotentialSecret, *, random: bool = False) -> Secret:
+    return Secret(str(match.type), str(match.secret_value or ""), str(match.secret_hash), random)
 
 
 @contextmanager

@@ -140,8 +140,11 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
 
     ``rules`` are the metrics, with the share of the soft score, that the run's gates compared.
     """
-    if isinstance(event, SlowMerged):
-        yield from _merge_problems(state, event)
+    if isinstance(event, SlowMerged) and (proposal := state.pending_merge) is not None and proposal.evaluation:
+        if event.evaluation != proposal.evaluation:
+            yield "the score of the merge is not that of the guidance that was proposed"
+        if event.verdict != proposal.verdict:
+            yield "the gate of the merge is not that of the guidance that was proposed"
     if not state.started.splits:
         # An import: another program set its epochs and chose its items.
         return
@@ -149,16 +152,6 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
     yield from _condition_problems(state, event)
     if isinstance(event, RunFinished):
         yield from _end_problems(state, event, rules or _ANY_RULE)
-
-
-def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
-    proposal = state.pending_merge
-    if proposal is None or proposal.evaluation is None:
-        return
-    if event.evaluation != proposal.evaluation:
-        yield "the score of the merge is not that of the guidance that was proposed"
-    if event.verdict != proposal.verdict:
-        yield "the gate of the merge is not that of the guidance that was proposed"
 
 
 def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
@@ -206,7 +199,9 @@ def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) 
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
     if len(outcomes) == 1 and outcomes != {_on_selection(event.outcome)}:
-        yield f"the run ends as {event.outcome}, and its scores say {_named(*outcomes)}"
+        (outcome,) = outcomes
+        name = " or ".join(sorted(_OPEN)) if outcome in _OPEN else outcome
+        yield f"the run ends as {event.outcome}, and its scores say {name}"
     if event.outcome is RunOutcome.NOT_CONFIRMED:
         tests = {test.version: test for test in event.evaluations}
         seed, best, best_name = tests.get(0), tests.get(state.best), version_label(state.best)
@@ -236,10 +231,6 @@ def _outcome(state: RunState, rule: Rule) -> RunOutcome:
     if all(step.decision is None for step in state.memory if not step.by_hand):
         return RunOutcome.NO_CANDIDATES
     return RunOutcome.NULL_RESULT
-
-
-def _named(outcome: RunOutcome) -> str:
-    return " or ".join(sorted(_OPEN)) if outcome in _OPEN else outcome
 
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
-
-_PLAN = ("config.json", "environment.json", "splits.json")
+_PLAN = CONFIG, ENVIRONMENT, SPLITS = "config.json", "environment.json", "splits.json"
 
 
 def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterator[str]:
@@ -68,9 +67,6 @@ def needed_files(event: Event) -> tuple[str, ...]:
     if isinstance(event, Accepted | Rejected) and event.verdict.repeats:
         files.append("repeats.json")
     return tuple(files)
-
-
-CONFIG, SPLITS, ENVIRONMENT = "config.json", "splits.json", "environment.json"
 
 
 def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:

@@ -6,7 +6,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep import commit_checks, score_checks
-from skillgit.app.upkeep import score_checks as scores
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
 from skillgit.app.upkeep.file_checks import NameChecks, text_problems
@@ -152,7 +151,7 @@ def _fold_problems(
 def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
     """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
     event = record.event
-    yield from scores.score_problems(state, record)
+    yield from score_checks.score_problems(state, record)
     yield from sequence_problems(state, event, rules)
     if isinstance(event, RunFinished):
         yield from score_checks.final_score_problems(state, event)

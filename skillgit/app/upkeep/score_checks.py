@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
 
-
 _ROUNDING = 1e-9
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skillgit.store.git_binary import GitResult
     from skillgit.store.repo import Repo
 
-
 _USUAL = "origin"
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.repo import Repo
 
-
 _ORDER = (refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.BEST, refs.RefKind.TAG, refs.RefKind.REJECTED)
 
 
