@@ -199,8 +199,8 @@ def catch_up(
     is_empty = connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
     with _uncollected(), schema.filled(connection) if is_empty else nullcontext():
         connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in old_tips.keys() - now.keys()])
-        moved = [(name, oid, refs.run_of(name)) for name, oid in now.items() if old_tips.get(name) != oid]
-        connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", moved)
+        fresh_refs = [(name, oid, refs.run_of(name)) for name, oid in now.items() if old_tips.get(name) != oid]
+        connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh_refs)
         errors = _add_runs(connection, repo, fresh)
         errors |= _refresh_runs(connection, repo, grown)
     # without its tips a run is tried again at every opening

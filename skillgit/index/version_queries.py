@@ -66,7 +66,7 @@ class Versions:
         self.measured: list[tuple[Any, ...]] = []
         self._before = before
         self._scores: dict[int, Scores] = {}
-        self._made: dict[int, list[Any]] = {}
+        self._rows_by_version: dict[int, list[Any]] = {}
         self._proposals: dict[int, int] = {}
 
     def take(self, number: int, event: Event) -> None:
@@ -80,18 +80,18 @@ class Versions:
             self._make(event.run, event.version, number, scores, source)
 
     def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
-        if version in self._made or self._before.scores(version) is not None:
+        if version in self._rows_by_version or self._before.scores(version) is not None:
             # copied with its commit, as git cherry-pick does
             raise InvariantError(f"run {run} makes {version_label(version)} twice", hint="skillgit fsck")
         row = [run, version, number, scores[0], source, *scores[1:]]
         self.rows.append(row)
-        self._made[version], self._scores[version] = row, scores
+        self._rows_by_version[version], self._scores[version] = row, scores
 
     def _measure(self, number: int, event: Measured) -> None:
         evaluation = event.evaluation
         scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
         self._scores[event.version] = scores
-        row = self._made.get(event.version)
+        row = self._rows_by_version.get(event.version)
         if row is None:
             self.measured.append((*scores, event.run, event.version))
         else:

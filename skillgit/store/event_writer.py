@@ -67,11 +67,11 @@ class RunWriter:
         self._identity = identity or repo.identity()
         tips = repo.tips()
         self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.folded}
-        self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
+        self._tips = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = history_reader.read_run(repo, run) if self._heads else []
         self._versions = derived_refs.versions(self._records)
         self._evidence: str | None = None
-        self._resumed = False
+        self._is_resumed = False
 
     def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
         """Write the artefacts (path to content) of a later :meth:`append` ahead of time, from any thread."""
@@ -195,29 +195,29 @@ class RunWriter:
 
     def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
         branch = record.branch
-        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._stored.get(branch))}
+        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._tips.get(branch))}
         for name, tip in self._heads.items():
             # Side branches of a clone become local with the first event; the two lines must not move behind our back.
-            if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
-                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
+            if name not in self._tips or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
+                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._tips.get(name)))
         updates = [*moves.values(), *self._derived(record)]
         chain = refs.evidence_ref(self._run)
-        if chain_end is not None and chain_end != self._stored.get(chain):
-            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._stored.get(chain)))
+        if chain_end is not None and chain_end != self._tips.get(chain):
+            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._tips.get(chain)))
         reason = f"skillgit: {record.event.kind}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(record, updates, chain_end)
 
     def _derived(self, record: Recorded) -> list[RefUpdate]:
         """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
-        if self._resumed:
+        if self._is_resumed:
             commits = self._versions | derived_refs.versions([record])
-            return derived_refs.derived_moves(self._run, [record], commits, self._stored)
-        return derived_refs.derived_updates(self._run, [*self._records, record], self._stored)
+            return derived_refs.derived_moves(self._run, [record], commits, self._tips)
+        return derived_refs.derived_updates(self._run, [*self._records, record], self._tips)
 
     def _evidence_end(self) -> str | None:
         """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
-        if self._resumed or not self._records:
+        if self._is_resumed or not self._records:
             return self._evidence
         last = self._records[-1]
         tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
@@ -228,14 +228,14 @@ class RunWriter:
     def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:
         for update in updates:
             if update.new is None:
-                self._stored.pop(update.name, None)
+                self._tips.pop(update.name, None)
             else:
-                self._stored[update.name] = update.new
+                self._tips[update.name] = update.new
         self._heads[record.branch] = record.commit
         self._records.append(record)
         self._versions |= derived_refs.versions([record])
         self._evidence = chain_end
-        self._resumed = True
+        self._is_resumed = True
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:

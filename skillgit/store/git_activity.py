@@ -30,7 +30,7 @@ _LONG_PATIENCE_S = 600.0
 """How long a process that ends waits for a git that may prune what it wrote."""
 _PAUSE_S = 0.01
 _PRUNING = frozenset({"gc", "maintenance", "prune", "repack", "git-gc", "git-maintenance", "git-prune", "git-repack"})
-_held: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
+_writes: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
 """What git may prune yet: where, which processes may do it, and what writes it again."""
 _holding = threading.RLock()
 
@@ -83,31 +83,31 @@ def keep(repo: Repo, write: Callable[[], object]) -> None:
     may have looked before the refs moved.
     """
     with _holding:
-        if not _held:
+        if not _writes:
             atexit.unregister(_settle)
             atexit.register(_settle)
-        _held.append((repo, _pruning(repo), write))
+        _writes.append((repo, _pruning(repo), write))
         write_again()
 
 
 def write_again() -> None:
     """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
     with _holding:
-        entries = list(_held)
-        _held.clear()  # what is written here asks for nothing of it
+        entries = list(_writes)
+        _writes.clear()  # what is written here asks for nothing of it
         try:
             working = {repo: _pruning(repo) for repo, _, _ in entries}
             for repo, _, write in entries:
                 until_kept(repo, write)
             entries = [(repo, processes, write) for repo, processes, write in entries if processes & working[repo]]
         finally:
-            _held[:] = entries
+            _writes[:] = entries
 
 
 def _settle() -> None:
     patience = time.monotonic() + _LONG_PATIENCE_S
     try:
-        while _held and time.monotonic() < patience:
+        while _writes and time.monotonic() < patience:
             time.sleep(_PAUSE_S)
             write_again()
     except KeyboardInterrupt:

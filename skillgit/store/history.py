@@ -49,8 +49,8 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
     attic = refs.attic_ref(run)
-    folded = _candidates(repo, attic, tips[attic]) if attic in tips else {}
-    branches = {branch: replace(source, folded=True) for branch, source in folded.items()} | local
+    attic_sources = _candidates(repo, attic, tips[attic]) if attic in tips else {}
+    branches = {branch: replace(source, folded=True) for branch, source in attic_sources.items()} | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:

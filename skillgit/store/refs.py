@@ -210,8 +210,8 @@ class RefFiles:
     """The refs of one repository; ``predicate`` says of a ref's name whether :meth:`read` returns it."""
 
     def __init__(self, folder: Path, predicate: Callable[[str], bool]) -> None:
-        self._folder, self._wanted = folder, predicate
-        self._parsed: tuple[str, Mapping[str, str]] = ("", {})
+        self._folder, self._predicate = folder, predicate
+        self._cache: tuple[str, Mapping[str, str]] = ("", {})
 
     def look(self) -> RefSnapshot:
         with _told():
@@ -225,21 +225,21 @@ class RefFiles:
     def read(self) -> dict[str, str]:
         """Return the wanted refs with their commits; symbolic and damaged ones are left out."""
         with _told():
-            loose = {name: oid for name, oid in _loose(self._folder) if self._wanted(name)}
+            loose = {name: oid for name, oid in _loose(self._folder) if self._predicate(name)}
             tips = {**self._packed(), **loose}
         return {name: oid for name, oid in tips.items() if oid}
 
     def _packed(self) -> Mapping[str, str]:
         mark = _settled(self._mark())
-        if mark and mark == self._parsed[0]:
-            return self._parsed[1]
+        if mark and mark == self._cache[0]:
+            return self._cache[1]
         try:
             text = (self._folder / _PACKED_REFS).read_text(encoding="utf-8", errors="surrogateescape")
         except FileNotFoundError:
             return {}
-        tips = {name: oid for oid, name in _PACKED.findall(text) if self._wanted(name)}
+        tips = {name: oid for oid, name in _PACKED.findall(text) if self._predicate(name)}
         if mark == _settled(self._mark()):
-            self._parsed = (mark, tips)
+            self._cache = (mark, tips)
         return tips
 
     def _mark(self) -> tuple[int, ...]:

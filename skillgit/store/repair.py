@@ -137,8 +137,8 @@ def remove_locks(repo: Repo) -> list[str]:
 
 
 def _left(repo: Repo) -> list[Path]:
-    packed = repo.common_dir / "packed-refs.lock"
-    paths = [*(repo.common_dir / "refs").rglob("*.lock"), *([packed] if packed.exists() else [])]
+    packed_lock = repo.common_dir / "packed-refs.lock"
+    paths = [*(repo.common_dir / "refs").rglob("*.lock"), *([packed_lock] if packed_lock.exists() else [])]
     marks = {path: file_mark(path) for path in paths}
     # git may hold locks for as long as a hook takes
     if not marks or git_is_at_work(repo):

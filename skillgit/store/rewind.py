@@ -89,8 +89,8 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
                 (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips(run)
     chain = partial(_evidence, repo, run, plan, tips)
-    derived = derived_refs.derived_updates(run, plan.kept, tips)
-    updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived]
+    derived_moves = derived_refs.derived_updates(run, plan.kept, tips)
+    updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
     update_refs(repo, updates, reason=REASON, write=chain)
     last = plan.kept[-1]
     sentences = [f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})"]

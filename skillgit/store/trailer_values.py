@@ -127,9 +127,9 @@ class Record(Generic[T]):
         self._keys: tuple[str, ...] = (*(field.key for field in fields), *(inner[1]._keys if inner else ()))  # noqa: SLF001 - of this class
         self._pattern: str = "".join(map(self._one, fields)) + (inner[1]._pattern if inner else "")  # noqa: SLF001 - of this class
         self._match = re.compile(self._pattern).fullmatch
-        self._written = [(field, self.absent(field)) for field in fields]
-        self._read = [(field.attribute, field.kind.value, absent) for field, absent in self._written]
-        self._derived = [field.attribute for field in fields if field.derived]
+        self._defaults = [(field, self.absent(field)) for field in fields]
+        self._read = [(field.attribute, field.kind.value, absent) for field, absent in self._defaults]
+        self._computed_names = [field.attribute for field in fields if field.derived]
 
     def _one(self, field: Field) -> str:
         """Return the pattern of a field with the blank before it."""
@@ -179,7 +179,7 @@ class Record(Generic[T]):
         # the fields go first, for zip must not take a token after the last of them
         for (name, value, absent), token in zip(self._read, tokens, strict=False):
             values[name] = absent if token is None else value(token)
-        for name in self._derived:
+        for name in self._computed_names:
             del values[name]
         if self.inner is not None:
             name, record = self.inner
@@ -189,7 +189,7 @@ class Record(Generic[T]):
     def write(self, whole: object) -> str:
         """Return the text of ``whole``; empty if the absence of every field says it."""
         tokens = []
-        for field, absent in self._written:
+        for field, absent in self._defaults:
             value = getattr(whole, field.attribute)
             if field.when(whole) if field.when is not None else value != absent:
                 tokens.append(_prefix(field) + field.kind.write(value))

@@ -25,7 +25,6 @@ from skillgit.store.repo import Repo
 from skillgit.store.run_ownership import note_asked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
@@ -52,17 +51,10 @@ def fetch(
 ) -> FetchResult:
     """Bring in the runs of ``remote``, or the default one, as tracking copies; nothing of this repository moves."""
     with open_workspace(context) as workspace:
-        repo = workspace.repo
-        known_remote = find_remote(repo, remote)
-        changes = fetch_refs(
-            repo,
-            line_for(context, listener or Listener()),
-            known_remote.name,
-            with_rejected=with_rejected,
-            evidence=evidence,
-        )
+        source, line = find_remote(workspace.repo, remote), line_for(context, listener or Listener())
+        changes = fetch_refs(workspace.repo, line, source.name, with_rejected=with_rejected, evidence=evidence)
         workspace.index.refresh()
-        return FetchResult(remote=known_remote.name, url=shown_address(known_remote.url), refs=changes)
+        return FetchResult(remote=source.name, url=shown_address(source.url), refs=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +117,17 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         checked_out=checked_out(repo),
         dry_run=request.dry_run,
     )
-    theirs = there if request.evidence else {ref: oid for ref, oid in there.items() if not _is_bulk(ref)}
+    bulk = frozenset() if request.evidence else frozenset({refs.RefKind.EVIDENCE, refs.RefKind.DROPPED})
+    theirs = {name: oid for name, oid in there.items() if (ref := refs.parse(name)) is None or ref.kind not in bulk}
     main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
     if request.evidence:
-        runs = tuple(_without_evidence(joined, groups[joined.run]) for joined in runs)
+        lack = "its evidence was not pushed there"
+        runs = tuple(
+            run if run.note or refs.evidence_ref(run.run) in groups[run.run] else replace(run, note=lack)
+            for run in runs
+        )
         for run in runs:
             if run.state in _TAKEN_IN and not request.dry_run:
                 note_asked(repo, run.run, there[refs.run_branch(run.run)])
@@ -139,29 +136,14 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
     else:
         fresh = join_notes(repo, notes, time=context.clock())
-        pack(repo, sum(pulled_run.moved for pulled_run in runs))
+        pack(repo, sum(run.moved for run in runs))
     workspace.index.refresh()
-    heads = {
-        pulled_run.run: row.version or 0
-        for pulled_run in runs
-        if pulled_run.state is Joining.DIVERGED
-        and (row := queries.head_row(workspace.index, pulled_run.run)) is not None
-    }
+    names = [run.run for run in runs if run.state is Joining.DIVERGED]
+    rows = {run: queries.head_row(workspace.index, run) for run in names}
+    heads = {run: row.version or 0 for run, row in rows.items() if row is not None}
     return Pulled(
         remote=name, url=shown_address(url), dry_run=request.dry_run, main=main, runs=runs, notes=fresh, heads=heads
     )
-
-
-def _without_evidence(run: Joined, theirs: Mapping[str, str]) -> Joined:
-    """Return ``run`` with a note on evidence that was asked for and is not there."""
-    if run.note or refs.evidence_ref(run.run) in theirs:
-        return run
-    return replace(run, note="its evidence was not pushed there")
-
-
-def _is_bulk(name: str) -> bool:
-    ref = refs.parse(name)
-    return ref is not None and ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,9 +123,9 @@ class ScanCollector:
         self._repo = repo
         self._scanner = scanner
         self._leaks = leaks
-        self._allowed = exceptions
+        self._exceptions = exceptions
         self._skills: set[str] = set()
-        self._seen: set[tuple[str, str]] = set()
+        self._versions: set[tuple[str, str]] = set()
         self.findings: dict[str, ScanFinding] = {}
         self.allowed_findings: set[str] = set()
         self.commits: set[str] = set()
@@ -138,8 +138,8 @@ class ScanCollector:
         for file in commit.files:
             if file.skill:
                 self._skills.add(file.skill)
-            if (file.path, file.blob) not in self._seen:
-                self._seen.add((file.path, file.blob))
+            if (file.path, file.blob) not in self._versions:
+                self._versions.add((file.path, file.blob))
                 self.blobs.add(file.blob)
                 self._file(commit, file)
 
@@ -152,7 +152,7 @@ class ScanCollector:
 
     def _add(self, findings: Iterable[ScanFinding]) -> None:
         for row in findings:
-            if row.fingerprint in self._allowed.fingerprints:
+            if row.fingerprint in self._exceptions.fingerprints:
                 self.allowed_findings.add(row.fingerprint)
             else:
                 self.findings.setdefault(row.fingerprint, row)
@@ -180,7 +180,7 @@ class ScanCollector:
             kind = _kind(secrets, commit, file) if secrets else None
             if kind is not None:
                 finding_of_line = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
-                if self._allowed.holds(path, secrets) or is_allowed_inline(path, line, above):
+                if self._exceptions.holds(path, secrets) or is_allowed_inline(path, line, above):
                     self.allowed_findings.add(finding_of_line.fingerprint)
                 else:
                     self._add([finding_of_line])

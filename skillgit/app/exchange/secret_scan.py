@@ -106,12 +106,12 @@ class SecretScanner:
 
     def __init__(self, random: tuple[BasePlugin, ...]) -> None:
         self._random = random
-        self._seen: dict[str, tuple[Secret, ...]] = {}
+        self._cache: dict[str, tuple[Secret, ...]] = {}
 
     def secrets(self, line: str) -> tuple[Secret, ...]:
-        if line not in self._seen:
-            self._seen[line] = tuple(self._found(line))
-        return self._seen[line]
+        if line not in self._cache:
+            self._cache[line] = tuple(self._found(line))
+        return self._cache[line]
 
     def _found(self, line: str) -> Iterator[Secret]:
         secrets = [_secret(match) for match in _detected(line)]

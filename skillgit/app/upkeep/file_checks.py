@@ -30,9 +30,9 @@ class NameChecks:
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
-        self._seen: set[tuple[str, bool]] = set()
+        self._trees: set[tuple[str, bool]] = set()
         """Trees, each with whether it was looked at by the rules of a skill."""
-        self._found: set[str] = set()
+        self._sentences: set[str] = set()
 
     def problems(self, record: Recorded) -> Iterator[str]:
         skill = record.event.skill
@@ -44,8 +44,8 @@ class NameChecks:
             yield from self._new(f"its evidence has {sentence}")
 
     def _new(self, sentence: str) -> Iterator[str]:
-        if sentence not in self._found:
-            self._found.add(sentence)
+        if sentence not in self._sentences:
+            self._sentences.add(sentence)
             yield sentence
 
     def _faults(self, tree: str, skill: str, *, strict: bool) -> Iterator[str]:
@@ -54,11 +54,11 @@ class NameChecks:
         while waiting:
             oid, path, strict = waiting.pop()
             folder = self._repo.raw.get(oid)
-            if not isinstance(folder, Tree) or (oid, strict) in self._seen:
+            if not isinstance(folder, Tree) or (oid, strict) in self._trees:
                 continue
             if strict or not f"{skill}/".startswith(path):
                 # Folders that lead to a skill are looked at again: another event may have its skill elsewhere in them.
-                self._seen.add((oid, strict))
+                self._trees.add((oid, strict))
             names: dict[str, str] = {}
             for entry in folder:
                 name = entry_name(entry.raw_name or b"")

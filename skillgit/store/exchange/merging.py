@@ -37,8 +37,7 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
         return Joined(run="", state=Joining.UP_TO_DATE)
     if mine is None:
         if not dry_run:
-            update = RefUpdate(name=refs.MAIN, new=theirs, expected=None)
-            update_refs(repo, [update], reason=reason)
+            update_refs(repo, [RefUpdate(name=refs.MAIN, new=theirs, expected=None)], reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
@@ -106,8 +105,8 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
             return adoption.join(write=False)
         with RunLock(repo, run, terms.clock):
             return adoption.join(write=True)
-    except _DivergedError as found:
-        return Joined(run=run, state=Joining.DIVERGED, reason=str(found))
+    except _DivergedError as error:
+        return Joined(run=run, state=Joining.DIVERGED, reason=str(error))
     except ConflictError as error:
         return Joined(run=run, state=Joining.REFUSED, reason=error.message)
     except HistoryError as error:
@@ -143,14 +142,12 @@ class _Adoption:
             )
         records = self._records(self._mine | self._moves)
         self._check(records)
-        updates = [*self._updates(), *derived_refs.derived_updates(self._run, records, self._mine)]
+        own = [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
+        updates = [*own, *derived_refs.derived_updates(self._run, records, self._mine)]
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
-            identity, chains = self._repo.identity(), self._chains
-            update_refs(
-                self._repo, updates, identity=identity, reason=reason, write=lambda: [write() for write in chains]
-            )
+            update_refs(self._repo, updates, reason=reason, write=lambda: [write() for write in self._chains])
         state = Joining.FORWARD if self._line in self._mine else Joining.NEW
         return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
 
@@ -231,9 +228,6 @@ class _Adoption:
         attic = (candidates(self._repo, tip) or {}) if tip else {}
         return attic | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}
 
-    def _updates(self) -> list[RefUpdate]:
-        return [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
-
     def _check(self, records: Sequence[Recorded]) -> None:
         """Refuse ``records`` if the events of both sides make no history together."""
         if _holds_together(records):
@@ -243,8 +237,8 @@ class _Adoption:
         self._note = self._note or "rejected candidates are missing: it can be read, not continued or forked"
 
     def _without_evidence(self, records: Sequence[Recorded]) -> list[str]:
-        is_known = self._line in self._mine
-        before = {record.commit for record in self._records(self._mine)} if is_known else set()
+        is_here = self._line in self._mine
+        before = {record.commit for record in self._records(self._mine)} if is_here else set()
         fresh = (record for record in records if record.commit not in before and record.evidence)
         return [record.commit for record in fresh if not self._repo.has_object(record.evidence)]
 

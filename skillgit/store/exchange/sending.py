@@ -77,22 +77,16 @@ def parcel(
 ) -> Parcel:
     """Return what is to be sent of ``run``, whose plan is in the commit ``plan``."""
     kinds = _ORDER if form is RejectedMode.BRANCHES else _ORDER[:-1]
-    pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
-    sequence = sorted(
-        (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
-    )
+    positions = [(kinds.index(ref.kind), name) for name in tips if (ref := refs.parse(name)) and ref.kind in kinds]
     hidden = {} if plan is None else {refs.plan_ref(run): plan}
     if evidence:
         hidden |= {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
     attic = refs.attic_ref(run)
-    chain = None
-    if form is RejectedMode.ATTIC:
-        chain = _chain(repo, run, tips, there)
-    elif form is RejectedMode.BRANCHES:
-        chain = tips.get(attic)
-    if chain is not None:
+    if form is RejectedMode.ATTIC and (chain := _chain(repo, run, tips, there)) is not None:
         hidden[attic] = chain
-    return Parcel(run=run, refs={name: tips[name] for _, name in sequence}, hidden=hidden)
+    elif form is RejectedMode.BRANCHES and attic in tips:
+        hidden[attic] = tips[attic]
+    return Parcel(run=run, refs={name: tips[name] for _, name in sorted(positions)}, hidden=hidden)
 
 
 def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
@@ -208,17 +202,14 @@ def held_with(hidden: Sequence[SentRef], lines: Sequence[SentRef]) -> list[SentR
 
 
 def _looked_at(repo: Repo, name: str, new: str, there: Mapping[str, str], remote: str, *, optional: bool) -> SentRef:
-    old = there.get(name, "")
-    ref = refs.parse(name)
-    update = SentRef(
-        ref=name, run=ref.run if ref is not None else "", state=RefState.PUSHED, old=old, new=new, optional=optional
-    )
+    old, run = there.get(name, ""), refs.run_of(name)
+    update = SentRef(ref=name, run=run, state=RefState.PUSHED, old=old, new=new, optional=optional)
     ahead = surpassed(repo, name, new, old or None)
     if ahead or old == new:
         return replace(update, state=RefState.UP_TO_DATE)
     if ahead is None:
-        is_known = repo.has_object(old)
-        problem = f"it went on here and on {remote}" if is_known else f"{remote} has something that is not here"
+        is_here = repo.has_object(old)
+        problem = f"it went on here and on {remote}" if is_here else f"{remote} has something that is not here"
         if refs.is_release(name):
             problem = f"{remote} has another release of that version"
         return refused(update, RefusalCause.MOVED, problem)
