@@ -4,7 +4,7 @@ Objects come first and are garbage if the process dies. Then the event is checke
 then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
 touched.
 
-Someone may let git prune meanwhile (``at_work``).
+Someone may let git prune meanwhile (``git_activity``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The git repository: how it is found or made, its folders, its identity and the tips of its refs.
 
-It opens a repository and answers simple questions; history is read by ``reader`` and written by ``writer``. libgit2 is
+It opens a repository and answers simple questions; history is for ``history_reader`` and ``event_writer``. libgit2 is
 loaded with the first repository: screens are ready before that, and it takes as long as half of them.
 """
 

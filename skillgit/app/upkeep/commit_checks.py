@@ -85,7 +85,7 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
             if base.with_text(DOCUMENT, with_slow_guidance(base.document, guidance)).digest != skill.digest:
                 yield "the skill is not that of its first parent with the guidance of the second"
     except SkillgitError as error:
-        if not isinstance(error.__cause__, UnsafeNameError):  # name_checks tells of each name
+        if not isinstance(error.__cause__, UnsafeNameError):  # file_checks reports each name
             yield f"the skill cannot be read: {error.message}"
 
 

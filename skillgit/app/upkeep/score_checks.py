@@ -44,7 +44,7 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     yield from _stop_problems(evaluation, verdict)
     yield from _flip_problems(event, verdict)
     if verdict.compared is not None and not verdict.compared == evaluation.n == base.n:
-        return  # its means are over some of the items, and follow from these: see ``gates``
+        return  # its means are over some of the items, and follow from these: see ``recomputed_gates``
     yield from _candidate_score_problems(evaluation, verdict)
     rule = verdict.metric, verdict.soft_weight
     newest = state.evaluation(state.best)
