@@ -9,7 +9,6 @@ alone is no event. A commit whose trailers are broken or out of place is an erro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
     from skillgit.store.history import Source
     from skillgit.store.repo import Repo
-
-ReadSlow = Callable[[pygit2.Tree, str], SlowText]
-"""Reads the texts of a slow update from the tree of its commit, given the path of the skill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +60,15 @@ def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
         oid = parents[0] if parents else None
 
 
-def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
+def decoded(commit: pygit2.Commit) -> Decoded:
     """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
     try:
-        return commit_message.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
+        return commit_message.decode_with(message_of(commit), lambda skill: _slow_text(commit.tree, skill))
     except HistoryError as error:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 
 
-def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
+def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list[Link], str | None]:
     """Return the commits of ``branch``, oldest first, and the commit of ``boundary`` that they follow, if any.
 
     The walk ends at the event that started the run, or before a commit in ``boundary``. A line without a beginning is a
@@ -89,7 +85,8 @@ def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: Rea
             end = dead_ends[str(commit.id)]
             break
         try:
-            link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+            has_event = trailers.has_trailers(message_of(commit))
+            link = Link(commit=commit, decoded=decoded(commit) if has_event else None)
         except HistoryError as error:
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
@@ -99,16 +96,11 @@ def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: Rea
     dead_ends.update((str(link.commit.id), end) for link in chain)
     if end is not None:
         raise type(end)(end.message, hint=end.hint)
-    where = refs.short(branch.actual)
     if repo.raw.is_shallow:
         raise RevisionNotFoundError(
             f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
         )
-    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint=REPAIR)
-
-
-def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
-    return decoded(commit, read_slow) if trailers.has_trailers(message_of(commit)) else None
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}", hint=REPAIR)
 
 
 def place_of(repo: Repo, oid: str) -> LinePosition:
@@ -215,10 +207,6 @@ MEMORY = "META.md"
 """The file on the slow line that holds what the optimizer remembers."""
 
 
-def tips(repo: Repo) -> dict[str, str]:
-    return repo.tips()
-
-
 def runs(repo: Repo) -> list[str]:
     """Return the names of all runs, including those that only a remote-tracking branch has."""
     return history.run_names(repo.tips())
@@ -239,7 +227,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     boundary = frozenset(since.values())
-    chain, stop = links(repo, branches[0], boundary, slow_text)
+    chain, stop = _links(repo, branches[0], boundary)
     on_line = {str(link.commit.id) for link in chain}
     records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
     # A branch that someone moved may lead to an event that another one has already.
@@ -268,7 +256,7 @@ def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in boundary:
             break
-        content = decoded(commit, slow_text)
+        content = decoded(commit)
         if not isinstance(content.event, SlowProposed):
             break
         records.append(recorded(commit, content, content.event.base))
@@ -280,19 +268,17 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
         return _read_edit(repo, oid)
-    content = decoded(commit, slow_text)
+    content = decoded(commit)
     at = event_at(content.event)
     return recorded(commit, content, place_of(repo, oid).version if at is None else at)
 
 
 def _read_edit(repo: Repo, oid: str) -> Recorded:
     run = place_of(repo, oid).run
-    edit = next((record for record in read_run(repo, run) if record.commit == oid), None)
-    if edit is None:
-        raise TrailerError(
-            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
-        )
-    return edit
+    for record in read_run(repo, run):
+        if record.commit == oid:
+            return record
+    raise TrailerError(f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are")
 
 
 def message(repo: Repo, oid: str) -> str:
@@ -316,10 +302,8 @@ def resolve(repo: Repo, name: str) -> str:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
 
 
-def slow_text(root: pygit2.Tree, skill: str, *, with_memory: bool = True) -> commit_message.SlowText:
+def _slow_text(root: pygit2.Tree, skill: str) -> SlowText:
     """Return guidance and memory in the tree ``root`` of a commit on the slow line."""
-    document = tree.read_file(root, f"{skill}/{DOCUMENT}") or b""
-    memory = (tree.read_file(root, MEMORY) if with_memory else None) or b""
-    return commit_message.SlowText(
-        guidance=slow_guidance(document.decode(errors="replace")), memory=memory.decode(errors="replace")
-    )
+    names = (f"{skill}/{DOCUMENT}", MEMORY)
+    document, memory = ((tree.read_file(root, name) or b"").decode(errors="replace") for name in names)
+    return SlowText(guidance=slow_guidance(document), memory=memory)

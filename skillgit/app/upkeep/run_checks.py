@@ -108,7 +108,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
-                event = history_reader.decoded(commit, history_reader.slow_text).event
+                event = history_reader.decoded(commit).event
             except HistoryError as error:
                 yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue
