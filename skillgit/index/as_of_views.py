@@ -37,32 +37,21 @@ _VIEW = re.compile(r"^CREATE VIEW", re.IGNORECASE)
 
 
 class PastRepo(Repo):
-    """A repository whose refs stand where they stood then; its objects are those of today."""
+    """A repository with the refs of a past moment; its objects are those of today."""
 
     def __init__(self, repo: Repo, tips: dict[str, str]) -> None:
         super().__init__(repo.raw)
         self._tips = tips
 
     def tip(self, name: str) -> str | None:
-        """Return the commit that the ref ``name`` pointed to; ``None`` if there was no such ref."""
         return self._tips.get(name) if refs.parse(name) is not None else super().tip(name)
 
     def tips(self, run: str = "") -> dict[str, str]:
-        """Return all refs of skillgit, or those of ``run``, as they stood."""
-        return {name: oid for name, oid in self._tips.items() if not run or _run_of(name) == run}
-
-
-def _run_of(name: str) -> str:
-    ref = refs.parse(name)
-    return ref.run if ref is not None else ""
+        return {name: oid for name, oid in self._tips.items() if not run or refs.run_of(name) == run}
 
 
 class PastIndex(Index):
-    """An index that ends with an event.
-
-    Args:
-        index: The index of today; it gives its connection away.
-    """
+    """An index that ends with an event; today's index gives its connection away."""
 
     def __init__(self, index: Index, commit: str) -> None:
         self.connection, self.on_disk, self.broken = index.connection, index.on_disk, index.broken
@@ -70,7 +59,7 @@ class PastIndex(Index):
         self.repo: Repo = PastRepo(index.repo, _cut(index, commit))
 
     def refresh(self) -> None:
-        """Leave it as it is: what happens now is not of the past."""
+        """Do nothing: what happens now is not of the past."""
 
     def _leave_disk(self, error: Exception) -> None:
         self.repo, past = self.today, self.repo
@@ -80,15 +69,13 @@ class PastIndex(Index):
 
 
 def _cut(index: Index, commit: str) -> dict[str, str]:
-    """Hide what came after the event in ``commit``; return the refs as they stood."""
+    """Hide what came after the event in ``commit``; return the refs as they were."""
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
     key = dict(zip(KEY, key_of(index, commit), strict=True))
     connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
-    connection.execute(
-        "CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)",
-    )
+    connection.execute("CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)")
     for table in table_writer.BY_EVENT:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
@@ -118,7 +105,7 @@ def _summarise(connection: sqlite3.Connection) -> None:
 
 
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Yield the refs as they stood: those that still point to what was there, and where moving ones pointed."""
+    """Yield the refs as they were: those that still point to what was there, and where moving ones pointed."""
     for name, oid in connection.execute(
         "SELECT name, oid FROM main.ref WHERE oid IN (SELECT oid FROM temp.event) OR name = :main", {"main": refs.MAIN}
     ):

@@ -47,7 +47,6 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
 
 
 def progress(index: Index, run: str) -> ProgressRow:
-    """Return how far ``run`` is."""
     row = index.select(_PROGRESS, (run,))[0]
     step, epoch, version, slow_epoch, meta_epoch, last_measured, interventions, is_finished = row
     return ProgressRow(

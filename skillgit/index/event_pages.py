@@ -12,7 +12,7 @@ from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.domain.score import Score, Sign
     from skillgit.index.refresh import Index
@@ -34,8 +34,8 @@ _HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
 class NumberComparison:
     """A comparison with a number.
 
-    A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
-    where the bound keeps it too, and never with the others.
+    A score of which only a bound is known passes where it is certain, whatever the score was: with ``<`` and ``<=``
+    if the bound passes too, and never with the others.
     """
 
     what: Number
@@ -44,36 +44,24 @@ class NumberComparison:
 
     @property
     def column(self) -> str:
-        """What of an event ``e`` is compared."""
         return _HIGHEST if self.what == "score" and self.sign in {"<", "<="} else _COLUMNS[self.what]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowing:
-    """Which events of a run are meant.
+    """Which events of a run are meant."""
 
-    Attributes:
-        run: The run; empty for all of them.
-        kinds: Only these kinds; none for all.
-        words: Only those whose title, reasons or text hold words that begin with each of these.
-        item: Only those that fixed or broke this item.
-        operation: Only those with an edit that does this.
-        since: Only those of this time or later, in seconds since 1970.
-        comparisons: Only those whose numbers keep all of these for certain.
-        gathered: Whether :func:`gather` has looked for them already.
-    """
-
-    run: str = ""
+    run: str = ""  # the run; empty for all of them
     rejected: bool = True
     slow: bool = True
-    kinds: frozenset[str] = frozenset()
-    words: str = ""
-    item: str = ""
-    operation: str = ""
-    since: int | None = None
+    kinds: frozenset[str] = frozenset()  # only these kinds; none for all
+    words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
+    item: str = ""  # only those that fixed or broke this item
+    operation: str = ""  # only those with an edit that does this
+    since: int | None = None  # only those of this time or later, in seconds since 1970
     until: int | None = None
-    comparisons: tuple[NumberComparison, ...] = ()
-    gathered: bool = False
+    comparisons: tuple[NumberComparison, ...] = ()  # only those whose numbers keep all of these for certain
+    gathered: bool = False  # whether :func:`gather` has looked for them already
 
     @property
     def is_filtered(self) -> bool:
@@ -81,12 +69,11 @@ class Narrowing:
         return self != replace(self.without_filter(), rejected=self.rejected, slow=self.slow)
 
     def without_filter(self) -> Narrowing:
-        """Return all events of the same run."""
         return Narrowing(run=self.run)
 
     @property
     def selection(self) -> Selection:
-        """The part of it that a log knows, too."""
+        """The part of it that a log has, too."""
         return Selection(
             run=self.run,
             rejected=self.rejected,
@@ -100,17 +87,12 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """The score of one event.
-
-    Attributes:
-        score: The score on the selection split under the run's metric, as far as it is known.
-        decision: The gate's decision; empty without one.
-    """
+    """The score of one event."""
 
     step: int
-    score: Score
+    score: Score  # the score on the selection split under the run's metric, as far as it is known
     kind: EventKind
-    decision: str
+    decision: str  # the gate's decision; empty without one
     commit: str
 
 
@@ -152,7 +134,7 @@ def count(index: Index, narrowing: Narrowing) -> int:
 
 
 def _count_shown(index: Index, narrowing: Narrowing) -> int:
-    """Count all events and take away the hidden ones, which an index of their own counts."""
+    """Count all events and subtract the hidden ones, which an index of their own counts."""
     of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
     everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
     hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
@@ -166,7 +148,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
 
 
 def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
-    """Return ``limit`` of the events that are meant, newest first, after leaving out ``offset``.
+    """Return ``limit`` of the events that are meant, newest first, after skipping ``offset``.
 
     Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
     """
@@ -198,17 +180,15 @@ def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
 def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run``, oldest first; events without a score have none."""
     order = Selection(run=run).order
-    entries = index.select(
-        f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
-        {"run": run, "limit": limit},
-    )
-    return _points(index, [number for (number,) in entries])
+    query = f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit"  # noqa: S608 - names are ours
+    numbers = index.column(query, {"run": run, "limit": limit})
+    return _points(index, numbers)
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
-    """Return the scores of a whole run, oldest first, at ``most`` of its steps if it has more, evenly apart.
+    """Return the scores of a whole run, oldest first, at ``most`` evenly spaced steps, and the distance of the steps.
 
-    The best version is always among them. The second value says that there is every which step, 1 for all.
+    The best version is always among them.
     """
     bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
     first, last = bounds[0]
@@ -216,16 +196,16 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
         return (), 1
     apart = -(-(last - first + 1) // most)
     steps = json.dumps([*range(first, last, apart), last])
-    numbers = index.select(
+    numbers = index.column(
         "SELECT id FROM event WHERE run = :run AND step IN (SELECT value FROM json_each(:steps))"
         " UNION SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version"
         " WHERE v.run = :run",
         {"run": run, "steps": steps},
     )
-    return _points(index, [number for (number,) in numbers]), apart
+    return _points(index, numbers), apart
 
 
-def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
+def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:
     entries = index.select(
         "SELECT l.step, l.score, l.bound, l.kind, l.decision, l.oid FROM log l"
         " WHERE l.id IN (SELECT value FROM json_each(?))"

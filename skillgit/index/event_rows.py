@@ -20,7 +20,6 @@ from skillgit.domain.event import (
     Event,
     Gated,
     Measured,
-    Models,
     Rejected,
     Reverted,
     RunFinished,
@@ -37,10 +36,8 @@ from skillgit.index.version_queries import Before, Versions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillgit.domain.cost import CostPart
-    from skillgit.domain.event_keys import OrderKey
     from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.proposal import Change, EditRecord, PatchCounts
+    from skillgit.domain.proposal import EditRecord, PatchCounts
     from skillgit.index.evidence_rows import OutcomeRow, PlanRow
     from skillgit.store.commit_message import Recorded
 
@@ -54,38 +51,28 @@ _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What the evidence of an event tells the index."""
-
     outcomes: list[OutcomeRow]
     plan: PlanRow | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What rows are made from besides their events.
+    """What rows are made from besides their events."""
 
-    Attributes:
-        seed: Returns the text of the skill that a run starts from, for searching.
-        proof: Returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not
-            here, or not looked at yet.
-        before: What the index has of the run already.
-    """
-
-    seed: Callable[[Recorded], str]
+    seed: Callable[[Recorded], str]  # returns the text of the skill that a run starts from, for searching
+    # returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not here, or not
+    # looked at yet
     proof: Callable[[str, str], Proof | None] = lambda _kind, _tree: None
-    before: Before = field(default_factory=Before)
+    before: Before = field(default_factory=Before)  # what the index has of the run already
 
 
 @dataclass(slots=True, kw_only=True)
 class Rows:
-    """Rows of events of one run.
-
-    Attributes:
-        measured: Events and scores of versions that are in the index already and had none.
-    """
+    """Rows of events of one run."""
 
     run: str
     tables: dict[str, list[Any]]
+    # events and scores of versions that are in the index already and had none
     measured: list[Row] = field(default_factory=list)
     plan: PlanRow | None = None
 
@@ -108,11 +95,7 @@ class _Parts:
 
 
 def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
-    """Return the rows of ``records``, the events of ``run`` in their order, which are numbered from ``first`` on.
-
-    Raises:
-        InvariantError: There is an event of another run among them, or a version is made twice.
-    """
+    """Return the rows of ``records``, the events of ``run`` in their order, numbered from ``first`` on."""
     _check_run(run, records)
     rows = Rows(run=run, tables={name: [] for name in _TABLES})
     event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)
@@ -123,7 +106,7 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(number, parts))
         if not isinstance(record.event, SlowMerged | Edited):
-            spending.extend(_spent_rows(number, record.event.cost.parts))
+            spending.extend((number, part.role, part.stage, *_amounts(part.cost)) for part in record.event.cost.parts)
         edit.extend(_edit_rows(number, parts))
         evaluation.extend(_evaluation_rows(number, parts))
         if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
@@ -150,7 +133,8 @@ def _check_run(run: str, records: Iterable[Recorded]) -> None:
 
 def _parts(event: Event) -> _Parts:
     """Return what ``event`` has of what the tables hold: any kind of event may have any of it."""
-    old_lines, new_lines = _texts(getattr(event, "changes", ()))
+    changes = tuple(getattr(event, "changes", ()))
+    old_lines, new_lines = (tuple(change.text for change in changes if change.sign == sign) for sign in "-+")
     guidance = (event.guidance,) if isinstance(event, SlowProposed) else ()
     evaluations = event.evaluations if isinstance(event, RunFinished) else (getattr(event, "evaluation", None),)
     return _Parts(
@@ -168,45 +152,16 @@ def _parts(event: Event) -> _Parts:
     )
 
 
-def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    change_list = list(changes)
-    old_lines, new_lines = ([change.text for change in change_list if change.sign == sign] for sign in "-+")
-    return tuple(old_lines), tuple(new_lines)
-
-
 def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool) -> tuple[Any, ...]:
-    event, kind = record.event, record.event.kind
-    origin, of, author = event_origin(event).value, "", ""
-    if isinstance(event, Accepted | Rejected):
-        of = event.of
-    elif isinstance(event, Edited):
-        author = event.author
-    position = (kind, *_place(record), event.epoch, parts.version, parts.base)
-    facts = (
-        event.title,
-        origin,
-        of,
-        author,
-        event.skill,
-        int(record.time.timestamp()),
-        parts.outcome,
-        record.evidence,
-        int(is_loaded),
-    )
-    models, cost = _paid(event)
-    return (number, event.run, record.commit, *position, *facts, models.target, models.optimizer, models.judge, *cost)
-
-
-def _place(record: Recorded) -> OrderKey:
-    """Return the parts of the event's key as the table has them: version, rank, step, number."""
-    at, step, rank, number = record.order
-    return at, rank, step, number
-
-
-def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
-    if isinstance(event, SlowMerged | Edited):
-        return NOBODY, _amounts(Cost())
-    return event.models, _amounts(event.cost)
+    event, (at, step, rank, intervention) = record.event, record.order
+    of = event.of if isinstance(event, Accepted | Rejected) else ""
+    author = event.author if isinstance(event, Edited) else ""
+    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base)
+    texts = (event.title, event_origin(event).value, of, author, event.skill)
+    facts = (int(record.time.timestamp()), parts.outcome, record.evidence, int(is_loaded))
+    models, cost = (NOBODY, Cost()) if isinstance(event, SlowMerged | Edited) else (event.models, event.cost)
+    names = (models.target, models.optimizer, models.judge)
+    return (number, event.run, record.commit, *position, *texts, *facts, *names, *_amounts(cost))
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
@@ -227,10 +182,6 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
         return (None, None, 0)
     evaluation = parts.evaluations[0]
     return (evaluation.n, evaluation.unneeded - evaluation.spare, int(evaluation.stopped))
-
-
-def _spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
-    return [(number, part.role, part.stage, *_amounts(part.cost)) for part in parts]
 
 
 def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iterable[tuple[int, str, int]]:

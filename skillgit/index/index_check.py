@@ -51,7 +51,6 @@ def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
 
 
 def differing_runs(index: Index) -> frozenset[str]:
-    """Return the runs whose rows are not those of an index that is built anew."""
     with Index(index.repo, schema.in_memory(), on_disk=False) as fresh:
         actual, reference = content(index), content(fresh)
     return frozenset(run for _, run in _differing(actual, reference))
@@ -62,10 +61,7 @@ OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Val
 
 
 def drop_damaged(repo: Repo) -> HistoryError | None:
-    """Remove the index on disk if it says something else than git; return what to tell then.
-
-    It is for errors that may come of damage, for it takes as long as building the index anew.
-    """
+    """Remove the index on disk if it contradicts git, which takes as long as building it; return the error then."""
     if not _is_damaged(repo):
         return None
     with suppress(OSError):
@@ -77,7 +73,7 @@ def drop_damaged(repo: Repo) -> HistoryError | None:
 
 
 def _is_damaged(repo: Repo) -> bool:
-    """Say whether the index on disk is not what git makes it; where git cannot be read, nobody can say."""
+    """Say whether the index on disk is not what git makes it; False where git cannot be read."""
     try:
         with Index(repo, schema.in_memory(), on_disk=False) as fresh:
             reference = content(fresh)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,40 +23,26 @@ SAME_TEXT = frozenset({EventKind.REVERTED, EventKind.RUN_STARTED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRow(EventRow):
-    """One version or candidate of a run that has, or could have, outcomes of items.
+    """One version or candidate of a run that has, or could have, outcomes of items."""
 
-    Attributes:
-        event: The event that holds its outcomes; absent if no event does.
-        score: Its score on the selection split under the run's metric; absent where no more than a bound is known.
-        measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        n: Number of items of the split; 0 if that is not known.
-    """
-
-    event: int | None
+    event: int | None  # the event that holds its outcomes; absent if no event does
+    # its score on the selection split under the run's metric; absent where no more than a bound is known
     score: float | None
-    measured: bool
+    measured: bool  # whether the outcomes are those of this text, and not of another one that it inherits from
+    # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None
-    n: int
+    n: int  # number of items of the split; 0 if that is not known
     scored: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRow:
-    """One item as one event measured it.
-
-    Attributes:
-        hard: The strict score; absent if the item failed to evaluate.
-        soft: The score with partial credit; absent if the item failed to evaluate.
-        failed: Why it failed to evaluate; empty if it has a score.
-    """
-
     event: int
     item: str
     task_type: str
-    hard: float | None
-    soft: float | None
-    failed: str
+    hard: float | None  # the strict score; absent if the item failed to evaluate
+    soft: float | None  # the score with partial credit; absent if the item failed to evaluate
+    failed: str  # why it failed to evaluate; empty if it has a score
 
 
 def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
@@ -91,71 +78,52 @@ def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> It
         chunk = numbers[start : start + _AT_ONCE]
         marks = ", ".join("?" * len(chunk))
         query = f"SELECT event, item, task_type, hard, soft, failed FROM item_outcome WHERE event IN ({marks})"  # noqa: S608 - marks only
-        values: Sequence[int | str] = chunk if item is None else [*chunk, item]
-        for row in index.select(query if item is None else f"{query} AND item = ?", tuple(values)):
-            event, name, kind, hard, soft, failure = row
+        rows = index.select(query, chunk) if item is None else index.select(f"{query} AND item = ?", (*chunk, item))
+        for event, name, kind, hard, soft, failure in rows:
             yield OutcomeRow(event=event, item=name, task_type=kind, hard=hard, soft=soft, failed=failure)
 
 
 def item_names(index: Index, run: str) -> tuple[str, ...]:
     """Return the names of all items that a version of ``run`` was measured on, sorted."""
-    rows = index.select(
+    return index.column(
         "SELECT DISTINCT item FROM item_outcome"
         " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?) ORDER BY item",
         (run,),
     )
-    return tuple(row[0] for row in rows)
 
 
 def evidence_of(index: Index, events: Sequence[int]) -> dict[int, str]:
     """Return event to the tree of its evidence."""
-    trees: dict[int, str] = {}
-    for start in range(0, len(events), _AT_ONCE):
-        chunk = tuple(events[start : start + _AT_ONCE])
-        marks = ", ".join("?" * len(chunk))
-        rows = index.select(f"SELECT id, evidence FROM event WHERE id IN ({marks})", chunk)  # noqa: S608 - marks only
-        trees.update((row[0], row[1]) for row in rows)
-    return trees
+    query = "SELECT id, evidence FROM event WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(index.select(query, (json.dumps([*events]),)))
 
 
 def not_loaded(index: Index, run: str) -> dict[int, str]:
     """Return event to evidence tree for the events of ``run`` that measured items and whose outcomes are not here."""
     kinds = ", ".join(f"'{kind}'" for kind in WITH_OUTCOMES)
-    rows = index.select(
-        f"SELECT id, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> '' AND kind IN ({kinds})",  # noqa: S608 - ours
-        (run,),
-    )
-    return {row[0]: row[1] for row in rows}
+    query = f"SELECT id, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> '' AND kind IN ({kinds})"  # noqa: S608 - ours
+    return dict(index.select(query, (run,)))
 
 
 def item_sets(index: Index, run: str, split: str) -> frozenset[str]:
     """Return the digests of the items that ``run`` measured on ``split``."""
-    rows = index.select(
-        "SELECT DISTINCT m.item_set FROM evaluation m JOIN event e ON e.id = m.event WHERE e.run = ? AND m.split = ?",
-        (run, split),
-    )
-    return frozenset(row[0] for row in rows)
+    query = "SELECT m.item_set FROM evaluation m JOIN event e ON e.id = m.event WHERE e.run = ? AND m.split = ?"
+    return frozenset(index.column(query, (run, split)))
 
 
 def measured_by(index: Index, run: str, version: int | None, commit: str) -> int | None:
     """Return the event that measured a version, or the candidate in ``commit``; None if none did."""
-    query = "SELECT measured_by FROM version WHERE run = ? AND version = ?"
-    rows = (
-        index.select("SELECT id FROM event WHERE oid = ?", (commit,))
-        if version is None
-        else index.select(query, (run, version))
-    )
-    return rows[0][0] if rows else None
+    if version is None:
+        event: int | None = index.value("SELECT id FROM event WHERE oid = ?", (commit,))
+    else:
+        event = index.value("SELECT measured_by FROM version WHERE run = ? AND version = ?", (run, version))
+    return event
 
 
 def task_types(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     """Return item and task type of the items that the versions of ``run`` were measured on."""
-    rows = index.select(
-        "SELECT DISTINCT item, task_type FROM item_outcome"
-        " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?)",
-        (run,),
-    )
-    return tuple((row[0], row[1]) for row in rows)
+    events = "SELECT DISTINCT measured_by FROM version WHERE run = ?"
+    return tuple(index.select(f"SELECT DISTINCT item, task_type FROM item_outcome WHERE event IN ({events})", (run,)))  # noqa: S608 - above
 
 
 def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
@@ -167,43 +135,23 @@ def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
 
 
 def evidence_of_event(index: Index, event: int) -> str:
-    """Return the tree of the evidence of ``event``; empty without evidence."""
-    rows = index.select("SELECT evidence FROM event WHERE id = ?", (event,))
-    return str(rows[0][0] or "") if rows else ""
+    return str(index.value("SELECT evidence FROM event WHERE id = ?", (event,)) or "")
 
 
 def evidence_of_commit(index: Index, commit: str) -> str:
-    """Return the tree of the evidence of the event in ``commit``; empty without evidence."""
-    rows = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))
-    return str(rows[0][0] or "") if rows else ""
+    return str(index.value("SELECT evidence FROM event WHERE oid = ?", (commit,)) or "")
 
 
 def noted_commits(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     """Return commit and line of every note on an event of ``run``, oldest first."""
-    rows = index.select(
-        "SELECT n.oid, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY n.oid, n.position",
-        (run,),
-    )
-    return tuple((row[0], row[1]) for row in rows)
+    query = "SELECT n.oid, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY n.oid, n.position"
+    return tuple(index.select(query, (run,)))
 
 
 def _measured(row: tuple[Any, ...]) -> MeasuredRow:
-    run, commit, kind, version, base, step, epoch, number, origin, title, event, score, source, bound, n, count = row
-    return MeasuredRow(
-        run=run,
-        commit=commit,
-        kind=EventKind(kind),
-        version=version,
-        base=base,
-        step=step,
-        epoch=epoch,
-        number=number,
-        origin=origin,
-        title=title,
-        event=event,
-        score=score,
-        measured=event is not None and (source is None or kind in SAME_TEXT),
-        bound=bound,
-        n=n or 0,
-        scored=count or 0,
-    )
+    *facts, source, bound, n, count = row
+    names = ("run", "commit", "kind", "version", "base", "step", "epoch", "number", "origin", "title", "event", "score")
+    values = dict(zip(names, facts, strict=True))
+    kind = EventKind(values.pop("kind"))
+    is_measured = values["event"] is not None and (source is None or kind in SAME_TEXT)
+    return MeasuredRow(kind=kind, measured=is_measured, bound=bound, n=n or 0, scored=count or 0, **values)

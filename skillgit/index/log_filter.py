@@ -62,26 +62,17 @@ _UNTOLD = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which events to return.
+    """Which events to return."""
 
-    Attributes:
-        run: Those of this run; empty for all runs.
-        kinds: Only these kinds; none for all.
-        words: Only those whose title, reasons or text hold words that begin with each of these.
-        since: Only those of this time or later, in seconds since 1970.
-        after: Only those after this place in the run.
-        items: Only those that fixed or broke one of these items; none for all.
-    """
-
-    run: str = ""
+    run: str = ""  # those of this run; empty for all runs
     rejected: bool = True
-    kinds: frozenset[str] = frozenset()
-    words: str = ""
-    since: int | None = None
+    kinds: frozenset[str] = frozenset()  # only these kinds; none for all
+    words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
+    since: int | None = None  # only those of this time or later, in seconds since 1970
     until: int | None = None
-    after: Key | None = None
+    after: Key | None = None  # only those after this place in the run
     upto: Key | None = None
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()  # only those that fixed or broke one of these items; none for all
 
     @property
     def order(self) -> str:
@@ -125,7 +116,7 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
 def hits(selection: Selection) -> tuple[str, dict[str, object]]:
     """Return a query for the ids of events with the words that are looked for, and its parameters.
 
-    Texts of other runs are left out before they are looked at, as far as their ids are not between those of the run.
+    Texts of other runs are skipped as far as their ids are not between those of the run.
     """
     near = _NEAR if selection.run else ""
     query = f"SELECT rowid FROM search WHERE search MATCH :words{near}"  # noqa: S608 - names are ours
@@ -161,29 +152,24 @@ def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, d
 def untold(index: Index, selection: Selection) -> tuple[str, ...]:
     """Return the commits of those events of which nothing here says whether they fixed or broke an item."""
     where, values = condition(replace(selection, items=()))
-    rows = index.select(
+    return index.column(
         f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
         f" ORDER BY {selection.order}",
         values,
     )
-    return tuple(row[0] for row in rows)
 
 
 def knows_item(index: Index, item: str) -> bool:
-    """Say whether any event measured ``item``."""
     query = "SELECT 1 FROM item_outcome WHERE item = :item UNION SELECT 1 FROM flip WHERE item = :item"
     return bool(index.select(query, {"item": item}))
 
 
 def item_names(index: Index) -> tuple[str, ...]:
-    """Return all items that were ever measured."""
-    return tuple(
-        row[0] for row in index.select("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
-    )
+    return index.column("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
 
 
 def key_of(index: Index, commit: str) -> Key:
-    """Return the place of the event in ``commit`` in its run."""
+    """Return the position of the event in ``commit`` in its run."""
     row = index.select(f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?", (commit,))[0]  # noqa: S608 - names are ours
     return tuple(row)
 

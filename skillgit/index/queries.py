@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.refresh import Index
 
-
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
            r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),
@@ -27,24 +26,30 @@ _RUNS = """
            r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved
     FROM run r"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
+_RUN_FIELDS = (
+    *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
+    *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
+    *("usd", "selection_items", "selection_saved"),
+)
+"""The fields of a row that the columns of that query are, in order."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
     FROM log l"""
+_LOG_FIELDS = (
+    *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
+    *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author"),
+)
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
 
 def run_names(index: Index) -> tuple[str, ...]:
     """Return the names of all runs, the one with the newest event first."""
-    return tuple(row[0] for row in index.select("SELECT name FROM run ORDER BY updated DESC, started DESC, name"))
+    return index.column("SELECT name FROM run ORDER BY updated DESC, started DESC, name")
 
 
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
-    """Return all runs, the one with the newest event first.
-
-    Args:
-        live: Run to the process that trains it now.
-    """
+    """Return all runs, the one with the newest event first; ``live`` is run to the process that trains it now."""
     rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
     return _run_rows(index, rows, live)
 
@@ -63,14 +68,7 @@ def log_rows(
     words: str = "",
     limit: int | None = None,
 ) -> tuple[LogRow, ...]:
-    """Return events, newest first.
-
-    Args:
-        run: The run whose events to return; None for those of all runs, by time.
-        kinds: Kinds of events to return; none for all.
-        words: Return only events whose title, reasons or text hold words that begin with each of these.
-        limit: How many events at most.
-    """
+    """Return ``limit`` events of ``run``, or by time those of all runs, newest first; the rest as in ``Selection``."""
     selection = Selection(run=run or "", rejected=with_rejected, kinds=kinds, words=words)
     return selected_rows(index, selection, limit)
 
@@ -89,7 +87,6 @@ def selected_rows(index: Index, selection: Selection, limit: int | None = None) 
 
 
 def row_of_commit(index: Index, commit: str) -> LogRow | None:
-    """Return the event that ``commit`` holds."""
     return _first(_log(index, " WHERE l.oid = ?", [commit]))
 
 
@@ -101,7 +98,6 @@ def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
 
 
 def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
-    """Return the event that made ``version`` of ``run``."""
     return _first(_log(index, _OF_RUN + " ?", [run, version]))
 
 
@@ -126,13 +122,11 @@ def row_of_address(index: Index, run: str, address: Address) -> LogRow | None:
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
-    """Return the newest best version of ``run``."""
     newest = " (SELECT best_version FROM run WHERE name = l.run)"
     return _first(_log(index, _OF_RUN + newest, [run]))
 
 
 def head_row(index: Index, run: str) -> LogRow | None:
-    """Return the newest version of ``run``."""
     newest = " (SELECT head_version FROM run WHERE name = l.run)"
     return _first(_log(index, _OF_RUN + newest, [run]))
 
@@ -141,11 +135,10 @@ def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
     """Return the steps of ``run`` that were rejected or skipped, whichever ``kind`` says, in order."""
     kind_name = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
     query = "SELECT step FROM event WHERE run = ? AND kind = ? AND origin = 'step' ORDER BY step"
-    return tuple(row[0] for row in index.select(query, (run, kind_name)))
+    return index.column(query, (run, kind_name))
 
 
 def gauge(index: Index, run: str) -> Gauge:
-    """Return how ``run`` turns an item's outcome into one number."""
     from skillgit.domain.evaluation import Gauge, Metric  # noqa: PLC0415 - slow to import, and the log needs none
 
     metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
@@ -179,8 +172,7 @@ def counts(index: Index) -> tuple[int, int]:
 
 
 def events_of(index: Index, run: str) -> int:
-    """Return the number of events of ``run``."""
-    return int(index.select("SELECT COUNT(*) FROM event WHERE run = ?", (run,))[0][0])
+    return int(index.value("SELECT COUNT(*) FROM event WHERE run = ?", (run,)))
 
 
 def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
@@ -215,65 +207,19 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
-    name, skill, environment, outcome, steps, total_steps, versions, rejections, merges, *rest = row
-    best_version, best_score, first_score, metric, start, update, calls, tokens_in, tokens_out, usd, *stops = rest
-    selection_items, selection_saved = stops
-    return RunRow(
-        name=name,
-        skill=skill,
-        environment=environment,
-        outcome=outcome,
-        running_pid=live.get(name),
-        steps=steps,
-        total_steps=total_steps,
-        versions=versions,
-        rejected=rejections,
-        merges=merges,
-        best_version=best_version,
-        best_score=best_score or 0.0,
-        first_score=first_score or 0.0,
-        metric=metric,
-        started=_moment(start),
-        updated=_moment(update),
-        calls=calls,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        usd=usd,
-        selection_items=selection_items or 0,
-        selection_saved=selection_saved or 0,
-        first_test=test.first if test else None,
-        best_test=test.best if test else None,
-    )
+    values = dict(zip(_RUN_FIELDS, row, strict=True))
+    values |= {name: values[name] or 0 for name in ("selection_items", "selection_saved")}
+    values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
+    values |= {name: _moment(values[name]) for name in ("started", "updated")}
+    values |= {"first_test": test.first, "best_test": test.best} if test else {}
+    return RunRow(**values, running_pid=live.get(values["name"]))
 
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
-    run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, is_measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
-    return LogRow(
-        run=run,
-        commit=commit,
-        kind=EventKind(kind),
-        version=version,
-        base=base,
-        step=step,
-        epoch=epoch,
-        title=title,
-        origin=origin,
-        time=_moment(time),
-        score=score,
-        delta=delta,
-        measured=bool(is_measured),
-        bound=bound,
-        current=current,
-        decision=decision,
-        is_best=bool(is_best),
-        is_head=bool(is_head),
-        refs=branches,
-        at=at,
-        number=number,
-        of=of,
-        author=author,
-    )
+    values = dict(zip(_LOG_FIELDS, row, strict=True))
+    values |= {name: bool(values[name]) for name in ("measured", "is_best", "is_head")}
+    values |= {"kind": EventKind(values["kind"]), "time": _moment(values["time"]), "refs": branches}
+    return LogRow(**values)
 
 
 _AT_THE_END = f"""
@@ -306,13 +252,9 @@ _NOTED = f"""
 
 
 class Tested(NamedTuple):
-    """Scores on the test split under the run's metric.
+    """Scores on the test split under the run's metric."""
 
-    Attributes:
-        first: The seed's on the items of ``best``; absent if it was not measured on them.
-    """
-
-    first: float | None
+    first: float | None  # the seed's on the items of `best`; absent if it was not measured on them
     best: float
 
 

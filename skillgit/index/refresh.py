@@ -2,23 +2,32 @@
 
 Git is the truth. An index on disk that cannot be used, whatever the reason, is replaced by one in memory, and one that
 is damaged is removed, so that the next command builds it again.
+
+The index keeps the look at the refs that it was made from. As long as git's packed refs are the same file, only loose
+ones are compared, and only the runs that they belong to are looked at. A deleted or newly packed ref makes it compare
+everything. Refs of runs that cannot be read are not kept, so that those runs are tried again each time.
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
-from skillgit.index import moved_refs, schema
+from skillgit.index import schema
+from skillgit.store import refs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
+    from skillgit.store.refs import RefSnapshot
     from skillgit.store.repo import Repo
 
 PATIENCE = 5.0
@@ -44,7 +53,7 @@ class Index:
     """An index that is up to date with its repository.
 
     Attributes:
-        today: The repository as it is now, where ``repo`` is one as it was.
+        today: The repository as it is now, where ``repo`` is a past state.
         broken: Runs whose history cannot be read, with the reason; they have no rows.
     """
 
@@ -86,21 +95,29 @@ class Index:
             self._leave_disk(error)
             return self.connection.execute(query, parameters).fetchall()
 
+    def column(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> tuple[Any, ...]:
+        """Return the first value of each row that a query finds."""
+        return tuple(row[0] for row in self.select(query, parameters))
+
+    def value(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> Any:  # noqa: ANN401 - columns have types of their own
+        """Return the first value that a query finds; None if it finds nothing."""
+        return next(iter(self.column(query, parameters)), None)
+
     def skill_path(self, run: str) -> str:
         """Return the path of the skill folder that ``run`` trains."""
-        return str(self.select("SELECT skill FROM run WHERE name = ?", (run,))[0][0])
+        return str(self.column("SELECT skill FROM run WHERE name = ?", (run,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
         self.connection.close()
         if not is_about_access(error):
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 schema.discard(path_of(self.repo))
         self.connection, self.on_disk = schema.in_memory(), False
         self.broken = refresh(self.connection, self.repo)
 
 
 def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
-    """Open the index of ``repo`` and bring it up to date; make it if there is none.
+    """Open the index of ``repo``, made if necessary, and bring it up to date.
 
     It waits ``patience`` seconds for another process that writes it.
     """
@@ -115,7 +132,7 @@ def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
         except Exception as error:  # noqa: BLE001 - whatever damaged rows and messages lead to, git has it all
             if is_about_access(error):
                 break
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             schema.discard(path)
     return Index(repo, schema.in_memory(), on_disk=False)
 
@@ -126,13 +143,12 @@ def is_about_access(error: Exception) -> bool:
 
 
 def path_of(repo: Repo) -> Path:
-    """Return the index file of ``repo``."""
     return repo.private_dir / "index.db"
 
 
 def rebuild(repo: Repo) -> Index:
     """Drop the index on disk and build it again from git."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         schema.discard(path_of(repo))
     return open_index(repo)
 
@@ -150,7 +166,7 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
         raise
     if is_new:
         # whoever opens it next tries again
-        with contextlib.suppress(sqlite3.OperationalError):
+        with suppress(sqlite3.OperationalError):
             schema.share(connection)
     return index
 
@@ -158,19 +174,64 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
     look = repo.look()
-    if moved_refs.unmoved(connection, look):
+    if look.packed and _seen(connection) == (look.packed, _stamp(look)):
         return {}
-    moves = moved_refs.moves(connection, repo, look)
+    moves = moved_refs(connection, repo, look)
     if moves.known == moves.now:
-        moved_refs.keep_if_possible(connection, look)
+        # where nobody can write, everything is compared again next time
+        if look.packed:
+            with suppress(sqlite3.OperationalError), schema.write(connection):
+                _keep(connection, look)
         return {}
     # decoding commits takes longer to import than an index that is up to date takes to open
-    from skillgit.index.ingest import catch_up  # noqa: PLC0415 - see above
+    from skillgit.index.table_writer import catch_up  # noqa: PLC0415 - see above
 
     with schema.write(connection):
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
-        moves = moved_refs.moves(connection, repo, look)
+        moves = moved_refs(connection, repo, look)
         errors = catch_up(connection, repo, moves.known, moves.now)
-        moved_refs.keep(connection, None if errors else look)
+        _keep(connection, None if errors else look)
         return errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """The refs that the index has and what they are now; refs of runs where nothing moved may be missing from both."""
+
+    known: dict[str, str]
+    now: dict[str, str]
+
+
+def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
+    """Compare the refs that the index has with those of ``repo``, of which ``look`` was taken just now."""
+    stamp = _seen(connection)
+    if stamp is not None and look.packed == stamp[0]:
+        before = loads(stamp[1])
+        if before.keys() <= look.loose.keys():
+            differing = {name: oid for name, oid in look.loose.items() if before.get(name) != oid}
+            fresh = {name: oid for name, oid in differing.items() if name == refs.MAIN or refs.parse(name)}
+            old_tips: dict[str, str] = {}
+            for run in {refs.run_of(name) for name in fresh}:
+                old_tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
+            now = {name: oid for name, oid in (old_tips | fresh).items() if oid}
+            return Moves(known=old_tips, now=now)
+    main = repo.tip(refs.MAIN)
+    old_tips = dict(connection.execute("SELECT name, oid FROM ref"))
+    return Moves(known=old_tips, now=repo.tips() | ({refs.MAIN: main} if main else {}))
+
+
+def _keep(connection: sqlite3.Connection, look: RefSnapshot | None) -> None:
+    """Remember in a transaction of the caller's what the index was made from; None if it is not up to date."""
+    connection.execute("DELETE FROM seen")
+    if look is not None and look.packed:
+        connection.execute("INSERT INTO seen VALUES (?, ?)", (look.packed, _stamp(look)))
+
+
+def _seen(connection: sqlite3.Connection) -> tuple[str, str] | None:
+    row: tuple[str, str] | None = connection.execute("SELECT packed, loose FROM seen").fetchone()
+    return row
+
+
+def _stamp(look: RefSnapshot) -> str:
+    return json.dumps(dict(look.loose), sort_keys=True, separators=(",", ":"))

@@ -20,75 +20,51 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run in numbers.
-
-    Attributes:
-        skill: Path of the skill folder that it trains.
-        environment: The environment's name; empty if the history does not tell.
-        outcome: How it ended; empty while it is not finished.
-        running_pid: The process that trains it now, if there is one on this machine.
-        total_steps: Steps that it was planned for; 0 if the history does not tell.
-        versions: Number of versions, the seed included.
-        best_score: Its score on the selection split under the run's metric.
-        started: Time of the first event, UTC.
-        updated: Time of the newest event, UTC.
-        usd: US dollars spent so far.
-        selection_items: Selection items that candidates would have been evaluated on in full.
-        selection_saved: How many of those were not rolled out, because the decision could no longer change.
-        first_test: The seed's score on the test split under the run's metric, on the items of ``best_test``; absent if
-            it was not measured on them.
-        best_test: The best version's, as the run measured it at its end, else as the newest note tells it.
-    """
+    """One run in numbers."""
 
     name: str
-    skill: str
-    environment: str
-    outcome: str
-    running_pid: int | None
+    skill: str  # path of the skill folder that it trains
+    environment: str  # the environment's name; empty if the history does not tell
+    outcome: str  # how it ended; empty while it is not finished
+    running_pid: int | None  # the process that trains it now, if there is one on this machine
     steps: int
-    total_steps: int
-    versions: int
+    total_steps: int  # steps that it was planned for; 0 if the history does not tell
+    versions: int  # number of versions, the seed included
     rejected: int
     merges: int
     best_version: int
-    best_score: float
+    best_score: float  # its score on the selection split under the run's metric
     first_score: float
     metric: str
-    started: datetime
-    updated: datetime
+    started: datetime  # time of the first event, UTC
+    updated: datetime  # time of the newest event, UTC
     calls: int
     tokens_in: int
     tokens_out: int
-    usd: float
-    selection_items: int = 0
-    selection_saved: int = 0
+    usd: float  # US dollars spent so far
+    selection_items: int = 0  # selection items that candidates would have been evaluated on in full
+    selection_saved: int = 0  # how many of those were not rolled out, because the decision could no longer change
+    # the seed's score on the test split under the run's metric, on the items of `best_test`; absent if it was not
+    # measured on them
     first_test: float | None = None
+    # the best version's, as the run measured it at its end, else as the newest note tells it
     best_test: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """One event: which it is, and what it is called.
-
-    Attributes:
-        commit: The event's commit, 40 hexadecimal characters.
-        step: The step; 0 for the start of a run.
-        origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
-        number: Which intervention of the run it is; 0 for everything else.
-        at: The version that the run is at with it; 0 where the row does not tell.
-    """
-
     run: str
-    commit: str
+    commit: str  # the event's commit, 40 hexadecimal characters
     kind: EventKind
     version: int | None
     base: int | None
-    step: int
+    step: int  # the step; 0 for the start of a run
     epoch: int
     title: str
+    # where its candidate comes from: a step, the reflection on an epoch (`meta`), or an intervention
     origin: str = "step"
-    number: int = 0
-    at: int = 0
+    number: int = 0  # which intervention of the run it is; 0 for everything else
+    at: int = 0  # the version that the run is at with it; 0 where the row does not tell
 
     @property
     def address(self) -> Address:
@@ -111,35 +87,23 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRow(EventRow):
-    """One event as a line of the log.
+    """One event as a line of the log."""
 
-    Attributes:
-        time: When it was written, UTC.
-        score: The score on the selection split under the run's metric; absent where no more than a bound is known.
-        delta: The score's distance from the score that it was compared with; absent without a score of its own.
-        measured: Whether the score was measured for this text; otherwise it was inherited.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        current: The score that a gate compared it with; absent without a gate.
-        decision: The gate's decision; empty without one.
-        is_best: Whether it is the newest best version of its run.
-        is_head: Whether it is the newest version of its run.
-        refs: Short names of the branches that point at it.
-        of: What an intervention took its candidate from, as ``<run>/v7``; empty for everything else.
-        author: Who edited the skill by hand; empty for everything else.
-    """
-
-    time: datetime
+    time: datetime  # when it was written, UTC
+    # the score on the selection split under the run's metric; absent where no more than a bound is known
     score: float | None
+    # the score's distance from the score that it was compared with; absent without a score of its own
     delta: float | None
-    measured: bool
+    measured: bool  # whether the score was measured for this text; otherwise it was inherited
+    # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None = None
-    current: float | None = None
-    decision: str
-    is_best: bool
-    is_head: bool
-    refs: tuple[str, ...]
-    of: str = ""
-    author: str = ""
+    current: float | None = None  # the score that a gate compared it with; absent without a gate
+    decision: str  # the gate's decision; empty without one
+    is_best: bool  # whether it is the newest best version of its run
+    is_head: bool  # whether it is the newest version of its run
+    refs: tuple[str, ...]  # short names of the branches that point at it
+    of: str = ""  # what an intervention took its candidate from, as `<run>/v7`; empty for everything else
+    author: str = ""  # who edited the skill by hand; empty for everything else
 
     @property
     def known(self) -> Score | None:
@@ -149,56 +113,38 @@ class LogRow(EventRow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRow:
-    """One item's outcome under one version or candidate.
-
-    Attributes:
-        hard: The strict score; absent if the item failed to evaluate.
-        soft: The score with partial credit; absent if the item failed to evaluate.
-        failed: Why it failed to evaluate; empty if it has a score.
-    """
+    """One item's outcome under one version or candidate."""
 
     item: str
     task_type: str
-    hard: float | None
-    soft: float | None
-    failed: str
+    hard: float | None  # the strict score; absent if the item failed to evaluate
+    soft: float | None  # the score with partial credit; absent if the item failed to evaluate
+    failed: str  # why it failed to evaluate; empty if it has a score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentRow:
-    """What one event cost.
-
-    Attributes:
-        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
-        step: The step; 0 for the start of a run.
-        models: Role to the model that played it, as ``backend/model``.
-        cost: What it cost, with its parts as far as the history tells them.
-    """
+    """What one event cost."""
 
     run: str
     kind: EventKind
-    origin: str
-    step: int
+    origin: str  # where its candidate comes from: a step, or the reflection on an epoch (`meta`)
+    step: int  # the step; 0 for the start of a run
     epoch: int
     version: int | None
-    models: Mapping[str, str]
-    cost: Cost
+    models: Mapping[str, str]  # role to the model that played it, as `backend/model`
+    cost: Cost  # what it cost, with its parts as far as the history tells them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressRow:
-    """How far a run is, as far as it says which events may be in progress.
+    """How far a run is, as far as it says which events may be in progress."""
 
-    Attributes:
-        step: The last step; absent where no event of the run is recorded.
-        measured: The newest version that was measured by an event of its own; absent if none was.
-    """
-
-    step: int | None
+    step: int | None  # the last step; absent where no event of the run is recorded
     epoch: int
     version: int
     slow_epoch: int
     meta_epoch: int
-    measured: int | None
+    measured: int | None  # the newest version that was measured by an event of its own; absent if none was
     interventions: int
     finished: bool

@@ -36,37 +36,24 @@ _FLIPS = f"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginRow(EventRow):
-    """An event that brought lines of a skill; its version, if it is slow guidance, is the first that it came into.
+    """An event that brought lines of a skill; its version, if it is slow guidance, is the first that it came into."""
 
-    Attributes:
-        time: When it was written, UTC.
-        score: The score on the selection split under the run's metric.
-        delta: The score's distance from the score that it was compared with.
-        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
-        decision: The gate's decision; empty without one.
-        evidence: Id of the tree that holds its evidence; empty without evidence.
-        of: What an intervention took it from; empty for everything else.
-    """
-
-    time: datetime
-    score: float | None
-    delta: float | None
+    time: datetime  # when it was written, UTC
+    score: float | None  # the score on the selection split under the run's metric
+    delta: float | None  # the score's distance from the score that it was compared with
+    # the highest that the score could have been, where the evaluation ended early; absent otherwise
     bound: float | None
-    decision: str
-    evidence: str
-    of: str
+    decision: str  # the gate's decision; empty without one
+    evidence: str  # id of the tree that holds its evidence; empty without evidence
+    of: str  # what an intervention took it from; empty for everything else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRow:
-    """One edit of an event, as its commit tells it.
-
-    Attributes:
-        file: The file inside the skill folder.
-    """
+    """One edit of an event, as its commit lists it."""
 
     op: str
-    file: str
+    file: str  # the file inside the skill folder
     support: int
     source: str
 
@@ -83,7 +70,6 @@ def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
 
 
 def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
-    """Return the event that made ``version`` of ``run``."""
     return next(map(_origin, index.select(f"{_ORIGIN} WHERE l.run = ? AND l.version = ?", (run, version))), None)
 
 
@@ -107,16 +93,13 @@ def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]
 
 
 def commit_of_version(index: Index, run: str, version: int) -> str | None:
-    """Return the commit of ``version`` of ``run``."""
-    rows = index.select(
-        "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?", (run, version)
-    )
-    return str(rows[0][0]) if rows else None
+    query = "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?"
+    commit: str | None = index.value(query, (run, version))
+    return commit
 
 
 def newest_version(index: Index, run: str) -> int:
-    """Return the number of the newest version of ``run``."""
-    return int(index.select("SELECT head_version FROM run WHERE name = ?", (run,))[0][0])
+    return int(index.value("SELECT head_version FROM run WHERE name = ?", (run,)))
 
 
 def alike(
@@ -124,10 +107,7 @@ def alike(
 ) -> tuple[tuple[OriginRow, str], ...]:
     """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
 
-    Args:
-        is_rejected: Whether to return rejected candidates; otherwise all others.
-        limit: How many events at most.
-        column: The part to look at, ``skill`` for added text; empty for title and reasons, too.
+    They are rejected candidates or all others; ``column`` is the part to search (``skill``: added text), or empty.
     """
     if not words:
         return ()
@@ -144,12 +124,11 @@ def alike(
 
 def step_evidence(index: Index, run: str, epoch: int, limit: int) -> tuple[str, ...]:
     """Return the evidence trees of the steps of ``run`` up to ``epoch``, the newest first, ``limit`` at most."""
-    rows = index.select(
+    return index.column(
         "SELECT evidence FROM event WHERE run = ? AND epoch <= ? AND origin = 'step' AND evidence <> ''"
         " AND kind IN ('accepted', 'rejected', 'skipped') ORDER BY step DESC LIMIT ?",
         (run, epoch, limit),
     )
-    return tuple(str(row[0]) for row in rows)
 
 
 def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, str], ...]:
@@ -163,24 +142,8 @@ def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, st
 
 
 def _origin(row: Sequence[Any]) -> OriginRow:
-    run, commit, kind, origin, version, base, step, epoch, title, time, score, delta, *rest = row
-    bound, decision, evidence, number, of = rest
-    return OriginRow(
-        run=run,
-        commit=commit,
-        kind=EventKind(kind),
-        origin=origin,
-        version=version,
-        base=base,
-        step=step,
-        epoch=epoch,
-        title=title,
-        time=datetime.fromtimestamp(time, UTC),
-        score=score,
-        delta=delta,
-        bound=bound,
-        decision=decision,
-        evidence=evidence or "",
-        number=number or 0,
-        of=of or "",
-    )
+    *facts, evidence, number, of = row
+    names = ("run", "commit", "kind", "origin", "version", "base", "step", "epoch", "title", "time")
+    values = dict(zip((*names, "score", "delta", "bound", "decision"), facts, strict=True))
+    values |= {"kind": EventKind(values["kind"]), "time": datetime.fromtimestamp(values["time"], UTC)}
+    return OriginRow(evidence=evidence or "", number=number or 0, of=of or "", **values)

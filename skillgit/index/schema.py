@@ -38,140 +38,55 @@ SCHEMA = 9
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
 """The events that lists can leave out; a query has to say it in these words to be answered from their index."""
 
-AMOUNTS: dict[str, type] = {
-    "calls": int,
-    "tokens_in": int,
-    "tokens_out": int,
-    "usd": float,
-    "seconds": float,
-    "cached": int,
-    "cache_written": int,
-    "reasoning": int,
-    "unpriced": int,
-}
+
+def _columns(text: str) -> dict[str, type]:
+    """Return name to type of columns as they are written below; those without a type are text."""
+    types: dict[str, type] = {"": str, "int": int, "float": float}
+    pairs = (column.partition(":") for column in text.split())
+    return {name: types[kind] for name, _, kind in pairs}
+
+
+_AMOUNTS = """calls:int tokens_in:int tokens_out:int usd:float seconds:float cached:int cache_written:int reasoning:int
+    unpriced:int"""
+AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
-_TABLES: dict[str, dict[str, type]] = {
-    "ref": {"name": str, "oid": str, "run": str},
-    "seen": {"packed": str, "loose": str},
-    "run": {
-        "name": str,
-        "skill": str,
-        "environment": str,
-        "metric": str,
-        "soft_weight": float,
-        "total_steps": int,
-        "outcome": str,
-        "steps": int,
-        "versions": int,
-        "rejected": int,
-        "merges": int,
-        "best_version": int,
-        "head_version": int,
-        "started": int,
-        "updated": int,
-        "calls": int,
-        "tokens_in": int,
-        "tokens_out": int,
-        "usd": float,
-        "selection_items": int,
-        "selection_saved": int,
-    },
-    "plan": {"run": str, "environment": str, "metric": str, "soft_weight": float, "total_steps": int},
-    "gauge": {"run": str, "metric": str, "soft_weight": float},
-    "event": {
-        "id": int,
-        "run": str,
-        "oid": str,
-        "kind": str,
-        "at": int,
-        "rank": int,
-        "step": int,
-        "number": int,
-        "epoch": int,
-        "version": int,
-        "base": int,
-        "title": str,
-        "origin": str,
-        "of": str,
-        "author": str,
-        "skill": str,
-        "time": int,
-        "outcome": str,
-        "evidence": str,
-        "loaded": int,
-        "target": str,
-        "optimizer": str,
-        "judge": str,
-        **AMOUNTS,
-    },
-    "spent": {"event": int, "role": str, "stage": str, **AMOUNTS},
-    "version": {
-        "run": str,
-        "version": int,
-        "event": int,
-        "measured_by": int,
-        "inherited": int,
-        "hard": float,
-        "soft": float,
-        "n": int,
-        "scored": int,
-    },
-    "candidate": {
-        "event": int,
-        "decision": str,
-        "policy": str,
-        "metric": str,
-        "soft_weight": float,
-        "score": float,
-        "current": float,
-        "best": float,
-        "fixed": int,
-        "broken": int,
-        "p": float,
-        "items": int,
-        "saved": int,
-        "stopped": int,
-        "merged": int,
-        "ranked": int,
-        "applied": int,
-        "skipped": int,
-        "budget": int,
-    },
-    "edit": {"event": int, "position": int, "op": str, "file": str, "support": int, "source": str, "anchor": str},
-    "evaluation": {
-        "event": int,
-        "position": int,
-        "split": str,
-        "version": int,
-        "item_set": str,
-        "n": int,
-        "scored": int,
-        "hard": float,
-        "soft": float,
-        "seed": int,
-    },
-    "item_outcome": {"event": int, "item": str, "task_type": str, "hard": float, "soft": float, "failed": str},
-    "flip": {"event": int, "item": str, "rose": int},
-    "note": {"oid": str, "position": int, "line": str},
+_TABLES = {
+    "ref": ("name", "name oid run"),
+    "seen": ("packed", "packed loose"),
+    "run": (
+        "name",
+        """name skill environment metric soft_weight:float total_steps:int outcome steps:int versions:int rejected:int
+        merges:int best_version:int head_version:int started:int updated:int calls:int tokens_in:int tokens_out:int
+        usd:float selection_items:int selection_saved:int""",
+    ),
+    "plan": ("run", "run environment metric soft_weight:float total_steps:int"),
+    "gauge": ("run", "run metric soft_weight:float"),
+    "event": (
+        "id",
+        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int title origin of
+        author skill time:int outcome evidence loaded:int target optimizer judge {_AMOUNTS}""",
+    ),
+    "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
+    "version": (
+        "run version",
+        "run version:int event:int measured_by:int inherited:int hard:float soft:float n:int scored:int",
+    ),
+    "candidate": (
+        "event",
+        """event:int decision policy metric soft_weight:float score:float current:float best:float fixed:int broken:int
+        p:float items:int saved:int stopped:int merged:int ranked:int applied:int skipped:int budget:int""",
+    ),
+    "edit": ("event position", "event:int position:int op file support:int source anchor"),
+    "evaluation": (
+        "event position",
+        "event:int position:int split version:int item_set n:int scored:int hard:float soft:float seed:int",
+    ),
+    "item_outcome": ("event item", "event:int item task_type hard:float soft:float failed"),
+    "flip": ("event item", "event:int item rose:int"),
+    "note": ("oid position", "oid position:int line"),
 }
-
-_KEYS: dict[str, tuple[str, ...]] = {
-    "ref": ("name",),
-    "seen": ("packed",),
-    "run": ("name",),
-    "plan": ("run",),
-    "gauge": ("run",),
-    "event": ("id",),
-    "spent": ("event", "role", "stage"),
-    "version": ("run", "version"),
-    "candidate": ("event",),
-    "edit": ("event", "position"),
-    "evaluation": ("event", "position"),
-    "item_outcome": ("event", "item"),
-    "flip": ("event", "item"),
-    "note": ("oid", "position"),
-}
+"""The key of each table, and its columns."""
 
 _LOOKUPS = {
     "event_by_commit": "event (oid)",
@@ -234,11 +149,7 @@ _FILLING = {"hashsize": 1 << 24, "automerge": 0}
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """Open the index file, which may be empty; wait so many seconds for other writers.
-
-    Raises:
-        sqlite3.Error: It cannot be opened or is no database.
-    """
+    """Open the index file, which may be empty; wait so many seconds for other writers."""
     with _settled(path, fcntl.LOCK_SH):
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
         try:
@@ -260,12 +171,9 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def share(connection: sqlite3.Connection) -> None:
-    """Let others read the index while it is written, which is for one that has been filled.
+    """Let others read the index while it is written, once it has been filled.
 
     What goes into an empty file is written once without it, and twice with it.
-
-    Raises:
-        sqlite3.OperationalError: Others read it just now, or it cannot be written.
     """
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -284,22 +192,14 @@ def is_current(connection: sqlite3.Connection) -> bool:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """Let SQLite look through the whole file.
-
-    Raises:
-        sqlite3.DatabaseError: It is damaged.
-    """
+    """Let SQLite look through the whole file; a sqlite3.DatabaseError if it is damaged."""
     answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if answer != "ok":
         raise sqlite3.DatabaseError(answer)
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make all tables and views in an empty index.
-
-    Raises:
-        sqlite3.DatabaseError: It is not empty: another skillgit or another program made it.
-    """
+    """Make all tables and views in an empty index; a sqlite3.DatabaseError if another program made it."""
     from sqlite_utils import Database  # noqa: PLC0415 - slow to import, and most openings find the tables in place
 
     with write(connection):
@@ -308,9 +208,10 @@ def create(connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             raise sqlite3.DatabaseError("the index has another schema")
         database = Database(connection)
-        for name, columns in _TABLES.items():
-            keys = _KEYS[name]
-            table = database.create_table_sql(name, columns, pk=keys if len(keys) > 1 else keys[0]).strip(" \n;")
+        for name, (key_columns, columns) in _TABLES.items():
+            keys = tuple(key_columns.split())
+            key = keys if len(keys) > 1 else keys[0]
+            table = database.create_table_sql(name, _columns(columns), pk=key).strip(" \n;")
             # a table of rows with longer keys is kept in the order of its keys, without a second copy of them
             connection.execute(table if keys in (("id",), ("event",)) else f"{table} WITHOUT ROWID")
         _create_lookups(connection)
@@ -322,7 +223,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def filled(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let a block fill tables that are empty: SQLite sorts many rows quicker than it finds a place for each."""
+    """Let a block fill tables that are empty: SQLite sorts many rows faster than it finds a place for each."""
     for name in _LOOKUPS:
         connection.execute(f"DROP INDEX {name}")
     _set_up_search(connection, _FILLING)

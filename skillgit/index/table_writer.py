@@ -1,24 +1,34 @@
-"""The one place that writes the tables of a run: rows are added, a run is summed up, a run is removed."""
+"""The one place that writes the tables: new events of runs that grew, and everything of runs that changed."""
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillgit.index.event_rows import Beside, rows_of
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import SkillgitError
+from skillgit.index import evidence_rows, schema
+from skillgit.index.event_rows import Beside, Proof, rows_of
+from skillgit.index.evidence_rows import WITH_OUTCOMES
 from skillgit.index.schema import SCORE
 from skillgit.index.version_queries import Before
+from skillgit.store import evidence, history, history_reader, notes, refs, tree
+from skillgit.store.history_reader import bulk_reading
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.domain.event_keys import OrderKey
     from skillgit.index.event_rows import Rows
-    from skillgit.index.evidence_rows import OutcomeRow, PlanRow
+    from skillgit.index.evidence_rows import PlanRow
     from skillgit.index.version_queries import Scores
     from skillgit.store.commit_message import Recorded
+    from skillgit.store.repo import Repo
 
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250
@@ -38,15 +48,7 @@ _COUNTS = f"""
 def insert(
     connection: sqlite3.Connection, run: str, records: Sequence[Recorded], seed: Callable[[Recorded], str]
 ) -> None:
-    """Add the rows of events of ``run`` that the index does not hold yet.
-
-    Args:
-        records: Its events in their order; all events before them are in the index.
-        seed: Returns the text of the skill that a run starts from, for searching.
-
-    Raises:
-        InvariantError: There is an event of another run among them, or a version is made twice.
-    """
+    """Add the rows of ``records``, events of ``run`` in their order that follow those in the index."""
     before = Before(
         scores=partial(_scores_before, connection, run), proposal=partial(_proposal_before, connection, run)
     )
@@ -69,7 +71,6 @@ class Batch:
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, rows: Rows) -> None:
-        """Take in the rows of some events of a run."""
         for table, entries in rows.tables.items():
             self._waiting.setdefault(table, []).extend(entries)
         self._connection.executemany(
@@ -107,33 +108,7 @@ def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> in
     return int(row[0]) if row else None
 
 
-def is_empty(connection: sqlite3.Connection) -> bool:
-    """Say whether the index holds no event."""
-    return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
-
-
-def newest(connection: sqlite3.Connection, run: str) -> OrderKey | None:
-    """Return the key of the last event of ``run``."""
-    key: OrderKey | None = connection.execute(
-        "SELECT at, step, rank, number FROM event WHERE run = ?"
-        " ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT 1",
-        (run,),
-    ).fetchone()
-    return key
-
-
-def holds(connection: sqlite3.Connection, commit: str) -> bool:
-    """Say whether the event in ``commit`` has its rows."""
-    return connection.execute("SELECT 1 FROM event WHERE oid = ?", (commit,)).fetchone() is not None
-
-
-def insert_outcomes(connection: sqlite3.Connection, event: int, rows: Iterable[OutcomeRow]) -> None:
-    """Add the outcomes of items that the event ``event`` measured."""
-    _many(connection, "item_outcome", ((event, *row) for row in rows))
-
-
 def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) -> None:
-    """Add what ``run`` was planned to be."""
     if plan is not None:
         _many(connection, "plan", [(run, *plan)])
 
@@ -162,7 +137,7 @@ def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
-    """Return environment, metric, weight of the soft score and planned steps, as far as the history tells."""
+    """Return environment, metric, weight of the soft score and planned steps, as far as the history has them."""
     plan = connection.execute(
         "SELECT environment, metric, soft_weight, total_steps FROM plan WHERE run = ?", (run,)
     ).fetchone()
@@ -205,3 +180,202 @@ def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[An
         marks = "?" * len(rows[0])
         target = f"{table} (rowid, subject, body, skill)" if table == "search" else table
         connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours
+
+
+_ROOM = 1 << 24
+"""How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
+
+
+def catch_up(
+    connection: sqlite3.Connection, repo: Repo, old_tips: Mapping[str, str], now: Mapping[str, str]
+) -> dict[str, SkillgitError]:
+    """Bring the rows from the tips ``old_tips`` to ``now``, within the caller's transaction; return unreadable runs."""
+    before, after = _by_run(old_tips), _by_run(now)
+    runs = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
+    first = next_number(connection)
+    new = [run for run in runs if run not in before]
+    fresh = [(run, after[run], first + position * _ROOM) for position, run in enumerate(new)]
+    grown = {run: (before[run], after.get(run, {})) for run in runs if run in before}
+    is_empty = connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
+    with _uncollected(), schema.filled(connection) if is_empty else nullcontext():
+        connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in old_tips.keys() - now.keys()])
+        fresh_refs = [(name, oid, refs.run_of(name)) for name, oid in now.items() if old_tips.get(name) != oid]
+        connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh_refs)
+        errors = _add_runs(connection, repo, fresh)
+        errors |= _refresh_runs(connection, repo, grown)
+    # without its tips a run is tried again at every opening
+    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in errors])
+    summarise(connection, runs)
+    if old_tips.get(refs.NOTES) != now.get(refs.NOTES):
+        _refresh_notes(connection, repo)
+    return errors
+
+
+def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    runs: dict[str, dict[str, str]] = {}
+    for name, oid in tips.items():
+        ref = refs.parse(name)
+        if ref is not None and (ref.kind.is_truth or ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.PLAN}):
+            runs.setdefault(ref.run, {})[name] = oid
+    return runs
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let a block make many objects that all live on, where garbage collection is a waste of time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _add_runs(
+    connection: sqlite3.Connection, repo: Repo, runs: Iterable[tuple[str, Mapping[str, str], int]]
+) -> dict[str, SkillgitError]:
+    """Add runs that are new to the index: name, refs and number of the first event; return the unreadable ones."""
+    errors: dict[str, SkillgitError] = {}
+    batch = Batch(connection)
+    for run, tips, first in runs:
+        try:
+            rows = read_whole_run(repo, run, tips, first)
+        except SkillgitError as error:
+            errors[run] = error
+        else:
+            if rows is not None:
+                batch.add(rows)
+    batch.flush()
+    return errors
+
+
+def _refresh_runs(
+    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
+) -> dict[str, SkillgitError]:
+    """Bring runs that the index has up to date; return those that cannot be read."""
+    errors: dict[str, SkillgitError] = {}
+    for run, (before, after) in runs.items():
+        try:
+            _refresh_run(connection, repo, run, before, after)
+        except SkillgitError as error:
+            delete(connection, run)
+            errors[run] = error
+    return errors
+
+
+def _refresh_run(
+    connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
+) -> None:
+    records = _added(connection, repo, run, old, new)
+    if records is None:
+        rows = read_whole_run(repo, run, new, next_number(connection))
+        delete(connection, run)
+        if rows is not None:
+            add(connection, rows)
+        return
+    if records:
+        insert(connection, run, records, lambda record: _seed_text(repo, record))
+    chain = refs.evidence_ref(run)
+    if chain in new and old.get(chain) != new[chain]:
+        _load_evidence(connection, repo, run)
+
+
+def _added(
+    connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
+) -> list[Recorded] | None:
+    """Return the events that came since; None if the run has to be read anew."""
+    before, after = (_sources(repo, run, tips) for tips in (old, new))
+    if not before or not all(name in after and _grew(repo, oid, after[name]) for name, oid in before.items()):
+        return None
+    chain = refs.evidence_ref(run)
+    if chain in old and (chain not in new or not _grew(repo, old[chain], new[chain])):
+        return None
+    if _plans(old) != _plans(new):
+        return None
+    fresh = [
+        record
+        for record in history_reader.read_new(repo, run, before, new)
+        if not connection.execute("SELECT 1 FROM event WHERE oid = ?", (record.commit,)).fetchone()
+    ]
+    newest: OrderKey | None = connection.execute(
+        "SELECT at, step, rank, number FROM event WHERE run = ?"
+        " ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT 1",
+        (run,),
+    ).fetchone()
+    return None if fresh and newest is not None and fresh[0].order <= newest else fresh
+
+
+def _sources(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, str]:
+    """Return branch to tip for the branches that the run's history is read from."""
+    return {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
+
+
+def _plans(tips: Mapping[str, str]) -> set[str]:
+    return {tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.kind is refs.RefKind.PLAN}
+
+
+def _grew(repo: Repo, old: str, new: str) -> bool:
+    return old == new or repo.reaches(new, old)
+
+
+def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None:
+    marks = ", ".join("?" * len(WITH_OUTCOMES))
+    waiting = connection.execute(
+        "SELECT id, kind, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> ''"  # noqa: S608 - marks
+        f" AND kind IN ({marks}) ORDER BY id",
+        (run, *WITH_OUTCOMES),
+    ).fetchall()
+    drops = evidence.dropped_trees(repo, run)
+    for number, kind, tree_id in waiting:
+        proof = _read_proof(repo, tree_id, drops)
+        if proof is None:
+            continue
+        _many(connection, "item_outcome", ((number, *row) for row in proof.outcomes))
+        if kind == EventKind.RUN_STARTED:
+            insert_plan(connection, run, proof.plan)
+        connection.execute("UPDATE event SET loaded = 1 WHERE id = ?", (number,))
+
+
+def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
+    connection.execute("DELETE FROM note")
+    # notes that cannot be read keep nobody from the history; fsck names them
+    with suppress(SkillgitError):
+        for commit, lines in notes.read_all(repo).items():
+            rows = [(commit, position, line) for position, line in enumerate(lines)]
+            connection.executemany("INSERT INTO note VALUES (?, ?, ?)", rows)
+
+
+def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
+    """Return the rows of ``run``, whose refs are ``tips``, numbered from ``first``; None without an accepted line."""
+    with bulk_reading():
+        if not history.sources(repo, run, tips):
+            return None
+        records = history_reader.read_new(repo, run, {}, tips)
+        drops = evidence.dropped_trees(repo, run)
+        has_evidence = refs.evidence_ref(run) in tips
+
+        def proof(kind: str, tree: str) -> Proof | None:
+            return _read_proof(repo, tree, drops) if has_evidence and tree and kind in WITH_OUTCOMES else None
+
+        rows = rows_of(run, records, Beside(seed=lambda record: _seed_text(repo, record), proof=proof), first)
+        if rows.plan is None and records and _plans(tips):
+            files = evidence.read_evidence(repo, records[0].evidence, evidence_rows.PLANNED)
+            rows.plan = evidence_rows.plan(files or {})
+        return rows
+
+
+def _read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
+    """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
+    # What was dropped may still be here until git prunes it; the index must not depend on when that is.
+    files = None if tree in drops else evidence.read_evidence(repo, tree, evidence_rows.NEEDED)
+    return None if files is None else Proof(outcomes=evidence_rows.outcomes(files), plan=evidence_rows.plan(files))
+
+
+def _seed_text(repo: Repo, record: Recorded) -> str:
+    """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
+    try:
+        root = repo.commit(record.commit).tree
+        return (tree.read_file(root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
+    except (SkillgitError, UnicodeDecodeError):
+        return ""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from skillgit.errors import UsageError
 
@@ -31,19 +32,13 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """What a query found.
-
-    Attributes:
-        columns: The names of its columns; equal ones are numbered.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # the names of its columns; equal ones are numbered
     rows: Iterator[tuple[Any, ...]]
 
 
 @contextmanager
 def ask(index: Index, query: str) -> Iterator[QueryResult]:
-    """Run a query that can only read; its rows are there as long as the block lasts."""
+    """Run a query that can only read; its rows exist as long as the block lasts."""
     with _guarded(index) as connection:
         try:
             cursor = connection.execute(query)
@@ -62,7 +57,7 @@ def _guarded(index: Index) -> Iterator[sqlite3.Connection]:
     files = [row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"]
     hidden = connection.execute("SELECT 1 FROM temp.sqlite_schema LIMIT 1").fetchone()
     if files and files[0] and not hidden:
-        connection = sqlite3.connect(f"file:{_quoted(files[0])}?mode=ro", uri=True, isolation_level=None)
+        connection = sqlite3.connect(f"file:{quote(files[0])}?mode=ro", uri=True, isolation_level=None)
     try:
         # full text is prepared by statements that no query may make
         connection.execute("SELECT rowid FROM search LIMIT 0")
@@ -76,12 +71,6 @@ def _guarded(index: Index) -> Iterator[sqlite3.Connection]:
         connection.set_progress_handler(None, 0)
         if connection is not index.connection:
             connection.close()
-
-
-def _quoted(path: str) -> str:
-    from urllib.parse import quote  # noqa: PLC0415 - needed once
-
-    return quote(path)
 
 
 def _may(action: int, first: str | None, second: str | None, database: str | None, inside: str | None) -> int:

@@ -19,29 +19,23 @@ if TYPE_CHECKING:
 
 def score_evidence(index: Index, run: str, version: int) -> str:
     """Return the evidence tree of the event that measured ``version`` of ``run``; empty where there is none."""
-    rows = index.select(
-        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.measured_by WHERE v.run = ? AND v.version = ?",
-        (run, version),
-    )
-    return str(rows[0][0]) if rows else ""
+    query = "SELECT e.evidence FROM version v JOIN event e ON e.id = v.measured_by WHERE v.run = ? AND v.version = ?"
+    return str(index.value(query, (run, version)) or "")
 
 
 def start_evidence(index: Index, run: str) -> str:
     """Return the evidence tree of the event that started ``run``; empty where there is none."""
-    rows = index.select(
-        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0", (run,)
-    )
-    return str(rows[0][0]) if rows else ""
+    query = "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0"
+    return str(index.value(query, (run,)) or "")
 
 
 def commits_of_versions(index: Index, run: str, first: int, last: int) -> tuple[str, ...]:
     """Return the commits of the versions ``first`` to ``last`` of ``run``, in order."""
-    rows = index.select(
+    return index.column(
         "SELECT e.oid FROM version v JOIN event e ON e.id = v.event"
         " WHERE v.run = ? AND v.version BETWEEN ? AND ? ORDER BY v.version",
         (run, first, last),
     )
-    return tuple(str(oid) for (oid,) in rows)
 
 
 Scores = tuple[int | None, float | None, float | None, int | None, int | None]
@@ -52,14 +46,11 @@ _UNMEASURED: Scores = (None, None, None, None, None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What the index has of a run already.
+    """What the index has of a run already."""
 
-    Attributes:
-        scores: Returns the scores of a version; None if there is no such version.
-        proposal: Returns the event that proposed the slow update of an epoch; None if there is none.
-    """
-
+    # returns the scores of a version; None if there is no such version
     scores: Callable[[int], Scores | None] = lambda _: None
+    # returns the event that proposed the slow update of an epoch; None if there is none
     proposal: Callable[[int], int | None] = lambda _: None
 
 
@@ -75,15 +66,11 @@ class Versions:
         self.measured: list[tuple[Any, ...]] = []
         self._before = before
         self._scores: dict[int, Scores] = {}
-        self._made: dict[int, list[Any]] = {}
+        self._rows_by_version: dict[int, list[Any]] = {}
         self._proposals: dict[int, int] = {}
 
     def take(self, number: int, event: Event) -> None:
-        """Take in ``event``, which is called ``number``.
-
-        Raises:
-            InvariantError: It makes a version that there is already.
-        """
+        """Take in ``event``, numbered ``number``; an InvariantError if its version exists already."""
         if isinstance(event, SlowProposed):
             self._proposals.setdefault(event.epoch, number)
         elif isinstance(event, Measured):
@@ -93,18 +80,18 @@ class Versions:
             self._make(event.run, event.version, number, scores, source)
 
     def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
-        if version in self._made or self._before.scores(version) is not None:
+        if version in self._rows_by_version or self._before.scores(version) is not None:
             # copied with its commit, as git cherry-pick does
             raise InvariantError(f"run {run} makes {version_label(version)} twice", hint="skillgit fsck")
         row = [run, version, number, scores[0], source, *scores[1:]]
         self.rows.append(row)
-        self._made[version], self._scores[version] = row, scores
+        self._rows_by_version[version], self._scores[version] = row, scores
 
     def _measure(self, number: int, event: Measured) -> None:
         evaluation = event.evaluation
         scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
         self._scores[event.version] = scores
-        row = self._made.get(event.version)
+        row = self._rows_by_version.get(event.version)
         if row is None:
             self.measured.append((*scores, event.run, event.version))
         else:
@@ -127,28 +114,19 @@ class Versions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
-    """One evaluation that an event tells.
-
-    Attributes:
-        item_set: Digest of the items; empty if nothing was measured.
-        hard: Mean hard score; absent if nothing was measured.
-        soft: Mean soft score; absent if nothing was measured.
-        target: The model that worked on the items; empty where the run's is meant.
-        inherited: Whether the numbers are those of another version.
-        time: When it was measured, UTC; absent if nothing was.
-    """
+    """One evaluation that an event reports."""
 
     version: int
     commit: str
     title: str
-    item_set: str
+    item_set: str  # digest of the items; empty if nothing was measured
     n: int
     scored: int
-    hard: float | None
-    soft: float | None
-    target: str
-    inherited: bool
-    time: datetime | None
+    hard: float | None  # mean hard score; absent if nothing was measured
+    soft: float | None  # mean soft score; absent if nothing was measured
+    target: str  # the model that worked on the items; empty where the run's is meant
+    inherited: bool  # whether the numbers are those of another version
+    time: datetime | None  # when it was measured, UTC; absent if nothing was
 
 
 _COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"
@@ -179,13 +157,13 @@ def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
 def finished_commits(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits with which ``run`` ended, the last one first."""
     query = "SELECT oid FROM event WHERE run = ? AND kind = 'run-finished' ORDER BY id DESC"
-    return tuple(row[0] for row in index.select(query, (run,)))
+    return index.column(query, (run,))
 
 
 def noted_events(index: Index, run: str) -> tuple[str, ...]:
     """Return the commits of ``run`` that have a note, each once."""
     query = "SELECT DISTINCT e.oid FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ?"
-    return tuple(row[0] for row in index.select(query, (run,)))
+    return index.column(query, (run,))
 
 
 def _row(row: tuple[Any, ...]) -> ScoreRow:
@@ -203,3 +181,49 @@ def _row(row: tuple[Any, ...]) -> ScoreRow:
         inherited=bool(is_inherited),
         time=None if time is None else datetime.fromtimestamp(time, UTC),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalRow:
+    """One evaluation of a version at the end of its run."""
+
+    split: str
+    item_set: str  # digest of the items
+    n: int
+    scored: int
+    hard: float
+    soft: float
+    seed: int
+    time: datetime  # when the run ended, UTC
+
+
+def note_lines(index: Index, commit: str) -> tuple[str, ...]:
+    """Return the lines of the note on ``commit``, oldest first."""
+    return index.column("SELECT line FROM note WHERE oid = ? ORDER BY position", (commit,))
+
+
+def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
+    """Return what ``run`` measured of ``version`` at its end."""
+    rows = index.select(
+        "SELECT e.split, e.item_set, e.n, e.scored, e.hard, e.soft, e.seed, f.time"
+        " FROM evaluation e JOIN event f ON f.id = e.event"
+        " WHERE f.run = ? AND f.kind = 'run-finished' AND e.version = ? ORDER BY e.position",
+        (run, version),
+    )
+    return tuple(
+        FinalRow(
+            split=split,
+            item_set=item_set,
+            n=n,
+            scored=count,
+            hard=hard,
+            soft=soft,
+            seed=seed,
+            time=datetime.fromtimestamp(time, UTC),
+        )
+        for split, item_set, n, count, hard, soft, seed, time in rows
+    )
+
+
+def feedback_lines(index: Index) -> tuple[tuple[str, str], ...]:
+    return tuple(index.select("SELECT oid, line FROM note WHERE line LIKE '%\"feedback%' ORDER BY oid, position"))

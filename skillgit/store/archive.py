@@ -31,23 +31,12 @@ _LINKED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A candidate in the attic.
-
-    Attributes:
-        branch: The full name of the branch that it was on.
-    """
-
-    branch: str
+    branch: str  # the full name of the branch that it was on
     commit: str
 
 
 def read_attic(repo: Repo, tip: str) -> list[Folded]:
-    """Return what the chain that ends at ``tip`` keeps, oldest first.
-
-    Raises:
-        RevisionNotFoundError: A commit of the chain is missing.
-        HistoryError: A commit of it is not one of an attic.
-    """
+    """Return the candidates in the chain that ends at ``tip``, oldest first; a HistoryError if it is no attic."""
     candidates: list[Folded] = []
     oid: str | None = tip
     while oid is not None:
@@ -64,23 +53,15 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
 
 
 def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
-    """Return the branches of this repository with refused candidates of ``run``, in order."""
-    entries = [(refs.parse(name), name, tip) for name, tip in tips.items()]
-    return [
-        Folded(branch=name, commit=tip)
-        for ref, name, tip in sorted(entries, key=lambda entry: entry[1])
-        if ref is not None and ref.kind is refs.RefKind.REJECTED and ref.run == run and not ref.remote
-    ]
+    """Return the local branches with refused candidates of ``run``, in order."""
+    own = {name: ref for name in sorted(tips) if (ref := refs.parse(name)) and ref.run == run and not ref.remote}
+    return [Folded(branch=name, commit=tips[name]) for name, ref in own.items() if ref.kind is refs.RefKind.REJECTED]
 
 
 def fold(repo: Repo, run: str) -> list[Folded]:
-    """Move all refused candidates of ``run`` from branches of their own into its attic; return those that moved.
+    """Move all refused candidates of ``run`` from their branches into its attic; return those that moved.
 
-    The attic grows first and the branches go afterwards. A process that dies in between leaves both, which say the
-    same, and the next call goes on.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved a branch; what it points to now is not folded.
+    The attic grows before the branches go: a process that dies in between leaves both, and the next call goes on.
     """
     tips = repo.tips()
     attic = refs.attic_ref(run)
@@ -97,30 +78,28 @@ def fold(repo: Repo, run: str) -> list[Folded]:
     def write() -> str | None:
         return extended(repo, tip, [entry for entry in moving if entry.branch not in oids])
 
-    new = until_kept(repo, write)
+    new, reason = until_kept(repo, write), f"skillgit: fold {run}"
     if new != tip:
-        _move(repo, [RefUpdate(name=attic, new=new, expected=tip)], f"skillgit: fold {run}", write)
+        update_refs(repo, [RefUpdate(name=attic, new=new, expected=tip)], reason=reason, write=write)
     guard = RefUpdate(name=attic, new=new, expected=new)
     deletions = [RefUpdate(name=entry.branch, new=None, expected=entry.commit) for entry in moving]
     if deletions:
-        _move(repo, [guard, *deletions], f"skillgit: fold {run}")
+        update_refs(repo, [guard, *deletions], reason=reason)
     return moving
 
 
 def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str | None:
-    """Write the chain that ends at ``tip`` on, with ``candidates``, and return its end; no ref moves."""
+    """Append ``candidates`` to the chain that ends at ``tip`` and return its new end; no ref moves."""
     end = tip
-    for candidate in candidates:
-        end = _chained(repo, candidate, end)
+    for entry in candidates:
+        candidate = repo.commit(entry.commit)
+        message = f"fold {refs.short(entry.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n"
+        end = repo.write_commit(candidate.committer, message, candidate.tree_id, [end, entry.commit])
     return end
 
 
 def unfold(repo: Repo, run: str) -> list[Folded]:
-    """Give every candidate in the attic of ``run`` its branch back and remove the attic; return them.
-
-    Raises:
-        ConcurrentWriteError: A branch of that name has another candidate.
-    """
+    """Restore the branch of every candidate in the attic of ``run`` and remove the attic; return the candidates."""
     tips = repo.tips()
     attic = refs.attic_ref(run)
     tip = tips.get(attic)
@@ -132,9 +111,9 @@ def unfold(repo: Repo, run: str) -> list[Folded]:
         for candidate in candidates
         if tips.get(candidate.branch) != candidate.commit
     ]
-    guard = RefUpdate(name=attic, new=tip, expected=tip)
-    _move(repo, [guard, *updates], f"skillgit: unfold {run}")
-    _move(repo, [RefUpdate(name=attic, new=None, expected=tip)], f"skillgit: unfold {run}")
+    guard, reason = RefUpdate(name=attic, new=tip, expected=tip), f"skillgit: unfold {run}"
+    update_refs(repo, [guard, *updates], reason=reason)
+    update_refs(repo, [RefUpdate(name=attic, new=None, expected=tip)], reason=reason)
     return candidates
 
 
@@ -152,4 +131,4 @@ def _chained(repo: Repo, entry: Folded, before: str | None) -> str:
 
 
 def _move(repo: Repo, updates: Sequence[RefUpdate], reason: str, write: Callable[[], object] | None = None) -> None:
-    update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)
+    update_refs(repo, updates, reason=reason, write=write)

@@ -35,17 +35,9 @@ _OTHER_SIGNS = re.compile(rb"[^A-Za-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamedLine:
-    """One line of a file.
-
-    Attributes:
-        line: Its number in the file, from 1.
-        text: What it says, without the line end.
-        commit: The commit that brought it, 40 hexadecimal characters.
-    """
-
-    line: int
-    text: str
-    commit: str
+    line: int  # its number in the file, from 1
+    text: str  # what it says, without the line end
+    commit: str  # the commit that brought it, 40 hexadecimal characters
     original_line: int
     original_path: str
 
@@ -61,11 +53,7 @@ class Blamer:
     def lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
         """Return where each line of the file ``path`` of ``commit`` comes from; moved lines keep their origin.
 
-        A merge is followed into both of its parents: a line is attributed to the merge only if neither had it.
-
-        Raises:
-            RevisionNotFoundError: There is no such commit.
-            NotFoundError: It holds no such file, or there is no git on this machine.
+        A line is attributed to a merge only if neither of its parents had it.
         """
         content = tree.read_file(self._repo.commit(commit).tree, path)
         if content is None:
@@ -87,9 +75,9 @@ class Blamer:
         return answer.out
 
     def _perhaps_moved(self, lines: Sequence[BlamedLine], texts: Sequence[bytes]) -> list[list[BlamedLine]]:
-        """Return the stretches of one commit each that git would look for in the commit's parents and may find.
+        """Return the stretches of one commit each that git would look for in its parents, and may find there.
 
-        A line was moved only if a parent has it. Whole stretches are returned: git weighs the lines of one together.
+        A line was moved only if a parent has it. Stretches stay whole: git weighs their lines together.
         """
         stretches = [list(stretch) for _, stretch in groupby(lines, lambda line: line.commit)]
         for commit in {line.commit for line in lines} - self._before.keys():
@@ -97,7 +85,7 @@ class Blamer:
         return [stretch for stretch in stretches if _has_moved(stretch, texts, self._before[stretch[0].commit])]
 
     def _lines_before(self, commit: str) -> set[bytes] | None:
-        """Return the lines that the parents of ``commit`` have in files that it changed; None if these are not here."""
+        """Return the lines that the parents of ``commit`` have in files that it changed; None if a file is missing."""
         child, lines = self._repo.commit(commit), set[bytes]()
         for parent in child.parent_ids:
             older = self._repo.raw.get(parent)
@@ -139,7 +127,7 @@ def _parsed(porcelain: bytes) -> Iterator[BlamedLine]:
 
 
 def _path(text: bytes) -> str:
-    """Return a path as git prints it, in quotation marks and with escapes if it holds such signs itself."""
+    """Unquote a path as git prints it: in quotation marks and with escapes if it holds such characters."""
     if not text.startswith(b'"'):
         return text.decode(errors="replace")
     return text[1:-1].decode("unicode_escape").encode("latin-1").decode(errors="replace")

@@ -26,11 +26,7 @@ _MOVE = re.compile(r"checkout: moving from (?P<left>\S+) to ")
 
 
 def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
-    """Detach HEAD at ``commit``, or put it on ``branch``, whose tip that is; return the files that changed.
-
-    Raises:
-        UnsafeNameError: It holds a name that would be another place.
-    """
+    """Detach HEAD at ``commit``, or put it on ``branch``, whose tip that is; return the files that changed."""
     _work_tree(repo)
     repo.commit(commit)
     before = repo.head()[1]
@@ -49,12 +45,11 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
 
 
 def is_branch(repo: Repo, name: str) -> bool:
-    """Say whether ``name`` is that of a branch of this repository."""
     return repo.tip(f"{_BRANCHES}{name}") is not None
 
 
 def last_branch(repo: Repo) -> str:
-    """Return the branch that HEAD is on, or was on last; empty if that is not known, or the branch is gone."""
+    """Return the branch that HEAD is on, or was on last; empty if that is unknown or gone."""
     name, _ = repo.head()
     if name:
         return name.removeprefix(_BRANCHES)
@@ -64,13 +59,9 @@ def last_branch(repo: Repo) -> str:
 
 
 def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """Write the files ``paths``, or those in the folders ``paths``, as they are in ``commit``; return their names.
+    """Write the files or folders ``paths`` as they are in ``commit``; return the names of the files.
 
-    Only files are written: HEAD, branches and the index stay. A file whose content git does not have anywhere is never
-    overwritten; the content of a version that was written earlier is.
-
-    Raises:
-        RevisionNotFoundError: ``commit`` has no such path.
+    HEAD, branches and the index stay. A file is overwritten only if git has its content, as of any version, somewhere.
     """
     root = _work_tree(repo)
     files: dict[str, pygit2.Oid] = {}
@@ -123,11 +114,7 @@ def _as_text(path: str) -> str:
 
 
 def _checked(entry: pygit2.Object) -> str:
-    """Return the name of ``entry``, unless git does not check it out either, on any system.
-
-    Raises:
-        UnsafeNameError: It is another place.
-    """
+    """Return the name of ``entry`` unless it is unsafe, on whatever system; git would not check it out either."""
     raw = entry.raw_name or b""
     # git would find only half-way that no file can be called so
     long = f"it is longer than {COMPONENT_BYTES} bytes" if len(raw) > COMPONENT_BYTES else ""
@@ -139,7 +126,6 @@ def _checked(entry: pygit2.Object) -> str:
 
 
 def _is_safe(repo: Repo, file: Path) -> bool:
-    """Say whether nothing is lost if ``file`` is overwritten."""
     if not lexists(file):  # nor if its name is too long for this system
         return True
     return not file.is_symlink() and file.is_file() and pygit2.hash(file.read_bytes()) in repo.raw

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from skillgit.store.commit_prose import Body
     from skillgit.store.trailers import TrailerBlock
 
-
 _TREE = re.compile(r"[0-9a-f]{40}")
 _COSTS = ("Cost", "Spent")
 _FEW = 1 << 10
@@ -36,27 +35,18 @@ _FEW = 1 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowText:
-    """The texts of a slow update as they are in the tree of its commit."""
-
     guidance: str
     memory: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """What a commit message says: the event and the id of its evidence tree, empty without evidence."""
-
     event: Event
     evidence: str
 
 
 def encode(event: Event, evidence: str) -> str:
-    """Return the commit message of ``event``, whose evidence is the tree ``evidence``.
-
-    Raises:
-        InvariantError: It is an edit, which is told by a commit of its author.
-        TrailerError: A trailer would be longer than the format allows.
-    """
+    """Return the commit message of ``event``, whose evidence is the tree ``evidence``."""
     parts = (commit_prose.subject(event), commit_prose.body(event), format_block(_trailers(event, evidence)))
     text = "\n\n".join(filter(None, parts)) + "\n"
     # A model's JSON may hold half of a surrogate pair, which no commit can.
@@ -78,12 +68,7 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
 
 
 def decode(text: str, slow: SlowText | None = None) -> Decoded:
-    """Return what the commit message ``text`` says.
-
-    Raises:
-        TrailerError: The message is not that of an event.
-        FormatVersionError: A newer skillgit wrote it.
-    """
+    """Return what the commit message ``text`` says; a TrailerError if it is not that of an event."""
 
     def given(skill: str) -> SlowText:
         if slow is None:
@@ -96,11 +81,7 @@ def decode(text: str, slow: SlowText | None = None) -> Decoded:
 
 
 def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
-    """Return what the commit message ``text`` says; like :func:`decode`, for those who do not know its kind yet.
-
-    Args:
-        read_slow: Reads the texts of a slow update from the commit's tree, given the path of the skill.
-    """
+    """Like :func:`decode`; ``read_slow`` reads the texts of a slow update from the commit's tree by skill path."""
     block = parse_block(text)
     try:
         event = _event(block, commit_prose.read_body(text), read_slow)
@@ -156,7 +137,7 @@ class _Reading(NamedTuple):
 
 
 def _plan(kind: type[Event]) -> list[_Reading]:
-    """Return how the trailers of ``kind`` are read, but for its cost, which is read with its parts."""
+    """Return how the trailers of ``kind`` are read, except for its cost, which is read together with its parts."""
     return [
         _Reading(
             trailer.key,
@@ -185,26 +166,15 @@ _BODY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """An event as it is in git.
-
-    Attributes:
-        commit: The commit's id, 40 hexadecimal characters.
-        time: When it was committed, in UTC.
-        evidence: Id of the evidence tree; empty if the event has none.
-        branch: Full name of the branch that it belongs to in the repository of its writer.
-        at: The version that the run is at with it.
-    """
-
     event: Event
-    commit: str
+    commit: str  # the commit's id, 40 hexadecimal characters
     parents: tuple[str, ...]
-    time: datetime
-    evidence: str
+    time: datetime  # when it was committed, in UTC
+    evidence: str  # id of the evidence tree; empty if the event has none
     tree: str
-    branch: str
-    at: int
+    branch: str  # full name of the branch that it belongs to in the repository of its writer
+    at: int  # the version that the run is at with it
 
     @property
     def order(self) -> OrderKey:
-        """The key that sorts the events of a run."""
         return event_order(self.event, self.at)

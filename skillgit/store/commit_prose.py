@@ -65,8 +65,6 @@ _ENCODED = re.compile(r"%([0-9a-f]{2,6});")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """The parts of an event that are above the trailers."""
-
     title: str = ""
     why: str = ""
     changes: tuple[Change, ...] = ()
@@ -75,7 +73,6 @@ class Body:
 
 
 def subject(event: Event) -> str:
-    """Return the first line of the message of ``event``."""
     return " ".join(filter(None, (f"{_prefix(event)}:", event.title, f"({_note(event)})")))
 
 
@@ -113,7 +110,7 @@ def _gain(event: Gated) -> str:
 
 
 def body(event: Event) -> str:
-    """Return the paragraphs between subject and trailers; empty if there is nothing to say."""
+    """Return the paragraphs between subject and trailers; empty if there are none."""
     paragraphs = [_wrapped(paragraph) for paragraph in event.why.split("\n\n") if paragraph]
     if isinstance(event, Accepted | Rejected) and event.changes:
         paragraphs.append("\n".join(f"  {change.sign} {change.text}".rstrip(" ") for change in event.changes))
@@ -137,24 +134,14 @@ def _flips(name: str, items: Iterable[str]) -> str:
 
 
 class Prose(NamedTuple):
-    """What is above the trailers, as it is there.
-
-    Attributes:
-        title: The commit's title without prefix and score.
-    """
-
-    title: str
+    title: str  # the commit's title without prefix and score
     why: str
     changes: list[tuple[Literal["+", "-"], str]]
     flips: str
 
 
 def read_body(message: str) -> Body:
-    """Return what is above the trailers of ``message``.
-
-    Raises:
-        TrailerError: The first line is not a subject of ours.
-    """
+    """Return what is above the trailers of ``message``; a TrailerError if it has no subject of ours."""
     prose = read_prose(message)
     flips = read_flips(prose.flips)
     return Body(
@@ -167,12 +154,12 @@ def read_body(message: str) -> Body:
 
 
 def read_prose(message: str) -> Prose:
-    """Return the same with nothing made of it yet; it raises what :func:`read_body` does."""
+    """Return the same, unparsed."""
     return read_head(message.rstrip("\n").rpartition("\n\n")[0])
 
 
 def read_head(head: str) -> Prose:
-    """Return what ``head`` says, which is all of a message that is above its last paragraph."""
+    """Parse ``head``: a message without its last paragraph."""
     first, *paragraphs = head.rstrip("\n").split("\n\n")
     match = _SUBJECT.fullmatch(first)
     if match is None:
@@ -211,14 +198,12 @@ def _read_changes(paragraph: str) -> list[tuple[Literal["+", "-"], str]]:
 
 
 class EventFlips(TypedDict):
-    """The items that an event fixed and broke."""
-
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
 
 
 def read_flips(paragraph: str) -> EventFlips:
-    """Return what the paragraph of fixed and broken items tells; it may be empty."""
+    """Parse the paragraph of fixed and broken items, which may be empty."""
     if not paragraph:
         return EventFlips(fixed=(), broken=())
     entries: dict[str, str] = {}

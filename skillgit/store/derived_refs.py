@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:
-    """Return version to commit: of a version that is there twice, as after ``git cherry-pick``, the first one."""
+    """Return version to commit: of a version that occurs twice, as after ``git cherry-pick``, the first one."""
     commits: dict[int, str] = {}
     for record in records:
         version = version_of(record.event)
@@ -27,11 +27,7 @@ def versions(records: Iterable[Recorded]) -> dict[int, str]:
 
 
 def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, str]) -> dict[str, str]:
-    """Return the derived refs that ``records`` of ``run`` ask for, with the commits that they have to point to.
-
-    Args:
-        commits: Version to commit, for all versions up to the last of them.
-    """
+    """Return the derived refs that ``records`` imply, and their targets; ``commits`` has those of all versions."""
     targets: dict[str, str] = {}
     for record in records:
         version = version_of(record.event)
@@ -54,7 +50,6 @@ def _is_new_best(event: Event) -> bool:
 def derived_moves(
     run: str, records: Iterable[Recorded], commits: Mapping[int, str], tips: Mapping[str, str]
 ) -> list[RefUpdate]:
-    """Return the moves that ``records`` ask for where the derived refs of ``run`` are at ``tips``."""
     targets = derived_refs(run, records, commits)
     return [
         RefUpdate(name=name, new=commit, derived=True) for name, commit in targets.items() if tips.get(name) != commit
@@ -62,7 +57,7 @@ def derived_moves(
 
 
 def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> list[RefUpdate]:
-    """Return the moves that bring all derived refs of ``run`` from ``tips`` to where its ``records`` want them.
+    """Return the moves that bring all derived refs of ``run`` from ``tips`` to where its ``records`` imply.
 
     A tag of a version that is not in the history is removed: a process was killed before it could move the branch.
     """

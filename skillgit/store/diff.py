@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import subprocess
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.store.git_binary import NO_PROGRAMS, command, git, quiet
+from skillgit.errors import RevisionNotFoundError
+from skillgit.store.git_binary import NO_PROGRAMS, git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def common_ancestor(repo: Repo, first: str, second: str) -> str | None:
-    """Return the best common ancestor of two commits, as ``git merge-base`` does; None if they have none.
-
-    Raises:
-        RevisionNotFoundError: One of them does not exist.
-    """
+    """Return the best common ancestor of two commits, as ``git merge-base`` does; None if they have none."""
     for commit in (first, second):
         repo.commit(commit)
     ancestor = repo.raw.merge_base(pygit2.Oid(hex=first), pygit2.Oid(hex=second))
@@ -39,15 +33,7 @@ PATCH = ("-p", "-U3", *_AS_DATA)
 
 
 def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] = ()) -> bytes:
-    """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; without a path that of the whole tree.
-
-    Args:
-        paths: Folders or files of the repository, taken literally; empty ones are left out.
-        options: More options for ``git diff``.
-
-    Raises:
-        RevisionNotFoundError: One of the commits does not exist.
-    """
+    """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; empty ``paths``, taken literally, do not count."""
     for commit in (old, new):
         repo.commit(commit)
     answer = git(repo, "--literal-pathspecs", "diff", *NO_PROGRAMS, *options, old, new, "--", *filter(None, paths))
@@ -57,30 +43,17 @@ def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] =
 
 
 def stat(repo: Repo, old: str, new: str, *paths: str) -> str:
-    """Return what ``git diff --stat OLD NEW -- PATHS`` prints.
-
-    Raises:
-        RevisionNotFoundError: One of the commits does not exist.
-    """
     return diff(repo, old, new, *paths, options=("--stat",)).decode(errors="replace")
 
 
 def whole(repo: Repo, old: str, new: str, *paths: str) -> str:
-    """Return the difference with all lines of the files that differ, in a form that no setting of the user changes.
-
-    Raises:
-        RevisionNotFoundError: One of the commits does not exist.
-    """
+    """Return the difference with all lines of the files that differ, in a form that no setting of the user changes."""
     text = diff(repo, old, new, *paths, options=(*_AS_DATA, f"-U{WHOLE_FILES}"))
     return text.decode(errors="replace")
 
 
 def change(repo: Repo, commit: str, path: str = "") -> bytes:
-    """Return what ``commit`` changed against its first parent; for a first commit, all that it holds.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-    """
+    """Return what ``commit`` changed against its first parent; for a first commit, all that it holds."""
     parents = repo.commit(commit).parent_ids
     if parents:
         return diff(repo, str(parents[0]), commit, path)
@@ -101,17 +74,9 @@ _COMMAND = (
 
 
 def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...] = ("-p",)) -> Iterator[bytes]:
-    """Yield what each of ``commits`` changed in ``path`` against its first parent, in the order given.
+    """Yield what each of ``commits`` changed in ``path`` against its first parent, as ``git diff`` prints it, in order.
 
-    The bytes are those of ``git diff PARENT COMMIT -- PATH``; of a commit without a parent they show all that it holds.
-
-    Args:
-        path: A folder or file of the repository; empty for the whole tree.
-        options: The form: ``-p``, ``--stat`` or both.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-        RevisionNotFoundError: A commit does not exist.
+    An empty path is the whole tree; ``options`` are ``-p``, ``--stat`` or both. A root commit shows all that it holds.
     """
     start, count = 0, _AT_FIRST
     while part := commits[start : start + count]:
@@ -124,27 +89,11 @@ def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, 
     # a skill could hold any mark that is known beforehand
     mark = secrets.token_hex()
     query = "".join(f"{line}\n" for line in (*commits, "--", *([path] if path else []))).encode()
-    answer = _git(repo, (*_COMMAND, f"--format=tformat:{mark}%H", *options), query)
+    answer = git(repo, *_COMMAND, f"--format=tformat:{mark}%H", *options, stdin=query)
+    if answer.code != 0:
+        raise RevisionNotFoundError(f"git cannot show what changed: {answer.error}", hint="git fsck")
     changes: dict[str, bytes] = {}
-    for entry in answer.split(mark.encode())[1:]:
+    for entry in answer.out.split(mark.encode())[1:]:
         commit, _, rest = entry.partition(b"\n")
         changes[commit.decode()] = rest.removeprefix(b"\n")
     return changes
-
-
-def _git(repo: Repo, arguments: tuple[str, ...], stdin: bytes) -> bytes:
-    try:
-        process = subprocess.run(  # noqa: S603 - a list
-            command(f"--git-dir={repo.raw.path}", *arguments),
-            cwd=repo.workdir or repo.common_dir,
-            env=quiet(os.environ),
-            input=stdin,
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    if process.returncode != 0:
-        message = process.stderr.decode(errors="replace").strip()
-        raise RevisionNotFoundError(f"git cannot show what changed: {message}", hint="git fsck")
-    return process.stdout

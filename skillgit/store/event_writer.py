@@ -4,7 +4,7 @@ Objects come first and are garbage if the process dies. Then the event is checke
 then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
 touched.
 
-Someone may let git prune meanwhile (``at_work``).
+Someone may let git prune meanwhile (``git_activity``).
 """
 
 from __future__ import annotations
@@ -50,23 +50,14 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Identity, Repo
 
-
 _Written = tuple["Recorded", str | None]
 """An event as it reads, and the end of the evidence chain with it."""
 
 
-def _unchecked(event: Event) -> None:
-    del event
-
-
 class RunWriter:
-    """Appends events to one run. Make it while the run's lock is held, before the history is read.
+    """Appends events to one run. Create it while holding the run's lock, before the history is read.
 
-    It remembers where the run stood when it was made. Whatever moves the run after that, other than itself, makes the
-    next :meth:`append` fail with nothing written.
-
-    Args:
-        identity: Who signs them; git's configuration says so by default.
+    If anything else moves the run after that, the next :meth:`append` fails and writes nothing.
     """
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
@@ -76,20 +67,14 @@ class RunWriter:
         self._identity = identity or repo.identity()
         tips = repo.tips()
         self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.folded}
-        self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
+        self._tips = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = history_reader.read_run(repo, run) if self._heads else []
         self._versions = derived_refs.versions(self._records)
         self._evidence: str | None = None
-        self._resumed = False
+        self._is_resumed = False
 
     def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
-        """Write the artefacts behind an event that :meth:`append` will be given; any thread may do that.
-
-        It takes time, and nobody can see them yet.
-
-        Args:
-            evidence: Path to content.
-        """
+        """Write the artefacts (path to content) of a later :meth:`append` ahead of time, from any thread."""
         until_kept(self._repo, lambda: write_evidence(self._repo, evidence))
 
     def append(
@@ -100,23 +85,17 @@ class RunWriter:
         *,
         start: str = "",
         merge_parent: str = "",
-        check: Callable[[Event], object] = _unchecked,
+        check: Callable[[Event], object] | None = None,
         local: Mapping[str, object] | None = None,
     ) -> Recorded:
-        """Write ``event`` and make it visible.
+        """Write ``event``, make it visible and return it as every reader will see it.
 
         Args:
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
             start: The commit that a run starts on; a run without one starts a history of its own.
             merge_parent: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
-            local: For the start of a run whose configuration is this user's own word: its settings of this machine.
-
-        Returns:
-            The event as every reader will see it.
-
-        Raises:
-            ConcurrentWriteError: Someone else moved the run; nothing was written.
+            local: For the start of a run whose configuration is this user's own: its settings of this machine.
         """
         self._check_turn(event)
         write_again()
@@ -129,7 +108,8 @@ class RunWriter:
             return record, evidence_commit(self._repo, record, signature, end) if record.evidence else end
 
         record, chain_end = until_kept(self._repo, write)
-        check(record.event)
+        if check is not None:
+            check(record.event)
         if local is not None:
             note_own(self._repo, record.commit, local)
         self._publish(record, chain_end, write)
@@ -159,7 +139,7 @@ class RunWriter:
             )
 
     def _is_late(self, event: Event) -> bool:
-        """Say whether the run is past the place that ``event`` was computed for."""
+        """Say whether the run is past the point that ``event`` was computed for."""
         step, current = event_step(self._records[-1].event), max(self._versions)
         if isinstance(event, Measured):
             return (event.step, event.version) != (step, current)
@@ -170,7 +150,7 @@ class RunWriter:
         return event_step(event) < step or self._is_done(event)
 
     def _is_done(self, event: Event) -> bool:
-        """Say whether the epoch of ``event`` was reflected on already, or its number given to another intervention."""
+        """Say whether the epoch of ``event`` was reflected on already, or another intervention has its number."""
         origin = event_origin(event)
         if origin is Origin.STEP:
             return False
@@ -185,8 +165,7 @@ class RunWriter:
         root = self._repo.commit(parents[0]).tree if parents else None
         content = self._tree(event, skill, root)
         message = commit_message.encode(event, proof)
-        oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
-        return str(oid)
+        return self._repo.write_commit(signature, message, content.id, parents)
 
     def _parents(self, event: Event, start: str, merge_parent: str) -> list[str]:
         line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
@@ -216,29 +195,29 @@ class RunWriter:
 
     def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
         branch = record.branch
-        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._stored.get(branch))}
+        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._tips.get(branch))}
         for name, tip in self._heads.items():
             # Side branches of a clone become local with the first event; the two lines must not move behind our back.
-            if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
-                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
+            if name not in self._tips or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
+                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._tips.get(name)))
         updates = [*moves.values(), *self._derived(record)]
         chain = refs.evidence_ref(self._run)
-        if chain_end is not None and chain_end != self._stored.get(chain):
-            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._stored.get(chain)))
+        if chain_end is not None and chain_end != self._tips.get(chain):
+            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._tips.get(chain)))
         reason = f"skillgit: {record.event.kind}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(record, updates, chain_end)
 
     def _derived(self, record: Recorded) -> list[RefUpdate]:
         """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
-        if self._resumed:
+        if self._is_resumed:
             commits = self._versions | derived_refs.versions([record])
-            return derived_refs.derived_moves(self._run, [record], commits, self._stored)
-        return derived_refs.derived_updates(self._run, [*self._records, record], self._stored)
+            return derived_refs.derived_moves(self._run, [record], commits, self._tips)
+        return derived_refs.derived_updates(self._run, [*self._records, record], self._tips)
 
     def _evidence_end(self) -> str | None:
         """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
-        if self._resumed or not self._records:
+        if self._is_resumed or not self._records:
             return self._evidence
         last = self._records[-1]
         tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
@@ -249,14 +228,14 @@ class RunWriter:
     def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:
         for update in updates:
             if update.new is None:
-                self._stored.pop(update.name, None)
+                self._tips.pop(update.name, None)
             else:
-                self._stored[update.name] = update.new
+                self._tips[update.name] = update.new
         self._heads[record.branch] = record.commit
         self._records.append(record)
         self._versions |= derived_refs.versions([record])
         self._evidence = chain_end
-        self._resumed = True
+        self._is_resumed = True
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:

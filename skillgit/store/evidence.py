@@ -1,8 +1,15 @@
-"""Evidence: the bulk artefacts behind an event, a git tree that a hidden ref keeps alive, or that was dropped."""
+"""Evidence: the bulk artefacts behind an event, a git tree that a hidden ref keeps alive, or that was dropped.
+
+The plan of a run, the files of its start that say how it measures, is part of the evidence of its first event, which
+may stay with its writer. Every push sends it in a commit of its own, with the listing of the evidence tree, whose
+digest the event names, so that the plan is as much the writer's word as the event.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +22,6 @@ from skillgit.store import derived_refs, refs, tree
 from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import message_of
-from skillgit.store.run_plan import PLAN, planned_files
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -25,35 +31,101 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
+PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")
+"""Settings, environment, and ids and digests of items."""
+_EVENT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
+_EVIDENCE = re.compile(r"^evidence (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
+_LISTING = "listing"
+"""The file of a plan with the evidence tree as git stores it: modes, names and ids of its files."""
+_ENTRY = re.compile(rb"[0-7]+ (?P<name>[^\0]+)\0(?P<id>.{20})", re.DOTALL)
 
-_EVENT_COMMIT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
+
+def plan_commit(repo: Repo, start: Recorded) -> str | None:
+    """Return the commit with the plan of the run that ``start`` began, which is the same everywhere.
+
+    It is written where the evidence is here, and else is the one that came with the run, if any. No ref moves.
+    """
+    if not start.evidence:
+        return None
+    if not repo.has_object(start.evidence):
+        return next((oid for oid in _plan_tips(repo, start.evidence) if _listed_files(repo, oid, start.evidence)), None)
+
+    def write() -> str:
+        _, listing = repo.raw.read(start.evidence)
+        root = repo.raw[start.evidence]
+        contents = {name: tree.read_file(root, name) for name in PLAN}  # type: ignore[arg-type]
+        files = {name: content for name, content in contents.items() if content is not None} | {_LISTING: listing}
+        committer = repo.commit(start.commit).committer
+        signature = pygit2.Signature(committer.name, committer.email, committer.time, 0)
+        message = f"plan of {refs.short(start.branch)}\n\nevent {start.commit}\nevidence {start.evidence}\n"
+        plan = tree.write_files(repo, files)
+        return repo.write_commit(signature, message, plan.id, [])
+
+    return until_kept(repo, write)
+
+
+def plan_event(repo: Repo, commit: str) -> str:
+    """Return the commit of the event that a plan claims to be of; empty if it names none."""
+    return _event_of(repo.commit(commit))
+
+
+def planned_files(repo: Repo, tree_id: str, names: Collection[str]) -> dict[str, bytes] | None:
+    """Return those files ``names`` of the evidence ``tree_id`` that a plan holds; None if no plan of it is here."""
+    for commit in _plan_tips(repo, tree_id):
+        files = _listed_files(repo, commit, tree_id)
+        if files is not None:
+            return {name: content for name, content in files.items() if name in names}
+    return None
+
+
+def _plan_tips(repo: Repo, tree_id: str) -> Iterator[str]:
+    """Yield the commits of plans that claim the evidence ``tree_id``, this repository's own first."""
+    plans = [
+        (ref.remote, oid)
+        for name, oid in repo.tips().items()
+        if (ref := refs.parse(name)) and ref.kind is refs.RefKind.PLAN
+    ]
+    for _, oid in sorted(plans):
+        with suppress(SkillgitError):
+            match = _EVIDENCE.search(message_of(repo.commit(oid)))
+            if match is not None and match["oid"] == tree_id:
+                yield oid
+
+
+def _listed_files(repo: Repo, commit: str, tree_id: str) -> dict[str, bytes] | None:
+    """Return the files of a plan; None unless they are those of the evidence ``tree_id``, byte for byte."""
+    root = repo.commit(commit).tree
+    listing = tree.read_file(root, _LISTING) or b""
+    if _digest(b"tree", listing) != tree_id:
+        return None
+    ids = {match["name"].decode(errors="replace"): match["id"].hex() for match in _ENTRY.finditer(listing)}
+    contents = {name: tree.read_file(root, name) for name in PLAN if name in ids}
+    files = {name: content for name, content in contents.items() if content is not None}
+    is_whole = contents.keys() == files.keys()
+    return files if is_whole and all(ids[name] == _digest(b"blob", files[name]) for name in files) else None
+
+
+def _digest(kind: bytes, content: bytes) -> str:
+    """Return the id that git gives to an object."""
+    return hashlib.sha1(b"%s %d\0%s" % (kind, len(content), content), usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
-    """The end of a run's evidence chain.
-
-    Attributes:
-        stored: What the ref points to now; absent without evidence.
-        last: The last commit whose event is in the history; the next one follows it.
-        event: The commit of the event that ``last`` belongs to.
-    """
-
-    stored: str | None
-    last: str | None
-    event: str | None
+    stored: str | None  # what the ref points to now; absent without evidence
+    last: str | None  # the last commit whose event is in the history; the next one follows it
+    event: str | None  # the commit of the event that `last` belongs to
 
 
 def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
-    """Write ``files`` and return the id of their tree; an empty string if there are none."""
+    """Write ``files`` and return the id of their tree; empty without files."""
     return str(tree.write_files(repo, files).id) if files else ""
 
 
 def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict[str, bytes] | None:
     """Return path and content of the evidence in the tree ``tree_id``; ``None`` if it is not here.
 
-    Args:
-        names: The files to read, if they are there; none for all. Those of a plan may be here without the others.
+    ``names`` are the files to read; none for all. Those of a plan may be here without the others.
     """
     if not tree_id:
         return None
@@ -67,7 +139,6 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
 
 
 def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
-    """Return the names of the files and folders in the tree ``tree_id``; ``None`` if it is not here."""
     root = repo.raw.get(tree_id)
     return frozenset(str(entry.name) for entry in root) if isinstance(root, pygit2.Tree) else None
 
@@ -75,68 +146,41 @@ def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
 def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     """Return the end of the chain of ``run``, whose events are the commits ``events``.
 
-    A process that was killed while refs moved may have recorded evidence of an event that never became visible; such
-    commits are stepped over.
+    Evidence of events that never became visible, since a process was killed while refs moved, is skipped.
     """
     tip = repo.tip(refs.evidence_ref(run))
-    oid = tip
-    while oid is not None:
-        commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(message_of(commit))
-        if match and match["oid"] in events:
-            return EvidenceTip(stored=tip, last=oid, event=match["oid"])
-        oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return EvidenceTip(stored=tip, last=None, event=None)
+    link = next((link for link in _links(repo, tip) if link.event in events), None)
+    if link is None:
+        return EvidenceTip(stored=tip, last=None, event=None)
+    return EvidenceTip(stored=tip, last=link.commit, event=link.event)
 
 
 def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
     """Write the commit that keeps the evidence of ``record`` alive and return its id."""
-    subject = f"evidence of {refs.short(record.branch)}"
-    oid = repo.raw.create_commit(
-        None,
-        signature,
-        signature,
-        f"{subject}\n\nevent {record.commit}\n",
-        pygit2.Oid(hex=record.evidence),
-        [] if parent is None else [parent],
-    )
-    return str(oid)
+    message = f"evidence of {refs.short(record.branch)}\n\nevent {record.commit}\n"
+    return repo.write_commit(signature, message, pygit2.Oid(hex=record.evidence), [parent])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceLink:
-    """A commit of an evidence chain.
-
-    Attributes:
-        event: The commit of the event that the evidence belongs to; empty if it names none.
-    """
-
     commit: str
     tree: str
-    event: str
+    event: str  # the commit of the event that the evidence belongs to; empty if it names none
 
 
 def read_chain(repo: Repo, run: str) -> list[EvidenceLink]:
-    """Return the evidence that the hidden ref of ``run`` keeps alive, newest first.
-
-    Raises:
-        RevisionNotFoundError: A commit of the chain is missing.
-    """
-    return _links(repo, repo.tip(refs.evidence_ref(run)))
+    """Return the evidence that the hidden ref of ``run`` keeps alive, newest first."""
+    return list(_links(repo, repo.tip(refs.evidence_ref(run))))
 
 
 def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
-    """Return the end of the chain that goes on from ``theirs`` with what only the chain that ends at ``mine`` keeps.
+    """Return the end of a chain that continues ``theirs`` with what only the chain ending at ``mine`` keeps.
 
-    Both sides can go forward to it: it leads to ``theirs``, and it keeps every tree of ``mine``. The same two chains
-    make the same one everywhere. No ref moves.
-
-    Raises:
-        RevisionNotFoundError: A commit of a chain is missing.
+    Both sides can fast-forward to it, and the same two chains make the same one everywhere. No ref moves.
     """
     keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
-    for link in reversed(_links(repo, mine)):
+    for link in reversed(list(_links(repo, mine))):
         if (link.event, link.tree) not in keys:
             commit = repo.commit(link.commit)
             parents = [pygit2.Oid(hex=end)]
@@ -145,20 +189,20 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     return end
 
 
-def _links(repo: Repo, end: str | None) -> list[EvidenceLink]:
-    """Return the chain that ends at ``end``, newest first."""
-    links: list[EvidenceLink] = []
+def _links(repo: Repo, end: str | None) -> Iterator[EvidenceLink]:
     oid = end
     while oid is not None:
         commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(message_of(commit))
-        links.append(EvidenceLink(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
+        yield EvidenceLink(commit=oid, tree=str(commit.tree_id), event=_event_of(commit))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return links
+
+
+def _event_of(commit: pygit2.Commit) -> str:
+    match = _EVENT.search(message_of(commit))
+    return match["oid"] if match else ""
 
 
 def kept_trees(repo: Repo, run: str) -> frozenset[str]:
-    """Return the evidence trees that the hidden ref of ``run`` keeps alive."""
     return frozenset(link.tree for link in read_chain(repo, run))
 
 
@@ -169,14 +213,8 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """What was dropped, or would be.
-
-    Attributes:
-        size: Bytes of the files that nothing in the evidence of this run holds any more, before compression.
-    """
-
     records: tuple[Recorded, ...]
-    size: int
+    size: int  # bytes of the files that nothing in the evidence of this run holds any more, before compression
 
 
 def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
@@ -186,7 +224,7 @@ def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
 
 
 def _listed(repo: Repo, run: str) -> str | None:
-    """Return the list of what was dropped; an empty one without a ref, None if the ref leads to no list."""
+    """Return the list of what was dropped; empty without a ref, None if the ref leads to no list."""
     try:
         tip = repo.tip(refs.dropped_ref(run))
         content = b"" if tip is None else tree.read_file(repo.commit(tip).tree, _LIST)
@@ -198,20 +236,16 @@ def _listed(repo: Repo, run: str) -> str | None:
 def dropping_problems(
     repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]
 ) -> Iterator[IntegrityProblem]:
-    """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
-
-    Args:
-        chain: The evidence trees that its hidden ref keeps.
-    """
+    """Yield where the list of dropped evidence is none, or names what is never dropped; ``chain`` has kept trees."""
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
     if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
-        yield IntegrityProblem(commit="", sentence=sentence)
+        yield IntegrityProblem(sentence=sentence)
         return
     lines = text.splitlines()
     for line in lines:
         if _LINE.fullmatch(line) is None:
-            yield IntegrityProblem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
+            yield IntegrityProblem(sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
     if not lines:
         return
     try:
@@ -231,13 +265,10 @@ def dropping_problems(
 
 
 def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:
-    """Return the commits whose evidence stays: configuration and items, and what the first, best and last version got.
+    """Return the commits whose evidence stays: configuration and items, and that of the first, best and last version.
 
-    Whatever is proposed on the run later on is compared with those. A version may inherit its score from one that was
-    neither when evidence was dropped; without ``inheritance`` such ones are left out.
-
-    Raises:
-        InvariantError: The events contradict each other.
+    Later proposals are compared with those. A version may inherit its score from one that was none of them when
+    evidence was dropped; without ``inheritance`` such ones are left out.
     """
     state = fold(record.event for record in records)
     versions, commits = {0, state.best, state.version}, derived_refs.versions(records)
@@ -254,27 +285,17 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
 def plan_drop(
     repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
-    """Return what :func:`drop` would drop."""
     trees = kept_trees(repo, run)
-    old = tuple(
-        record
-        for record in records
-        if record.evidence in trees and record.time < before and record.commit not in exempt
-    )
+    stored = [record for record in records if record.evidence in trees]
+    old = tuple(record for record in stored if record.time < before and record.commit not in exempt)
     old_trees = {record.evidence for record in old}
-    staying = _blobs(repo, {record.evidence for record in records if record.evidence in trees - old_trees})
-    blobs = _blobs(repo, old_trees) - staying
-    return Dropped(records=old, size=sum(_size(repo, blob) for blob in blobs))
+    staying = _blobs(repo, {record.evidence for record in stored} - old_trees)
+    objects = map(repo.raw.get, _blobs(repo, old_trees) - staying)
+    return Dropped(records=old, size=sum(obj.size for obj in objects if isinstance(obj, pygit2.Blob)))
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
-    """Rewrite the evidence chain of ``run`` without what ``plan`` names, and write that down in the same change.
-
-    Hold the lock of the run.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved the chain; nothing was changed.
-    """
+    """Rewrite the evidence chain of ``run`` without what ``plan`` names, and record that. Hold the run's lock."""
     tips = repo.tips()
     commits = {record.commit for record in plan.records}
     trees = kept_trees(repo, run)
@@ -291,11 +312,11 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
     ]
     # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
     for update in reversed(updates):
-        update_refs(repo, [update], identity=repo.identity(), reason=f"skillgit: drop evidence of {run}", write=write)
+        update_refs(repo, [update], reason=f"skillgit: drop evidence of {run}", write=write)
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
-    """Write the evidence chain of ``records`` anew and return its end; it is the same as their writer wrote."""
+    """Write the evidence chain of ``records`` anew, as their writer wrote it, and return its end."""
     end: str | None = None
     for record in records:
         if record.evidence:
@@ -308,18 +329,12 @@ def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetim
     lines = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
     lines += [f"{record.evidence} {record.commit}" for record in plan.records]
     files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     count = len(plan.records)
     message = f"evidence of {count} event{'' if count == 1 else 's'} of {run} dropped\n"
-    oid = repo.raw.create_commit(
-        None, signature, signature, message, tree.write_files(repo, files).id, [before] if before else []
-    )
-    return str(oid)
+    return repo.write_commit(repo.signature(time), message, tree.write_files(repo, files).id, [before])
 
 
 def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
-    """Return the files in ``trees``."""
     blobs: set[str] = set()
     waiting, oids = list(trees), set(trees)
     while waiting:
@@ -334,8 +349,3 @@ def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
                 oids.add(oid)
                 waiting.append(oid)
     return blobs
-
-
-def _size(repo: Repo, blob: str) -> int:
-    obj = repo.raw.get(blob)
-    return obj.size if isinstance(obj, pygit2.Blob) else 0

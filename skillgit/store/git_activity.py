@@ -30,23 +30,22 @@ _LONG_PATIENCE_S = 600.0
 """How long a process that ends waits for a git that may prune what it wrote."""
 _PAUSE_S = 0.01
 _PRUNING = frozenset({"gc", "maintenance", "prune", "repack", "git-gc", "git-maintenance", "git-prune", "git-repack"})
-_held: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
+_writes: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
 """What git may prune yet: where, which processes may do it, and what writes it again."""
 _holding = threading.RLock()
 
 
 def git_is_at_work(repo: Repo) -> bool:
-    """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be looked at."""
+    """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be listed."""
     return any(True for _ in _processes(repo))
 
 
 def _pruning(repo: Repo) -> frozenset[int]:
-    """Return the ids of git's processes in ``repo`` that may prune; none where they cannot be looked at."""
     return frozenset(process for process, words in _processes(repo) if not _PRUNING.isdisjoint(words))
 
 
 def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
-    """Yield git's processes that run in a folder of ``repo`` and their command lines, but for other people's."""
+    """Yield git's processes that run in a folder of ``repo`` and their command lines, except other users'."""
     inside = [folder.resolve() for folder in (repo.workdir, repo.common_dir) if folder is not None]
     for process in _PROCESSES.glob("[0-9]*"):
         try:
@@ -62,11 +61,7 @@ def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
 
 
 def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
-    """Return what ``write`` does, done anew as long as git prunes what it needs; that makes the same objects again.
-
-    Raises:
-        OSError: The repository cannot be written, whoever works in it.
-    """
+    """Return what ``write`` returns, repeated while git prunes what it needs; that makes the same objects again."""
     import pygit2  # noqa: PLC0415 - screens are ready before it is loaded
 
     patience, unseen = time.monotonic() + _PATIENCE_S, 0
@@ -82,37 +77,37 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
 
 
 def keep(repo: Repo, write: Callable[[], object]) -> None:
-    """See to it that nothing is lost of what ``write`` writes and refs lead to by now.
+    """Make sure that nothing is lost of what ``write`` writes and refs lead to by now.
 
     It is written again now, with the next that is kept, and before the process ends, as long as a git is at work that
     may have looked before the refs moved.
     """
     with _holding:
-        if not _held:
+        if not _writes:
             atexit.unregister(_settle)
             atexit.register(_settle)
-        _held.append((repo, _pruning(repo), write))
+        _writes.append((repo, _pruning(repo), write))
         write_again()
 
 
 def write_again() -> None:
     """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
     with _holding:
-        entries = list(_held)
-        _held.clear()  # what is written here asks for nothing of it
+        entries = list(_writes)
+        _writes.clear()  # what is written here asks for nothing of it
         try:
             working = {repo: _pruning(repo) for repo, _, _ in entries}
             for repo, _, write in entries:
                 until_kept(repo, write)
             entries = [(repo, processes, write) for repo, processes, write in entries if processes & working[repo]]
         finally:
-            _held[:] = entries
+            _writes[:] = entries
 
 
 def _settle() -> None:
     patience = time.monotonic() + _LONG_PATIENCE_S
     try:
-        while _held and time.monotonic() < patience:
+        while _writes and time.monotonic() < patience:
             time.sleep(_PAUSE_S)
             write_again()
     except KeyboardInterrupt:

@@ -12,9 +12,35 @@ from typing import TYPE_CHECKING
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.store.repo import Repo
+
+
+def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of refs and objects of the repository that contains ``directory``, if any."""
+    output = _answer(environ, "-C", str(directory), "rev-parse", "--git-common-dir")
+    return (directory / output).resolve() if output else None
+
+
+def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
+    """Return the value of ``key`` in git's configuration; empty if it is not set."""
+    return _answer(environ, "-C", str(directory), "config", "--get", key)
+
+
+def git_version() -> str:
+    """Return the version of git on this machine; empty if there is none."""
+    return _answer(os.environ, "--version").removeprefix("git version ")
+
+
+def _answer(environ: Mapping[str, str], *arguments: str) -> str:
+    """Return what git prints; empty if it fails, or there is none."""
+    try:
+        result = _run(command(*arguments), environ)
+    except (OSError, NotFoundError):
+        return ""
+    return os.fsdecode(result.out).strip() if result.code == 0 else ""
 
 
 _SETTINGS = (
@@ -32,43 +58,26 @@ NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitResult:
-    """What a git command said."""
-
     code: int
     out: bytes
     error: str
 
 
 def command(*arguments: str, hooks: bool = False) -> list[str]:
-    """Return a command line of git that starts no program which only the repository names.
-
-    Args:
-        arguments: What follows ``git``.
-        hooks: Whether it may run hooks, as a checkout or a push of the user's does.
-    """
+    """Return a git command line that starts no program which only the repository names; ``hooks`` as for a push."""
     settings = _SETTINGS if hooks else (*_SETTINGS, _NO_HOOKS)
     return ["git", "--no-pager", *(word for setting in settings for word in ("-c", setting)), *arguments]
 
 
 def place_of(repo: Repo) -> list[str]:
-    """Return the options that lead git to ``repo``.
-
-    They are said in full, so that GIT_DIR in the environment, as in a hook, does not send git elsewhere.
-    """
+    """Return the options that lead git to ``repo`` whatever GIT_DIR in the environment says, as in a hook."""
     return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
 
 
 _ELSEWHERE = frozenset(
     {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_INDEX_FILE",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
+        *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_WORK_TREE"),
     }
 )
 """What git sets for hooks, and users for scripts: it would send git to another repository than libgit2."""
@@ -84,33 +93,29 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
     return at_home(environ) | {"GIT_OPTIONAL_LOCKS": "0"}
 
 
-def git_version() -> str:
-    """Return the version of git on this machine; empty if there is none."""
-    import subprocess  # noqa: PLC0415 - as below
+def git(
+    repo: Repo, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
+) -> GitResult:
+    """Run git in the top folder of ``repo``'s work tree, or in a bare repository; a NotFoundError without git.
 
-    try:
-        process = subprocess.run(command("--version"), capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
-    except OSError:
-        return ""
-    return process.stdout.decode(errors="replace").strip().removeprefix("git version ")
-
-
-def git(repo: Repo, *arguments: str, hooks: bool = False) -> GitResult:
-    """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
+    ``beside`` are variables of the environment besides our own.
     """
-    import subprocess  # noqa: PLC0415 - reading history does not need it
-
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
+    return _run(line, quiet(os.environ) | dict(beside or {}), stdin)
+
+
+def _run(line: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") -> GitResult:
     try:
-        process = subprocess.run(  # noqa: S603 - a list
-            line, env=quiet(os.environ), capture_output=True, check=False, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.run(line, env=dict(environ), input=stdin, capture_output=True, check=False)  # noqa: S603 - a list
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
     return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
+
+
+def work_trees(repo: Repo) -> list[dict[str, str]]:
+    """Return what git says of each work tree, such as its folder, ``worktree``, and its ``branch``."""
+    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
+    return [dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n")]
 
 
 _DAY = 24 * 60 * 60
@@ -121,11 +126,8 @@ _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ag
 def moment(repo: Repo, text: str, now: datetime) -> int:
     """Return the time that ``text`` names, in seconds since 1970.
 
-    A date without a time is its beginning, and a time without a zone is local. Everything that is no RFC 3339 time is
-    asked of git.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
+    A date without a time is its beginning, and a time without a zone is local. Git is asked about everything that is no
+    RFC 3339 time.
     """
     expression = text.strip()
     if expression.lower() == "tomorrow":
@@ -143,18 +145,9 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
 
 
 def _ask_git(repo: Repo, text: str, now: datetime) -> int:
-    try:
-        process = subprocess.run(  # noqa: S603 - a list
-            command(f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"),
-            env=quiet(os.environ) | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except FileNotFoundError as error:
-        raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    match = re.fullmatch(r"--max-age=(\d+)", process.stdout.strip())
+    present = {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))}
+    answer = git(repo, "rev-parse", f"--since={text}", beside=present).out.decode(errors="replace")
+    match = re.fullmatch(r"--max-age=(\d+)", answer.strip())
     if match is None:
         raise UsageError(f"'{text}' is not a time", hint=_HINT)
     return int(match[1])

@@ -27,13 +27,7 @@ _PREFERRED_REMOTE = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One branch of a run's history.
-
-    Attributes:
-        ref: The branch as it is called in the repository of the run's writer.
-    """
-
-    ref: refs.Ref
+    ref: refs.Ref  # the branch as it is called in the repository of the run's writer
     actual: str
     tip: str
     folded: bool = False
@@ -48,13 +42,15 @@ def run_names(tips: Iterable[str]) -> list[str]:
 def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     """Return the branches that hold the history of ``run``, its accepted line first; empty if there is none.
 
-    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: someone
-    may have checked out the accepted line of a clone, and git then makes that one branch local.
+    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: git makes
+    only the accepted line of a clone local if someone checks it out.
     """
     by_remote = _by_remote(repo, run, tips)
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
-    branches = _folded(repo, run, tips) | local
+    attic = refs.attic_ref(run)
+    attic_sources = _candidates(repo, attic, tips[attic]) if attic in tips else {}
+    branches = {branch: replace(source, folded=True) for branch, source in attic_sources.items()} | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:
@@ -68,21 +64,13 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     return [branches.pop(line), *(branches[name] for name in sorted(branches))]
 
 
-def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic."""
-    attic = refs.attic_ref(run)
-    if attic not in tips:
-        return {}
-    return {branch: replace(source, folded=True) for branch, source in _candidates(repo, attic, tips[attic]).items()}
-
-
 def _before_the_parting(
     repo: Repo, theirs: Mapping[str, Source], ours: Mapping[str, Source], line: str
 ) -> dict[str, Source]:
     """Return those of ``theirs`` that belong to steps before the first one that only this repository has."""
     if all(name in ours for name in theirs):
         return {}
-    from skillgit.store.accepted_line import first_parents  # noqa: PLC0415 - few runs have such branches
+    from skillgit.store.history_reader import first_parents  # noqa: PLC0415 - few runs have such branches
     from skillgit.store.trailers import has_trailers, parse_block  # noqa: PLC0415 - as above
 
     steps = [
@@ -120,7 +108,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
 
 
 def _candidates(repo: Repo, attic: str, tip: str) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic at ``attic`` that another repository has.
+    """Return branch to source for the candidates in the attic at ``attic`` of another repository.
 
     They count as its branches: the first event that is written here makes them branches of this repository.
     """

@@ -2,29 +2,190 @@
 
 A run is one walk along its accepted line and its slow line, back to the event that started it, plus one look at each
 rejected candidate. What lies before the start is someone else's history and is not touched.
+
+On the line, a commit without trailers that changes the skill folder is a version that a person made; one that leaves it
+alone is no event. A commit whose trailers are broken or out of place is an error, for it may be a forged event.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import SlowProposed
+from skillgit.domain.event import Edited, RunStarted, SlowProposed, event_step, version_of
 from skillgit.domain.event_keys import event_at
+from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
-from skillgit.store import accepted_line, commit_message, history, refs, trailers, tree
-from skillgit.store.accepted_line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
-from skillgit.store.repo import REPAIR, message_of
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
+from skillgit.store import commit_message, commit_prose, history, refs, trailers, tree
+from skillgit.store.commit_message import Decoded, Recorded, SlowText
+from skillgit.store.repo import REPAIR, author_of, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from skillgit.store.commit_message import Recorded
+    from skillgit.domain.event import Event
+    from skillgit.store.history import Source
     from skillgit.store.repo import Repo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    commit: pygit2.Commit
+    decoded: Decoded | None  # what its trailers say; absent for a commit without trailers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinePosition:
+    run: str
+    skill: str
+    version: int = -1  # the current version; -1 before the first event
+    step: int = 0
+    epoch: int = 0
+
+
+def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    oid: str | pygit2.Oid | None = tip
+    while oid is not None:
+        commit = repo.commit(str(oid))
+        yield commit
+        parents = commit.parent_ids
+        oid = parents[0] if parents else None
+
+
+def decoded(commit: pygit2.Commit) -> Decoded:
+    """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
+    try:
+        return commit_message.decode_with(message_of(commit), lambda skill: _slow_text(commit.tree, skill))
+    except HistoryError as error:
+        raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
+
+
+def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list[Link], str | None]:
+    """Return the commits of ``branch``, oldest first, and the commit of ``boundary`` that they follow, if any.
+
+    The walk ends at the event that started the run, or before a commit in ``boundary``. A line without a beginning is a
+    HistoryError, and in a shallow clone, which lacks it, a RevisionNotFoundError.
+    """
+    chain: list[Link] = []
+    # what a shallow clone lacks may come
+    dead_ends = {} if boundary or repo.raw.is_shallow else repo.dead_ends
+    end: HistoryError | None = None
+    for commit in first_parents(repo, branch.tip):
+        if str(commit.id) in boundary:
+            return chain[::-1], str(commit.id)
+        if str(commit.id) in dead_ends:
+            end = dead_ends[str(commit.id)]
+            break
+        try:
+            has_event = trailers.has_trailers(message_of(commit))
+            link = Link(commit=commit, decoded=decoded(commit) if has_event else None)
+        except HistoryError as error:
+            end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
+            break
+        chain.append(link)
+        if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
+            return chain[::-1], None
+    dead_ends.update((str(link.commit.id), end) for link in chain)
+    if end is not None:
+        raise type(end)(end.message, hint=end.hint)
+    if repo.raw.is_shallow:
+        raise RevisionNotFoundError(
+            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
+        )
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}", hint=REPAIR)
+
+
+def place_of(repo: Repo, oid: str) -> LinePosition:
+    """Return skill and version at the commit ``oid`` of a line, without step and epoch."""
+    bare: list[pygit2.Commit] = []
+    for commit in first_parents(repo, oid):
+        if not trailers.has_trailers(message_of(commit)):
+            bare.append(commit)
+            continue
+        block = trailers.parse_block(message_of(commit))
+        if block.one("Version"):
+            skill = block.token("Skill")
+            edits = sum(changes_skill(candidate, skill) for candidate in bare)
+            return LinePosition(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+    raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
+
+
+def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
+    """Say whether ``commit`` has another skill folder than its first parent."""
+    parents = commit.parents
+    return bool(parents) and tree.entry_id(commit, skill) != tree.entry_id(parents[0], skill)
+
+
+def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
+    version, step, epoch = before.version, before.step, before.epoch
+    for link in chain:
+        if link.decoded is None:
+            if changes_skill(link.commit, before.skill):
+                earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
+                step, epoch = max([(step, epoch), *earlier])
+                version += 1
+                position = replace(before, version=version, step=step, epoch=epoch)
+                yield _edit(link.commit, position)
+            continue
+        event = link.decoded.event
+        _check_place(link.commit, event)
+        step, epoch = max((step, epoch), (event_step(event), event.epoch))
+        # Counted, not taken from the trailers: a forged number must not change the order of events.
+        version += version_of(event) is not None
+        yield recorded(link.commit, link.decoded, version)
+
+
+def _check_place(commit: pygit2.Commit, event: Event) -> None:
+    """Refuse a line that leads through a branch beside it, as does a merge with its parents swapped."""
+    branch = refs.branch_of(event)
+    if branch != refs.run_branch(event.run):
+        line = refs.short(refs.run_branch(event.run))
+        raise InvariantError(
+            f"commit {str(commit.id)[:12]} belongs to {refs.short(branch)}, and {line} leads through it",
+            hint="skillgit fsck",
+        )
+
+
+def _edit(commit: pygit2.Commit, position: LinePosition) -> Recorded:
+    """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
+    body = commit_prose.read_free_body(message_of(commit))
+    before = tree.read_texts(commit.parents[0].tree, position.skill)
+    event = Edited(
+        run=position.run,
+        skill=position.skill,
+        epoch=position.epoch,
+        step=position.step,
+        title=body.title,
+        why=body.why,
+        version=position.version,
+        base=position.version - 1,
+        author=author_of(commit),
+        changes=changed_texts(before, tree.read_texts(commit.tree, position.skill)),
+    )
+    return recorded(commit, Decoded(event=event, evidence=""), position.version)
+
+
+def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
+    """Return the event of ``commit``; ``at`` is the version that the run is at."""
+    return Recorded(
+        event=content.event,
+        commit=str(commit.id),
+        parents=tuple(str(parent) for parent in commit.parent_ids),
+        time=datetime.fromtimestamp(commit.commit_time, UTC),
+        evidence=content.evidence,
+        tree=str(commit.tree_id),
+        branch=refs.branch_of(content.event),
+        at=at,
+    )
 
 
 @contextmanager
@@ -46,23 +207,13 @@ MEMORY = "META.md"
 """The file on the slow line that holds what the optimizer remembers."""
 
 
-def tips(repo: Repo) -> dict[str, str]:
-    """Return all refs that skillgit owns or follows, with what they point to."""
-    return repo.tips()
-
-
 def runs(repo: Repo) -> list[str]:
-    """Return the names of all runs, those that only a remote-tracking branch knows included."""
+    """Return the names of all runs, including those that only a remote-tracking branch has."""
     return history.run_names(repo.tips())
 
 
 def read_run(repo: Repo, run: str) -> list[Recorded]:
-    """Return the events of ``run`` in their order.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-        HistoryError: A commit of it cannot be read.
-    """
+    """Return the events of ``run`` in their order; a RevisionNotFoundError without such a run."""
     return read_new(repo, run, {})
 
 
@@ -70,94 +221,72 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     """Return the events of ``run``, in their order, that are not reached from the tips ``since``.
 
     Where a tip is no ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
-    run, for those who know them already.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-        HistoryError: A commit of it cannot be read.
+    run, if the caller has them.
     """
     branches = history.sources(repo, run, repo.tips(run) if now is None else now)
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     boundary = frozenset(since.values())
-    chain, stop = accepted_line.links(repo, branches[0], boundary, slow_text)
+    chain, stop = _links(repo, branches[0], boundary)
     on_line = {str(link.commit.id) for link in chain}
     records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
     # A branch that someone moved may lead to an event that another one has already.
     sides = [record for commit, record in records.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
-    if stop is not None and any(
-        link.decoded is None and accepted_line.changes_skill(link.commit, before.skill) for link in chain
-    ):
+    if stop is not None and any(link.decoded is None and changes_skill(link.commit, before.skill) for link in chain):
         # The step of an edit depends on everything before it.
         fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
-    return sorted((*accepted_line.placed(chain, before, sides), *sides), key=lambda record: record.order)
+    return sorted((*placed(chain, before, sides), *sides), key=lambda record: record.order)
 
 
-def _place_before(
-    repo: Repo, run: str, chain: list[accepted_line.Link], stop: str | None
-) -> accepted_line.LinePosition:
-    """Return where the run stood before the commits of ``chain``, which follow the commit ``stop``."""
+def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> LinePosition:
+    """Return the position of the run before the commits of ``chain``, which follow the commit ``stop``."""
     first = chain[0].decoded if chain else None
     if stop is None or not chain:
-        return accepted_line.LinePosition(run=run, skill=first.event.skill if first is not None else "")
-    return accepted_line.place_of(repo, stop)
+        return LinePosition(run=run, skill=first.event.skill if first is not None else "")
+    return place_of(repo, stop)
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
-    """Return the events of a branch beside the run's line, but for those in ``boundary`` and before."""
+    """Return the events of a branch beside the run's line that are not reached from ``boundary``."""
     if branch.ref.kind is refs.RefKind.REJECTED:
         return [] if branch.tip in boundary else [read_commit(repo, branch.tip)]
     records: list[Recorded] = []
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in boundary:
             break
-        content = accepted_line.decoded(commit, slow_text)
+        content = decoded(commit)
         if not isinstance(content.event, SlowProposed):
             break
-        records.append(accepted_line.recorded(commit, content, content.event.base))
+        records.append(recorded(commit, content, content.event.base))
     return records[::-1]
 
 
 def read_commit(repo: Repo, oid: str) -> Recorded:
-    """Return the event of the commit ``oid``; that of a person's edit is found in the history of its run.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-        HistoryError: It holds no event, or one that cannot be read.
-    """
+    """Return the event of the commit ``oid``; that of a person's edit is looked up in the history of its run."""
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
-        return _edit(repo, oid)
-    content = accepted_line.decoded(commit, slow_text)
+        return _read_edit(repo, oid)
+    content = decoded(commit)
     at = event_at(content.event)
-    return accepted_line.recorded(commit, content, accepted_line.place_of(repo, oid).version if at is None else at)
+    return recorded(commit, content, place_of(repo, oid).version if at is None else at)
 
 
-def _edit(repo: Repo, oid: str) -> Recorded:
-    run = accepted_line.place_of(repo, oid).run
-    edit = next((record for record in read_run(repo, run) if record.commit == oid), None)
-    if edit is None:
-        raise TrailerError(
-            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
-        )
-    return edit
+def _read_edit(repo: Repo, oid: str) -> Recorded:
+    run = place_of(repo, oid).run
+    for record in read_run(repo, run):
+        if record.commit == oid:
+            return record
+    raise TrailerError(f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are")
 
 
 def message(repo: Repo, oid: str) -> str:
-    """Return the whole message of the commit ``oid``."""
     return message_of(repo.commit(oid))
 
 
 def skill_at(repo: Repo, oid: str, path: str) -> Skill:
-    """Return the skill in the folder ``path`` of the commit ``oid``.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit, or no such folder in it.
-        SkillError: The folder is not a skill.
-        HistoryError: An object of it is missing or damaged.
-    """
+    """Return the skill in the folder ``path`` of the commit ``oid``; a HistoryError if an object of it is damaged."""
     try:
         return tree.read_skill(repo.commit(oid).tree, path)
     except (pygit2.GitError, KeyError) as error:
@@ -165,11 +294,7 @@ def skill_at(repo: Repo, oid: str, path: str) -> Skill:
 
 
 def resolve(repo: Repo, name: str) -> str:
-    """Return the commit that git calls ``name``.
-
-    Raises:
-        RevisionNotFoundError: Git knows no commit of that name.
-    """
+    """Return the commit that git calls ``name``; a RevisionNotFoundError if there is none."""
     try:
         obj = repo.raw.revparse_single(name)
         return str(obj.peel(pygit2.Commit).id)
@@ -177,13 +302,8 @@ def resolve(repo: Repo, name: str) -> str:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
 
 
-def slow_text(root: pygit2.Tree, skill: str, *, with_memory: bool = True) -> commit_message.SlowText:
-    """Return guidance and memory as the tree ``root`` of a commit on the slow line holds them.
-
-    The memory is a file of its own, and empty for those who do without it.
-    """
-    document = tree.read_file(root, f"{skill}/{DOCUMENT}") or b""
-    memory = (tree.read_file(root, MEMORY) if with_memory else None) or b""
-    return commit_message.SlowText(
-        guidance=slow_guidance(document.decode(errors="replace")), memory=memory.decode(errors="replace")
-    )
+def _slow_text(root: pygit2.Tree, skill: str) -> SlowText:
+    """Return guidance and memory in the tree ``root`` of a commit on the slow line."""
+    names = (f"{skill}/{DOCUMENT}", MEMORY)
+    document, memory = ((tree.read_file(root, name) or b"").decode(errors="replace") for name in names)
+    return SlowText(guidance=slow_guidance(document), memory=memory)

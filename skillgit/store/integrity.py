@@ -22,19 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrityProblem:
-    """Something that is wrong with a run.
-
-    Attributes:
-        commit: The commit that it lies in; empty if it lies in no commit.
-        sentence: What is wrong, without a full stop.
-        repairable: Whether it follows from the rest of the history, so that it can be mended without losing a fact.
-        remark: Whether it breaks no rule of history, and is something to know before the run is used.
-    """
-
-    commit: str
-    sentence: str
+    commit: str = ""  # the commit that it lies in; empty if it lies in no commit
+    sentence: str  # what is wrong, without a full stop
+    # whether it follows from the rest of the history, so that it can be mended without losing a fact
     repairable: bool = False
-    remark: bool = False
+    remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 
 
 __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
@@ -42,7 +34,7 @@ __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
 
 
 def missing_objects(repo: Repo, record: Recorded, present: set[str]) -> Iterator[str]:
-    """Yield what ``record``'s commit lacks of its skill; ``present`` are trees and files that were found already."""
+    """Yield what ``record``'s commit lacks of its skill; ``present`` collects what was looked up already."""
     root = _tree(repo, record.tree)
     if root is None:
         yield f"its tree {record.tree[:12]} is missing"
@@ -91,16 +83,11 @@ _FANOUT, _NAME = 2, 38
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A file of the object store that is not whole.
-
-    Attributes:
-        sentence: What is wrong with it, without a full stop.
-        loose: Whether it holds a single object, which can be set aside.
-    """
+    """A file of the object store that is not whole."""
 
     path: Path
-    sentence: str
-    loose: bool
+    sentence: str  # what is wrong with it, without a full stop
+    loose: bool  # whether it holds a single object, which can be set aside
 
 
 def damaged_files(repo: Repo) -> list[Damage]:
@@ -109,14 +96,14 @@ def damaged_files(repo: Repo) -> list[Damage]:
 
 
 def set_aside(repo: Repo, damage: Damage) -> Path:
-    """Move a damaged loose object out of git's sight, so that it can be written again; return where it is."""
+    """Move a damaged loose object out of git's sight, so that it can be written again; return its new path."""
     folder = repo.private_dir / "damaged"
     folder.mkdir(exist_ok=True)
     return damage.path.rename(folder / f"{damage.path.parent.name}{damage.path.name}")
 
 
 def object_folders(repo: Repo) -> list[Path]:
-    """Return the folders that objects are in: the repository's own, and those of its alternates."""
+    """Return the repository's object folder and those of its alternates."""
     folders: list[Path] = []
     waiting = [repo.common_dir / "objects"]
     while waiting:
@@ -197,23 +184,13 @@ _GRAFTS = "info/grafts"
 
 
 def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
-    """Yield what makes git and skillgit disagree about this repository.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-    """
+    """Yield what makes git and skillgit disagree about this repository."""
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:
-        yield IntegrityProblem(
-            commit="", sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}"
-        )
+        yield IntegrityProblem(sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
     elif name := answer.out.decode().strip():
         oid = name.rpartition("/")[2]
-        yield IntegrityProblem(
-            commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}"
-        )
+        yield IntegrityProblem(sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
     grafts = repo.common_dir / _GRAFTS
     if grafts.is_file() and any(line.strip() and not line.startswith("#") for line in grafts.read_text().splitlines()):
-        yield IntegrityProblem(
-            commit="", sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}"
-        )
+        yield IntegrityProblem(sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")

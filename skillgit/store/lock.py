@@ -1,6 +1,7 @@
 """Locks between processes: one writer per run, and one short lock around every change of refs.
 
-Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale.
+Both are ``flock``s, which the kernel gives back when their holder dies, so that none is ever stale. Files beside the
+lock of a run say how far it is and that someone wants it to stop; they are no history, and may be lost.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
     from types import TracebackType
@@ -34,18 +36,14 @@ _TRIES = 5
 _PAUSE_S = 0.01
 
 
-@contextmanager
-def repo_lock(repo: Repo) -> Iterator[None]:
+def repo_lock(repo: Repo) -> AbstractContextManager[None]:
     """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs."""
-    with _held(repo, "lock"):
-        yield
+    return _held(repo, "lock")
 
 
-@contextmanager
-def notes_lock(repo: Repo) -> Iterator[None]:
+def notes_lock(repo: Repo) -> AbstractContextManager[None]:
     """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside."""
-    with _held(repo, "notes.lock"):
-        yield
+    return _held(repo, "notes.lock")
 
 
 @contextmanager
@@ -59,11 +57,7 @@ def _held(repo: Repo, name: str) -> Iterator[None]:
 
 
 class RunLock:
-    """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``.
-
-    Args:
-        clock: The time now, which the lock tells those who find it held.
-    """
+    """Hold the lock of a run as long as the block lasts: ``with RunLock(repo, run, clock): …``."""
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
@@ -73,7 +67,6 @@ class RunLock:
         self._handle = -1
 
     def __enter__(self) -> Self:
-        """Take the lock."""
         handle = _opened(self._repo, self._name)
         if not _try_lock(handle):
             os.close(handle)
@@ -96,7 +89,7 @@ class RunLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lock back; its file stays, since removing it would let two processes hold two locks."""
+        """Release the lock; its file stays, since removing it would let two processes hold two locks."""
         os.ftruncate(self._handle, 0)
         os.close(self._handle)
         self._handle = -1
@@ -115,15 +108,17 @@ def live_runs(repo: Repo) -> dict[str, int]:
 
 
 def _opened(repo: Repo, name: str) -> int:
-    """Open a lock file in the private folder of ``repo``."""
     try:
         return open_plain(repo.private_dir / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConflictError(
-            f"the repository at '{repo.common_dir}' cannot be written: {reason}",
-            hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
-        ) from error
+        raise unwritable(repo, error.strerror or str(error)) from error
+
+
+def unwritable(repo: Repo, reason: str) -> ConflictError:
+    return ConflictError(
+        f"the repository at '{repo.common_dir}' cannot be written: {reason}",
+        hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
+    )
 
 
 def _try_lock(handle: int) -> bool:
@@ -154,9 +149,67 @@ def _is_held(path: Path) -> bool:
 
 
 def _holder(path: Path) -> dict[str, str]:
-    """Return what the holder of a lock wrote into it; empty if nobody does, or it is still being written."""
+    """Return what the holder of a lock wrote into it; empty without one, or while it is being written."""
     try:
         facts = json.loads(read_plain(path, most=_FACTS))
     except (OSError, ValueError, RecursionError):
         return {}
     return {str(key): str(value) for key, value in facts.items()} if isinstance(facts, dict) else {}
+
+
+_PROGRESS = ".progress"
+
+
+def publish(repo: Repo, run: str, document: bytes) -> None:
+    """Replace the progress of ``run``: readers see all of the old or all of the new; nothing is forced to the disk."""
+    _replace(_progress(repo, run), document)
+
+
+def published(repo: Repo, run: str) -> bytes | None:
+    try:
+        return read_plain(_progress(repo, run))
+    except OSError:
+        return None
+
+
+def published_runs(repo: Repo) -> list[str]:
+    """Return the runs with published progress, the latest first."""
+    entries = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
+    return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(entries, reverse=True)]
+
+
+def request_stop(repo: Repo, run: str, pid: int) -> None:
+    """Ask process ``pid`` to stop after the current step of ``run``."""
+    try:
+        _replace(_request(repo, run), str(pid).encode())
+    except OSError as error:
+        raise ConflictError(
+            f"the request cannot be written: {error.strerror}", hint=f"stop the process itself: kill -INT {pid}"
+        ) from error
+
+
+def stop_requested(repo: Repo, run: str) -> int:
+    """Return the process that was asked to stop; 0 if none was. A process ignores requests to earlier ones."""
+    try:
+        return int(read_plain(_request(repo, run)))
+    except (OSError, ValueError):
+        return 0
+
+
+def withdraw_stop(repo: Repo, run: str) -> None:
+    _request(repo, run).unlink(missing_ok=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    young = path.with_name(f"{path.name}.new")
+    with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        stream.write(content)
+    young.replace(path)
+
+
+def _progress(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}{_PROGRESS}"
+
+
+def _request(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}.stop"

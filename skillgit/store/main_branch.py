@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.store.repo import Repo
 
-
 ATTRIBUTES = b"*.md diff=markdown\n*.md text eol=lf\n"
 """The ``.gitattributes`` of a repository that begins with a skill."""
 
@@ -30,57 +29,50 @@ _LITERAL = CheckoutStrategy.SAFE | CheckoutStrategy.RECREATE_MISSING | CheckoutS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded:
-    """Where ``main`` stands.
-
-    Attributes:
-        added: Whether the skill was added now; otherwise it was there.
-    """
-
     commit: str
-    added: bool
+    added: bool  # whether the skill was added now; otherwise it was there
 
 
 def skills_on_main(repo: Repo) -> tuple[str, ...]:
-    """Return the paths of the skill folders under ``skills/`` on ``main``."""
     tip = repo.tip(refs.MAIN)
     return skills_at(repo, tip) if tip else ()
 
 
 def skills_at(repo: Repo, commit: str) -> tuple[str, ...]:
     """Return the paths of the skill folders under ``skills/`` at ``commit``."""
-    folder = _at(repo.commit(commit).tree, "skills")
+    folder = tree.entry_at(repo.commit(commit).tree, "skills")
     if not isinstance(folder, pygit2.Tree):
         return ()
     return tuple(
-        f"skills/{entry.name}" for entry in folder if isinstance(entry, pygit2.Tree) and _at(entry, "SKILL.md")
+        f"skills/{entry.name}"
+        for entry in folder
+        if isinstance(entry, pygit2.Tree) and tree.entry_at(entry, "SKILL.md")
     )
 
 
 def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
-    """Bring ``skill`` to the folder ``path`` on ``main`` with a commit, unless there is something already.
+    """Commit ``skill`` to the folder ``path`` on ``main``, unless something is there already.
 
-    A ``main`` that is missing begins where HEAD stands; a repository without commits gets ``.gitattributes`` too. Where
-    the work tree is on ``main``, the new files appear in it and in git's index; a file that is there already is
-    left as it is.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile.
+    A missing ``main`` begins at HEAD; a repository without commits gets ``.gitattributes`` too. Where the work tree is
+    on ``main``, the new files appear in it and in git's index; existing files are left alone.
     """
     tip = repo.tip(refs.MAIN)
-    base = tip or _head_commit(repo)
+    base = tip or (None if repo.raw.head_is_unborn else str(repo.raw.head.target))
     old = repo.commit(base).tree if base else None
-    there = old is not None and _at(old, path) is not None
+    there = old is not None and tree.entry_at(old, path) is not None
     if tip and there:
         return Seeded(commit=tip, added=False)
 
     def write() -> tuple[pygit2.Tree, str]:
         new = _with_skill(repo, old, path, skill)
-        return new, base if base and there else _commit(repo, new, base, f"Add skill {skill.name}\n", time)
+        if base and there:
+            return new, base
+        return new, repo.write_commit(repo.signature(time), f"Add skill {skill.name}\n", new.id, [base])
 
     new, commit = until_kept(repo, write)
     update = RefUpdate(name=refs.MAIN, new=commit, expected=tip)
     reason = f"skillgit: add skill {skill.name}"
-    update_refs(repo, [update], identity=repo.identity(), reason=reason, write=write)
+    update_refs(repo, [update], reason=reason, write=write)
     try:
         _follow(repo, old, new)
     except (pygit2.GitError, OSError) as error:
@@ -97,18 +89,7 @@ def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) ->
     top = path.partition("/")[0]
     if tree.read_file(old, top) is not None:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
-    return old if _at(old, path) is not None else tree.with_skill(repo, old, path, skill)
-
-
-def _commit(repo: Repo, content: pygit2.Tree, parent: str | None, message: str, time: datetime) -> str:
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-    oid = repo.raw.create_commit(None, signature, signature, message, content.id, [parent] if parent else [])
-    return str(oid)
-
-
-def _head_commit(repo: Repo) -> str | None:
-    return None if repo.raw.head_is_unborn else str(repo.raw.head.target)
+    return old if tree.entry_at(old, path) is not None else tree.with_skill(repo, old, path, skill)
 
 
 def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
@@ -121,7 +102,8 @@ def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
     if repo.raw.head_is_unborn or repo.raw.head.name != refs.MAIN:
         return
     index = repo.raw.index
-    files = [delta.new_file for delta in _added(old, new) if delta.new_file.path not in index]
+    changes = new.diff_to_tree(swap=True) if old is None else old.diff_to_tree(new)
+    files = [delta.new_file for delta in changes.deltas if delta.new_file.path not in index]
     for file in files:
         index.add(pygit2.IndexEntry(file.path, file.id, FileMode(file.mode)))
     index.write()
@@ -130,36 +112,13 @@ def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
         repo.raw.checkout_index(strategy=_LITERAL, paths=missing)  # type: ignore[no-untyped-call]
 
 
-def _added(old: pygit2.Tree | None, new: pygit2.Tree) -> list[pygit2.DiffDelta]:
-    changes = new.diff_to_tree(swap=True) if old is None else old.diff_to_tree(new)
-    return list(changes.deltas)
-
-
-def _at(folder: pygit2.Tree, path: str) -> pygit2.Object | None:
-    try:
-        return folder[path]
-    except KeyError:
-        return None
-
-
 def skill_trees(repo: Repo, commit: str) -> dict[str, str]:
-    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-    """
+    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree."""
     return {path: skill_tree(repo, commit, path) for path in skills_at(repo, commit)}
 
 
 def skill_tree(repo: Repo, commit: str, path: str) -> str:
     """Return the id of the tree at ``path`` of ``commit``; empty if the commit or the folder is not here."""
-    if not repo.has_object(commit):
-        return ""
-    obj = repo.raw[commit]
-    if not isinstance(obj, pygit2.Commit):
-        return ""
-    try:
-        folder = obj.tree[path]
-    except KeyError:
-        return ""
+    obj = repo.raw[commit] if repo.has_object(commit) else None
+    folder = tree.entry_at(obj.tree, path) if isinstance(obj, pygit2.Commit) else None
     return str(folder.id) if isinstance(folder, pygit2.Tree) else ""

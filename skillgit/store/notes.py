@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -11,17 +12,16 @@ from pygit2.enums import FileMode
 
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.errors import ConcurrentWriteError, ConflictError
+from skillgit.errors import ConcurrentWriteError
 from skillgit.store import refs
 from skillgit.store.git_activity import until_kept
-from skillgit.store.lock import notes_lock
+from skillgit.store.lock import notes_lock, unwritable
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.store.repo import Repo
-
 
 _TRIES = 5
 _OID_LENGTH = 40
@@ -30,11 +30,7 @@ _DEEPEST = 2 * _OID_LENGTH
 
 
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
-    """Add lines to the notes of commits, all in one commit; lines that are there already are not repeated.
-
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
-    """
+    """Add lines to the notes of commits, all in one commit; lines that exist already are not repeated."""
     for attempt in range(_TRIES):
         try:
             with notes_lock(repo):
@@ -44,16 +40,11 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
             if attempt + 1 == _TRIES:
                 raise
         except OSError as error:
-            reason = error.strerror or str(error).rpartition(": ")[2]
-            raise ConflictError(
-                f"the repository at '{repo.common_dir}' cannot be written: {reason}",
-                hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
-            ) from error
+            raise unwritable(repo, error.strerror or str(error).rpartition(": ")[2]) from error
     return None
 
 
 def read_all(repo: Repo) -> dict[str, list[str]]:
-    """Return commit to the lines of its note."""
     tip = repo.tip(refs.NOTES)
     if tip is None:
         return {}
@@ -62,27 +53,14 @@ def read_all(repo: Repo) -> dict[str, list[str]]:
 
 def read(repo: Repo, commit: str) -> list[dict[str, object]]:
     """Return the JSON objects in the note of ``commit``; other lines, which people may have added, are left out."""
-    objects: list[dict[str, object]] = []
-    for line in read_all(repo).get(commit, []):
-        try:
-            value = loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            objects.append(value)
-    return objects
+    return [value for line in read_all(repo).get(commit, []) if (value := parsed(line)) is not None]
 
 
 def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], time: datetime) -> None:
     tip = repo.tip(refs.NOTES)
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-
-    def write() -> str:
-        return _written(repo, notes, tip, signature)
-
+    write = partial(_written, repo, notes, tip, repo.signature(time))
     update = RefUpdate(name=refs.NOTES, new=until_kept(repo, write), expected=tip)
-    update_refs(repo, [update], identity=identity, reason="skillgit: notes", write=write)
+    update_refs(repo, [update], reason="skillgit: notes", write=write)
 
 
 def _written(
@@ -98,7 +76,7 @@ def _written(
         content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
         _put(repo, builder, path, repo.write_blob(content.encode()))
     message = f"Notes of {len(notes)} commit{'s' if len(notes) > 1 else ''}\n"
-    return str(repo.raw.create_commit(None, signature, signature, message, builder.write(), [tip] if tip else []))
+    return repo.write_commit(signature, message, builder.write(), [tip])
 
 
 def _put(repo: Repo, builder: pygit2.TreeBuilder, path: str, blob: pygit2.Oid) -> None:
@@ -132,37 +110,25 @@ KIND, WITHDRAWN = "feedback", "feedback-withdrawn"
 
 
 def give(repo: Repo, feedback: Feedback) -> None:
-    """Write ``feedback`` on its commit; its time is kept to the second.
-
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
-    """
+    """Write ``feedback`` on its commit, with its time to the second."""
     line = {"kind": KIND, "text": feedback.text, "author": feedback.author, "time": _stamp(feedback.time)}
     append(repo, {feedback.commit: [line]}, time=feedback.time)
 
 
 def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
-    """Write that ``feedback`` does not count any more.
-
-    Raises:
-        ConcurrentWriteError: Others kept writing notes at the same time.
-    """
+    """Record that ``feedback`` does not count any more."""
     line = {"kind": WITHDRAWN, "feedback": feedback.id, "time": _stamp(time)}
     append(repo, {feedback.commit: [line]}, time=time)
 
 
 def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
-    """Return the feedback that lines of notes hold and that nobody withdrew, oldest first.
-
-    Args:
-        lines: Commits, each with a line of its note; lines of other kinds, or damaged ones, are passed over.
-    """
+    """Return the feedback in ``lines``, commits with a line of a note each, that nobody withdrew, oldest first."""
     entries: dict[str, Feedback] = {}
     withdrawn: set[str] = set()
     for commit, line in lines:
         if f'"{KIND}' not in line:
             continue
-        value = _read(line)
+        value = parsed(line) or {}
         if value.get("kind") == WITHDRAWN:
             withdrawn.add(str(value.get("feedback")))
         elif (entry := _feedback(commit, value)) is not None:
@@ -172,7 +138,7 @@ def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
 
 
 def feedback_reader(repo: Repo) -> Callable[[Collection[str]], tuple[Feedback, ...]]:
-    """Return what reads the feedback on some commits, whenever it is called; notes are read when they have changed."""
+    """Return a reader of the feedback on some commits, which reads the notes again when they have changed."""
     cache: dict[str | None, dict[str, list[str]]] = {}
 
     def read(commits: Collection[str]) -> tuple[Feedback, ...]:
@@ -197,12 +163,13 @@ def _feedback(commit: str, value: dict[str, object]) -> Feedback | None:
     return Feedback(commit=commit, text=text, author=author, time=time) if time.tzinfo else None
 
 
-def _read(line: str) -> dict[str, object]:
+def parsed(line: str) -> dict[str, object] | None:
+    """Return the JSON object in a line of a note; None if it is none."""
     try:
         value = loads(line)
     except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _stamp(time: datetime) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,12 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.accepted_line import changes_skill, first_parents
 from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
-from skillgit.store.push_contents import file_at
+from skillgit.store.git_binary import git, work_trees
+from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import read_skill, with_folder
+from skillgit.store.tree import entry_id, read_file, read_skill, with_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,23 +38,12 @@ _LOOKED_BACK = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastChange:
-    """The newest commit on ``main`` that changed a skill folder.
-
-    Attributes:
-        promoted: The version that it promoted, as ``<run>/v<N>``; empty for a change by hand.
-    """
-
     commit: str
     subject: str
-    promoted: str
+    promoted: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
 
 
 def main_tip(repo: Repo) -> str:
-    """Return the commit that ``main`` points to.
-
-    Raises:
-        RevisionNotFoundError: There is no ``main``.
-    """
     tip = repo.tip(refs.MAIN)
     if tip is None:
         raise RevisionNotFoundError("the repository has no branch main", hint="skillgit init")
@@ -67,7 +56,7 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
     for depth, commit in enumerate(first_parents(repo, tip) if tip else ()):
         if depth >= within:
             return None
-        if changes_skill(commit, path) or (not commit.parent_ids and _folder(commit, path) is not None):
+        if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]
             return LastChange(commit=str(commit.id), subject=subject, promoted=match["name"] if match else "")
@@ -79,27 +68,22 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
     tip = repo.tip(at)
     if tip is None:
         return False
-    folder = _folder(repo.commit(version), path)
+    folder = entry_id(repo.commit(version), path)
     if folder is not None and document is not None:
         folder = _with_document(repo, folder, document)
     there = repo.raw[tip].peel(pygit2.Commit)
-    return _folder(there, path) == folder
+    return entry_id(there, path) == folder
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
-    """Return the SKILL.md of the folder ``path`` of a commit.
-
-    Raises:
-        RevisionNotFoundError: It has none.
-    """
-    document = file_at(repo, commit, f"{path}/{DOCUMENT}")
+    document = read_file(repo.commit(commit).tree, f"{path}/{DOCUMENT}")
     if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
     return document
 
 
 def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oid:
-    """Return the tree ``folder`` with the content of its SKILL.md replaced, and nothing else of it."""
+    """Return the tree ``folder`` with nothing but its SKILL.md replaced."""
     root = repo.raw[folder]
     if not isinstance(root, pygit2.Tree):
         raise TypeError(f"{folder} is not a tree")
@@ -108,25 +92,12 @@ def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oi
     return builder.write()
 
 
-def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
-    try:
-        return commit.tree[path].id
-    except KeyError:
-        return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What makes a promotion a release.
-
-    Attributes:
-        is_tagged: Whether the tag is there already, as after the release of a text that ``main`` left since.
-    """
-
     tag: str
     message: str
     document: bytes
-    is_tagged: bool = False
+    is_tagged: bool = False  # whether the tag is there already, as after the release of a text that `main` left since
 
 
 def promote(
@@ -135,21 +106,14 @@ def promote(
     """Merge the folder ``path`` of the commit ``version`` into ``main``; return the merge commit.
 
     The tree is that of ``main`` with this one folder replaced. Work trees that have ``main`` checked out take it in as
-    with ``git merge``: nothing that is not committed is overwritten.
-
-    Args:
-        release: What makes it a release: the tag appears together with the commit, or neither does.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
+    with ``git merge``: nothing uncommitted is overwritten. The tag of a ``release`` appears with the commit or never.
     """
     tip = main_tip(repo)
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+    signature = repo.signature(time)
 
     def write() -> tuple[str, list[RefUpdate]]:
         new = _merged(repo, tip, path, version, release)
-        commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
+        commit = repo.write_commit(signature, message, new.id, [tip, version])
         if release is None or release.is_tagged:
             return commit, []
         return commit, [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
@@ -168,21 +132,15 @@ def move_main(
     beside: Sequence[RefUpdate] = (),
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Let ``main`` and the work trees that have it checked out go from the commit ``old`` to ``new``.
+    """Move ``main`` and the work trees that have it checked out from ``old``, its tip, to ``new``.
 
-    Args:
-        old: What ``main`` points to.
-        beside: Further refs, which move together with ``main`` or not at all.
-        write: Writes the objects that they will lead to, where they are new.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile.
+    The refs ``beside`` move together with ``main`` or not at all; ``write`` writes the objects that are new.
     """
     trees = _work_trees(repo)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write, "--dry-run"))
     updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
-    update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)
+    update_refs(repo, updates, reason=reason, write=write)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write), has_moved=True)
 
@@ -196,31 +154,16 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
-    """Tag ``main`` as it is.
-
-    Raises:
-        ConcurrentWriteError: ``main`` moved meanwhile, or someone made the tag.
-    """
-    tip, identity = main_tip(repo), repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-
-    def write() -> str:
-        return _tag(repo, release, tip, signature)
-
-    updates = [
-        RefUpdate(name=refs.MAIN, new=tip, expected=tip),
-        RefUpdate(name=release.tag, new=until_kept(repo, write)),
-    ]
-    update_refs(repo, updates, identity=identity, reason=reason, write=write)
+    tip = main_tip(repo)
+    write = partial(_tag, repo, release, tip, repo.signature(time))
+    tag = RefUpdate(name=release.tag, new=until_kept(repo, write))
+    update_refs(repo, [RefUpdate(name=refs.MAIN, new=tip, expected=tip), tag], reason=reason, write=write)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
     """Refuse a promotion that a work tree could not follow."""
     tip = main_tip(repo)
-
-    def write() -> pygit2.Tree:
-        return _merged(repo, tip, path, version, release)
-
+    write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
     for tree in _work_trees(repo):
         _check(tree, _follow(tree, tip, str(new.id), write, "--dry-run"))
@@ -231,7 +174,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     old, top = repo.commit(tip).tree, path.partition("/")[0]
     if top in old and old[top].filemode != FileMode.TREE:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
-    folder = _folder(repo.commit(version), path)
+    folder = entry_id(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
     read_skill(repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
@@ -242,18 +185,12 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
 
 def _work_trees(repo: Repo) -> list[Repo]:
     """Return the work trees that have ``main`` checked out, linked ones included."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    trees: list[Repo] = []
-    for entry in output.split("\n\n"):
-        facts = dict(line.partition(" ")[::2] for line in entry.split("\n") if line)
-        folder = Path(facts.get("worktree", ""))
-        if facts.get("branch") == refs.MAIN and "bare" not in facts and folder.is_dir():
-            trees.append(Repo.discover(folder))
-    return trees
+    entries = (facts for facts in work_trees(repo) if facts.get("branch") == refs.MAIN and "bare" not in facts)
+    return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:
-    """Let a work tree go from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
+    """Move a work tree from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
     git(tree, "update-index", "-q", "--refresh")
     answer = git(tree, "read-tree", "-m", "-u", *options, old, new)
     if answer.code == 0 or write is None or _IN_THE_WAY.search(answer.error):

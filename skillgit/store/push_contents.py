@@ -27,42 +27,24 @@ _FILES = frozenset({FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFile:
-    """A file that a commit adds or changes against all of its parents.
-
-    Attributes:
-        before: The ids of the contents that the parents have at the same path.
-        skill: The skill folder that it belongs to; empty if it belongs to none.
-    """
+    """A file that a commit adds or changes against all of its parents."""
 
     path: str
     blob: str
-    before: tuple[str, ...]
-    skill: str
+    before: tuple[str, ...]  # the ids of the contents that the parents have at the same path
+    skill: str  # the skill folder that it belongs to; empty if it belongs to none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommit:
-    """A commit that is to be published.
-
-    Attributes:
-        hidden: Whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything.
-    """
-
     commit: str
     message: str
     files: tuple[NewFile, ...]
-    hidden: bool
+    hidden: bool  # whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything
 
 
 def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
-    """Yield the commits that ``tips`` lead to and ``old_tips`` do not, the oldest first.
-
-    Args:
-        old_tips: Ids of commits or tags that the other side has; those that are not here are passed over.
-
-    Raises:
-        HistoryError: An object is missing or damaged.
-    """
+    """Yield the commits that ``tips`` lead to and ``old_tips``, as far as they are here, do not, the oldest first."""
     try:
         walk = repo.raw.walk(None, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         for tip in tips:
@@ -79,11 +61,6 @@ def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Ite
 
 
 def content(repo: Repo, blob: str) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        HistoryError: It is missing or damaged.
-    """
     try:
         obj = repo.raw[pygit2.Oid(hex=blob)]
     except (pygit2.GitError, KeyError) as error:
@@ -92,10 +69,9 @@ def content(repo: Repo, blob: str) -> bytes:
 
 
 def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
-    """Return what all branches and tags of this repository point to, and what those of its remotes did when last seen.
+    """Return what all branches and tags point to, and what those of remotes did when last seen.
 
-    Args:
-        evidence: Whether hidden refs with evidence and folded candidates count too.
+    With ``evidence``, hidden refs with evidence and folded candidates count too.
     """
     own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
     tips: list[str] = []
@@ -107,15 +83,6 @@ def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
         elif oid is not None and name.startswith(tuple(own)):
             tips.append(oid)
     return tips, remote_tips
-
-
-def file_at(repo: Repo, commit: str, path: str) -> bytes | None:
-    """Return the content of the file ``path`` of a commit; None if it has no such file."""
-    try:
-        obj = repo.commit(commit).tree[path]
-    except KeyError:
-        return None
-    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else None
 
 
 def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:

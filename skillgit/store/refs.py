@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import TRAITS, Branch
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.domain.event import Event
-
 
 MAIN = "refs/heads/main"
 NOTES = "refs/notes/skillgit/evals"
@@ -45,8 +44,6 @@ _HIDDEN = re.compile(
 
 
 class RefKind(StrEnum):
-    """What a ref of skillgit is for."""
-
     RUN = "run"
     REJECTED = "rejected"
     SLOW = "slow"
@@ -70,44 +67,30 @@ _KINDS = {str(kind): kind for kind in RefKind}
 
 
 class Ref(NamedTuple):
-    """A ref name taken apart.
-
-    Attributes:
-        run: The run that it belongs to; empty for notes.
-        number: The step of a rejected branch, the version of a tag.
-        remote: The remote whose branch it tracks; empty for a ref of this repository.
-        intervention: Which intervention of the run it is; 0 for steps and the reflection on an epoch.
-    """
-
     kind: RefKind
-    run: str = ""
-    number: int = 0
-    remote: str = ""
+    run: str = ""  # the run that it belongs to; empty for notes
+    number: int = 0  # the step of a rejected branch, the version of a tag
+    remote: str = ""  # the remote whose branch it tracks; empty for a ref of this repository
     origin: str = STEP
-    intervention: int = 0
+    intervention: int = 0  # which intervention of the run it is; 0 for steps and the reflection on an epoch
 
     @property
     def local(self) -> str:
         """The name that this ref has, or would have, as a ref of this repository."""
         match self.kind:
-            case RefKind.RUN:
-                return run_branch(self.run)
             case RefKind.REJECTED:
                 return rejected_branch(self.run, self.number, self.origin, self.intervention)
-            case RefKind.SLOW:
-                return slow_branch(self.run)
-            case RefKind.BEST:
-                return best_branch(self.run)
             case RefKind.TAG:
                 return version_tag(self.run, self.number)
-            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
-                return _HIDDEN_REFS[self.kind](self.run)
             case RefKind.NOTES:
                 return NOTES
+            case RefKind.RUN | RefKind.SLOW | RefKind.BEST:
+                return f"refs/heads/{self.kind}/{self.run}"
+            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
+                return f"refs/skillgit/{self.kind}/{self.run}"
 
 
 def run_branch(run: str) -> str:
-    """Return the branch of the accepted line of ``run``."""
     return f"refs/heads/run/{run}"
 
 
@@ -118,17 +101,14 @@ def rejected_branch(run: str, step: int, origin: str = STEP, intervention: int =
 
 
 def slow_branch(run: str) -> str:
-    """Return the branch of the slow line of ``run``."""
     return f"refs/heads/slow/{run}"
 
 
 def best_branch(run: str) -> str:
-    """Return the branch that points to the newest best version of ``run``."""
     return f"refs/heads/best/{run}"
 
 
 def version_tag(run: str, version: int) -> str:
-    """Return the tag of ``version`` of ``run``."""
     return f"refs/tags/{run}/{version_label(version)}"
 
 
@@ -138,7 +118,6 @@ def release_tag(skill: str, version: str) -> str:
 
 
 def is_release(name: str) -> bool:
-    """Say whether ``name`` is the tag of a release."""
     return _RELEASE.fullmatch(name) is not None
 
 
@@ -163,7 +142,7 @@ def plan_ref(run: str) -> str:
 
 
 def tracking(remote: str, name: str) -> str:
-    """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
+    """Return the ref of this repository that tracks the ref ``name`` of ``remote``; empty if none does."""
     prefixes = {
         "refs/heads/": f"refs/remotes/{remote}/",
         "refs/skillgit/": f"refs/skillgit/remotes/{remote}/",
@@ -172,37 +151,21 @@ def tracking(remote: str, name: str) -> str:
     return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
-_HIDDEN_REFS = {
-    RefKind.EVIDENCE: evidence_ref,
-    RefKind.DROPPED: dropped_ref,
-    RefKind.ATTIC: attic_ref,
-    RefKind.PLAN: plan_ref,
-}
-
-
 def branch_of(event: Event) -> str:
-    """Return the branch that the commit of ``event`` belongs to."""
     from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
-    branch = TRAITS[event.kind].branch
-    match branch:
+    match TRAITS[event.kind].branch:
         case Branch.LINE:
             return run_branch(event.run)
         case Branch.SIDE:
-            origin = event_origin(event)
-            return rejected_branch(event.run, event_step(event), origin.value, event_number(event))
+            return rejected_branch(event.run, event_step(event), event_origin(event).value, event_number(event))
         case Branch.SLOW:
             return slow_branch(event.run)
-        case _:
-            assert_never(branch)
 
 
 @lru_cache(maxsize=1 << 18)
 def parse(name: str) -> Ref | None:
-    """Return what the ref ``name`` is; ``None`` if it is not one of ours.
-
-    A name is taken apart once: every look at a repository goes through all its names several times.
-    """
+    """Return what the ref ``name`` is, or ``None``; cached, since every look goes through all names several times."""
     if match := _BRANCH.fullmatch(name):
         remote, kind, run, rejected_run, step, origin, intervention = match.groups("")
         if rejected_run:
@@ -213,6 +176,12 @@ def parse(name: str) -> Ref | None:
     if match := _HIDDEN.fullmatch(name):
         return Ref(_KINDS[match["kind"]], match["run"], remote=match["remote"] or "")
     return Ref(RefKind.NOTES) if name == NOTES else None
+
+
+def run_of(name: str) -> str:
+    """Return the run that the ref ``name`` belongs to; empty if it belongs to none."""
+    ref = parse(name)
+    return ref.run if ref is not None else ""
 
 
 def short(name: str) -> str:
@@ -233,34 +202,18 @@ _RECENT_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefSnapshot:
-    """What refs looked like at one moment.
-
-    Attributes:
-        packed: What tells this packed file from any other; empty if it is too young to tell.
-        loose: Name to commit for refs in files of their own; empty for one that is symbolic or damaged.
-    """
-
-    packed: str
-    loose: Mapping[str, str]
+    packed: str  # what tells this packed file from any other; empty if it is too young to tell
+    loose: Mapping[str, str]  # name to commit for refs in files of their own; empty for one that is symbolic or damaged
 
 
 class RefFiles:
-    """The refs of one repository.
-
-    Args:
-        wanted: Says of a packed ref's name whether :meth:`read` returns it.
-    """
+    """The refs of one repository; ``predicate`` says of a ref's name whether :meth:`read` returns it."""
 
     def __init__(self, folder: Path, predicate: Callable[[str], bool]) -> None:
-        self._folder, self._wanted = folder, predicate
-        self._parsed: tuple[str, Mapping[str, str]] = ("", {})
+        self._folder, self._predicate = folder, predicate
+        self._cache: tuple[str, Mapping[str, str]] = ("", {})
 
     def look(self) -> RefSnapshot:
-        """Look at the refs.
-
-        Raises:
-            HistoryError: The files cannot be read.
-        """
         with _told():
             for _ in range(_TRIES):
                 # git writes the packed file before it removes loose ones: between two equal marks none can get lost
@@ -270,27 +223,23 @@ class RefFiles:
         return RefSnapshot(packed="", loose=loose)
 
     def read(self) -> dict[str, str]:
-        """Return the wanted refs with the commits that they point to; symbolic and damaged ones are left out.
-
-        Raises:
-            HistoryError: The files cannot be read.
-        """
+        """Return the wanted refs with their commits; symbolic and damaged ones are left out."""
         with _told():
-            loose = {name: oid for name, oid in _loose(self._folder) if self._wanted(name)}
+            loose = {name: oid for name, oid in _loose(self._folder) if self._predicate(name)}
             tips = {**self._packed(), **loose}
         return {name: oid for name, oid in tips.items() if oid}
 
     def _packed(self) -> Mapping[str, str]:
         mark = _settled(self._mark())
-        if mark and mark == self._parsed[0]:
-            return self._parsed[1]
+        if mark and mark == self._cache[0]:
+            return self._cache[1]
         try:
             text = (self._folder / _PACKED_REFS).read_text(encoding="utf-8", errors="surrogateescape")
         except FileNotFoundError:
             return {}
-        tips = {name: oid for oid, name in _PACKED.findall(text) if self._wanted(name)}
+        tips = {name: oid for oid, name in _PACKED.findall(text) if self._predicate(name)}
         if mark == _settled(self._mark()):
-            self._parsed = (mark, tips)
+            self._cache = (mark, tips)
         return tips
 
     def _mark(self) -> tuple[int, ...]:
@@ -310,7 +259,7 @@ def _told() -> Iterator[None]:
 
 
 def _settled(mark: tuple[int, ...]) -> str:
-    """Return what tells this packed file from any other; empty while it is too young to tell."""
+    """Return what distinguishes this packed file from any other; empty while it is too young."""
     if mark and abs(time.time_ns() - mark[3]) < _RECENT_NS:
         return ""
     return ":".join(map(str, mark)) or "none"

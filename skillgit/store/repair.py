@@ -17,9 +17,9 @@ from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_activity import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
-from skillgit.store.rewind import earlier_tips
+from skillgit.store.rewind import DERIVED, REASON, earlier_tips, moved_refs
 from skillgit.store.run_ownership import is_own
-from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.transaction import RefUpdate, file_mark, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
-_REASON = "skillgit: fsck --repair"
 _SHORT = 12
 _PATIENCE_S = 1.0
 """How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
@@ -43,10 +42,7 @@ def packed_damage(repo: Repo) -> str:
 
 
 def mend_packed(repo: Repo) -> list[str]:
-    """Keep those lines of ``packed-refs`` that can be read; return what was mended.
-
-    The file is set aside as it was. Refs of skillgit's that it lost come back as far as the rest tells of them.
-    """
+    """Keep the readable lines of ``packed-refs`` and set the whole file aside; return what was mended."""
     with repo_lock(repo):
         if not (damage := packed_damage(repo)):
             return []
@@ -59,9 +55,9 @@ def mend_packed(repo: Repo) -> list[str]:
 
 
 def _packed_lines(repo: Repo) -> Iterator[tuple[bytes, bool]]:
-    """Yield the lines of ``packed-refs``, each with whether git can read it; one that has no end may have been longer.
+    """Yield the lines of ``packed-refs``, each with whether git can read it; one without an end may have been longer.
 
-    What is said of a ref that cannot be read goes with it.
+    The peeled line after an unreadable ref goes with it.
     """
     try:
         content = (repo.common_dir / "packed-refs").read_bytes()
@@ -83,13 +79,9 @@ def logged_runs(repo: Repo) -> list[str]:
 
 
 def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
-    """Return branch to commit for refused candidates of ``run`` that no ref leads to and a reflog or evidence names.
+    """Return branch to commit for refused candidates that only a reflog or the evidence still names.
 
     git removes the reflog of a branch that is deleted. Damaged refs are not among them.
-
-    Raises:
-        HistoryError: The attic or the evidence chain cannot be read.
-        RevisionNotFoundError: A commit of it is missing.
     """
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
@@ -112,26 +104,16 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
 
 
 def restore_candidates(repo: Repo, run: str) -> list[str]:
-    """Bring back the branches that :func:`lost_candidates` names; return what was mended.
-
-    Hold the lock of the run.
-    """
+    """Bring back the branches that :func:`lost_candidates` names; return what was mended. Hold the run's lock."""
     candidates = lost_candidates(repo, run)
     updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(candidates.items())]
     if updates:
-        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+        update_refs(repo, updates, reason=REASON)
     return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
 
 
 def repair_run(repo: Repo, run: str) -> list[str]:
-    """Bring the derived refs of ``run`` and its evidence chain to where they have to be; return what was mended.
-
-    Hold the lock of the run.
-
-    Raises:
-        HistoryError: The history cannot be read.
-        RevisionNotFoundError: There is no such run, or a commit of it is missing.
-    """
+    """Bring the derived refs of ``run`` and its evidence chain to where they belong. Hold the run's lock."""
     records = history_reader.read_run(repo, run)
     return [*_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
 
@@ -139,7 +121,7 @@ def repair_run(repo: Repo, run: str) -> list[str]:
 def left_locks(repo: Repo) -> list[str]:
     """Return the lock files of refs that belong to no living process, as paths in the git folder.
 
-    A process that is killed while it moves refs leaves them, and then nobody moves those refs again.
+    A process that is killed while it moves refs leaves them, and then nobody can move those refs.
     """
     with repo_lock(repo):
         return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
@@ -155,50 +137,31 @@ def remove_locks(repo: Repo) -> list[str]:
 
 
 def _left(repo: Repo) -> list[Path]:
-    marks = {path: _mark(path) for path in _lock_files(repo)}
+    packed_lock = repo.common_dir / "packed-refs.lock"
+    paths = [*(repo.common_dir / "refs").rglob("*.lock"), *([packed_lock] if packed_lock.exists() else [])]
+    marks = {path: file_mark(path) for path in paths}
     # git may hold locks for as long as a hook takes
     if not marks or git_is_at_work(repo):
         return []
     time.sleep(_PATIENCE_S)
-    return sorted(path for path, mark in marks.items() if mark is not None and _mark(path) == mark)
-
-
-def _lock_files(repo: Repo) -> Iterator[Path]:
-    yield from (repo.common_dir / "refs").rglob("*.lock")
-    lock = repo.common_dir / "packed-refs.lock"
-    if lock.exists():
-        yield lock
-
-
-def _mark(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return sorted(path for path, mark in marks.items() if mark is not None and file_mark(path) == mark)
 
 
 def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
     if refs.run_branch(run) not in repo.tips():
         return
-    yield from _remove_damaged(repo, run)
-    tips = repo.tips(run)
-    updates = derived_refs.derived_updates(run, records, tips)
-    if updates:
-        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
-    for update in updates:
-        name = refs.short(update.name)
-        yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
-
-
-def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
-    """Remove the files of derived refs that hold no commit, which nobody could move."""
     with repo_lock(repo):
         for name in repo.damaged_refs(run):
             ref = refs.parse(name)
-            if ref is not None and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}:
+            if ref is not None and ref.kind in DERIVED:
+                # nobody could move it
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
+    tips = repo.tips(run)
+    updates = derived_refs.derived_updates(run, records, tips)
+    if updates:
+        update_refs(repo, updates, reason=REASON)
+    yield from moved_refs(updates)
 
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
@@ -221,13 +184,7 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
     new = until_kept(repo, write)
     name = refs.evidence_ref(run)
-    update_refs(
-        repo,
-        [RefUpdate(name=name, new=new, expected=repo.tip(name))],
-        identity=repo.identity(),
-        reason=_REASON,
-        write=write,
-    )
+    update_refs(repo, [RefUpdate(name=name, new=new, expected=repo.tip(name))], reason=REASON, write=write)
     if missing:
         yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):
@@ -235,7 +192,6 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
 
 
 def _own(repo: Repo, run: str, links: Sequence[EvidenceLink]) -> list[Recorded]:
-    """Return the events of ``run`` among those that ``links`` name."""
     records: list[Recorded] = []
     for link in links:
         try:

@@ -1,6 +1,6 @@
 """The git repository: how it is found or made, its folders, its identity and the tips of its refs.
 
-It opens a repository and answers simple questions; history is read by ``reader`` and written by ``writer``. libgit2 is
+It opens a repository and answers simple questions; history is for ``history_reader`` and ``event_writer``. libgit2 is
 loaded with the first repository: screens are ready before that, and it takes as long as half of them.
 """
 
@@ -19,7 +19,8 @@ from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     import pygit2
 
@@ -31,19 +32,13 @@ _LAST_TIME = 253_402_300_799
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
     ("refstorage", "keeps its refs as reftable, which skillgit cannot read", "create one with git init"),
-    (
-        "not owned",
-        "belongs to another user",
-        "git config --global --add safe.directory <path>, if you trust it",
-    ),
+    ("not owned", "belongs to another user", "git config --global --add safe.directory <path>, if you trust it"),
     ("unsupported extension", "uses a git extension that skillgit cannot read", "create one with git init"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who signs a commit."""
-
     name: str = "skillgit"
     email: str = "skillgit@localhost"
 
@@ -74,11 +69,7 @@ class Repo:
 
     @classmethod
     def discover(cls, path: Path) -> Repo:
-        """Open the repository that ``path`` lies in.
-
-        Raises:
-            RepositoryNotFoundError: There is none, or it is of a kind that libgit2 cannot open.
-        """
+        """Open the repository that contains ``path``; a RepositoryNotFoundError if libgit2 can open none."""
         import pygit2  # noqa: PLC0415 - see the module
 
         if not path.is_dir():
@@ -134,6 +125,13 @@ class Repo:
         name, email = (_clean_name(self.config(key) or "") for key in ("user.name", "user.email"))
         return Identity(name=name or Identity().name, email=email or Identity().email)
 
+    def signature(self, time: datetime) -> pygit2.Signature:
+        """Return the signature of a commit that is made here at ``time``."""
+        import pygit2  # noqa: PLC0415 - see the module
+
+        identity = self.identity()
+        return pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+
     def config(self, key: str) -> str:
         """Return the value of ``key`` in git's configuration; empty if it is not set."""
         config = self.raw.config
@@ -143,7 +141,6 @@ class Repo:
             raise UsageError(f"git's setting {key} is not UTF-8", hint=f"git config --show-origin {key}") from error
 
     def set_config(self, key: str, value: str) -> None:
-        """Set ``key`` in the configuration of this repository."""
         self.raw.config[key] = value
 
     def head(self) -> tuple[str, str]:
@@ -154,17 +151,13 @@ class Repo:
         return (refs.short(branch) if isinstance(branch, str) else "", commit)
 
     def tip(self, name: str) -> str | None:
-        """Return the commit that the ref ``name`` points to; ``None`` if there is no such ref.
-
-        Raises:
-            HistoryError: The ref is damaged.
-        """
+        """Return the commit that the ref ``name`` points to, ``None`` without one; a HistoryError if it is damaged."""
         import pygit2  # noqa: PLC0415 - see the module
 
         if self._still is not None and (ref := refs.parse(name)) is not None:
-            found_tip = self.tips(ref.run).get(name)
-            if found_tip is not None or name not in self.damaged_refs(ref.run):
-                return found_tip
+            tip = self.tips(ref.run).get(name)
+            if tip is not None or name not in self.damaged_refs(ref.run):
+                return tip
         try:
             reference = self.raw.references.get(name)
             return None if reference is None else str(reference.resolve().target)
@@ -172,28 +165,27 @@ class Repo:
             raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint=REPAIR) from error
 
     def tips(self, run: str = "") -> dict[str, str]:
-        """Return the refs that skillgit owns or follows, tracking copies included, with what they point to.
+        """Return skillgit's refs, of ``run`` or all, tracking copies included, with what they point to.
 
         A symbolic or damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
-
-        Args:
-            run: The run whose refs are wanted; empty for all refs.
         """
         if self._still is None:
             all_tips = self._ref_files.read()
             return {name: oid for name, oid in all_tips.items() if _is_of(name, run)} if run else all_tips
-        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
-        return {name: oid for tips, _ in groups for name, oid in tips.items()}
+        return {name: oid for tips, _ in self._groups(run) for name, oid in tips.items()}
 
     def damaged_refs(self, run: str = "") -> list[str]:
-        """Return those refs of skillgit's, or of ``run``, whose own file holds no commit, so that nobody can move them.
+        """Return those refs, of ``run`` or all, whose own file holds no commit, so that nobody can move them.
 
         Symbolic refs are among them.
         """
         if self._still is None:
             return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
-        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
-        return sorted(name for _, names in groups for name in names)
+        return sorted(name for _, names in self._groups(run) for name in names)
+
+    def _groups(self, run: str) -> Iterable[tuple[Mapping[str, str], list[str]]]:
+        groups = self._still or {}
+        return [groups[run]] if run in groups else [] if run else groups.values()
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -224,12 +216,7 @@ class Repo:
         return self._ref_files.look()
 
     def commit(self, oid: str) -> pygit2.Commit:
-        """Return the commit ``oid``.
-
-        Raises:
-            RevisionNotFoundError: There is no such commit, for example in a shallow clone.
-            HistoryError: It cannot be read.
-        """
+        """Return the commit ``oid``; a RevisionNotFoundError if it is missing, as in a shallow clone."""
         import pygit2  # noqa: PLC0415 - see the module
 
         try:
@@ -246,15 +233,17 @@ class Repo:
         raise RevisionNotFoundError(f"{oid} is no commit but a {obj.type_str}", hint="skillgit fsck")
 
     def write_blob(self, content: bytes) -> pygit2.Oid:
-        """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to, meanwhile.
-
-        Raises:
-            OSError: The repository cannot be written.
-        """
+        """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to."""
         return until_kept(self, lambda: self.raw.create_blob(content))
 
+    def write_commit(
+        self, signature: pygit2.Signature, message: str, content: pygit2.Oid, parents: Iterable[str | None]
+    ) -> str:
+        """Write a commit, which no ref leads to yet, and return its id; parents that are None are left out."""
+        commits: list[str | pygit2.Oid] = [parent for parent in parents if parent is not None]
+        return str(self.raw.create_commit(None, signature, signature, message, content, commits))
+
     def has_object(self, oid: str) -> bool:
-        """Say whether the object ``oid`` is here."""
         import pygit2  # noqa: PLC0415 - see the module
 
         return pygit2.Oid(hex=oid) in self.raw
@@ -278,10 +267,10 @@ def _is_of(name: str, run: str) -> bool:
 
 
 def _set_up_libgit2() -> None:
-    """Say how libgit2 writes; it looks at this when it opens the refs of a repository.
+    """Configure how libgit2 writes, before it opens the refs of a repository.
 
-    It has the disk confirm objects, refs and reflogs before their names are there. It does not ask whether the files of
-    a tree are there, for git may prune them while the rest is written (``writer``).
+    The disk confirms objects, refs and reflogs before their names exist. The files of a tree need not exist, since git
+    may prune them while the rest is written (``event_writer``).
     """
     import pygit2  # noqa: PLC0415 - see the module
 
@@ -290,10 +279,7 @@ def _set_up_libgit2() -> None:
 
 
 def message_of(commit: pygit2.Commit) -> str:
-    """Return the message of ``commit``, which is read as UTF-8 whatever its header says.
-
-    The header may name any codec of Python's, and there are some that take for ever.
-    """
+    """Return the message of ``commit`` as UTF-8: its header may name any codec, and some of Python's take for ever."""
     return commit.raw_message.decode(errors="replace")
 
 
@@ -308,7 +294,7 @@ def _clean_name(text: str) -> str:
 
 
 def _lenders(objects: Path) -> list[Path]:
-    """Return the folders that the folder ``objects`` of a repository borrows from; they need not be there."""
+    """Return the folders that the folder ``objects`` of a repository borrows from; they may be missing."""
     folders = [objects]
     for folder in folders:
         listing = folder / "info" / "alternates"

@@ -26,12 +26,14 @@ from skillgit.store.run_ownership import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
-_REASON = "skillgit: fsck --repair"
+REASON = "skillgit: fsck --repair"
+"""What reflogs say of refs that a repair moves."""
+DERIVED = frozenset({refs.RefKind.TAG, refs.RefKind.BEST})
 _REFLOG_LINE = re.compile(r"^[0-9a-f]{40} ([0-9a-f]{40}) ", re.MULTILINE)
 _BRANCHES = {refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.REJECTED}
 _CHECKED = {*_BRANCHES, refs.RefKind.EVIDENCE}
@@ -40,16 +42,11 @@ _SHORT = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBack:
-    """Where a run can be taken back to.
+    """Where a run can be taken back to."""
 
-    Attributes:
-        kept: Its events up to there; the last one is whole.
-        lost: The events after it that can still be read, but lack objects.
-        unreadable: Refs that lead to no event, or do not exist any more, by their full names; with tracking refs.
-    """
-
-    kept: tuple[Recorded, ...]
-    lost: tuple[Recorded, ...]
+    kept: tuple[Recorded, ...]  # its events up to there; the last one is whole
+    lost: tuple[Recorded, ...]  # the events after it that can still be read, but lack objects
+    # refs that lead to no event, or do not exist any more, by their full names; with tracking refs
     unreadable: tuple[str, ...]
 
     @property
@@ -59,9 +56,9 @@ class StepBack:
 
 
 def plan_step_back(repo: Repo, run: str) -> StepBack | None:
-    """Return where ``run`` has to be taken back to; None if its end is whole, or whole events would be lost by it.
+    """Return where to take ``run`` back to; None if its end is whole, or whole events would be lost.
 
-    Damaged objects have to be set aside before.
+    Set damaged objects aside before.
     """
     if repo.raw.is_shallow:
         return None
@@ -84,29 +81,20 @@ def plan_step_back(repo: Repo, run: str) -> StepBack | None:
 
 
 def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
-    """Take ``run`` back to where ``plan`` says; return what was done.
-
-    Hold the lock of the run.
-
-    Raises:
-        ConcurrentWriteError: Someone else moved the run; nothing was changed but ref files that held no commit.
-    """
+    """Take ``run`` back to where ``plan`` says; return what was done. Hold the run's lock."""
     with repo_lock(repo):
-        for name in set(repo.damaged_refs(run)) & {*plan.unreadable, *_derived_names(repo, run)}:
-            (repo.common_dir / name).unlink(missing_ok=True)
+        for name in repo.damaged_refs(run):
+            ref = refs.parse(name)
+            if name in plan.unreadable or (ref is not None and ref.run == run and ref.kind in DERIVED):
+                (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips(run)
     chain = partial(_evidence, repo, run, plan, tips)
-    updates = [
-        *_branches(run, plan, tips),
-        *until_kept(repo, chain),
-        *derived_refs.derived_updates(run, plan.kept, tips),
-    ]
-    update_refs(repo, updates, identity=repo.identity(), reason=_REASON, write=chain)
+    derived_moves = derived_refs.derived_updates(run, plan.kept, tips)
+    updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
+    update_refs(repo, updates, reason=REASON, write=chain)
     last = plan.kept[-1]
     sentences = [f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})"]
-    for update in updates:
-        name = refs.short(update.name)
-        sentences.append(f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}")
+    sentences += moved_refs(updates)
     sentences += [
         f"{remote} has what is lost here: 'skillgit pull {remote}' brings it back, and training on makes other commits"
         for remote in plan.remotes
@@ -115,7 +103,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
 
 
 def _refs_of(repo: Repo, run: str) -> dict[str, str]:
-    """Return the refs that lead to events of ``run`` and to its evidence, with their commits; empty for those lost."""
+    """Return the refs that lead to events of ``run`` and its evidence, with their commits; empty for lost ones."""
     tips = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
     for name in (refs.run_branch(run), refs.slow_branch(run)):
         if name not in tips and earlier_tips(repo, name):
@@ -128,19 +116,17 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
     }
 
 
-def _derived_names(repo: Repo, run: str) -> set[str]:
-    entries = {name: refs.parse(name) for name in repo.damaged_refs(run)}
-    return {
-        name
-        for name, ref in entries.items()
-        if ref and ref.run == run and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}
-    }
+def moved_refs(updates: Iterable[RefUpdate]) -> Iterator[str]:
+    """Yield sentences that say what became of refs."""
+    for update in updates:
+        name = refs.short(update.name)
+        yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
 
 
 def _is_cut(repo: Repo, tip: str) -> bool:
     """Say whether ``tip``, or a commit that it leads back to by first parents, is missing.
 
-    One that is here and makes no sense is no loss that could be made good.
+    One that is here and makes no sense is no loss that could be recovered.
     """
     oid: str | pygit2.Oid | None = tip
     oids: list[str] = []
@@ -159,7 +145,7 @@ def _has_skill(repo: Repo, record: Recorded, present: set[str]) -> bool:
 
 
 def _before(repo: Repo, run: str, name: str) -> list[str]:
-    """Return where the branch ``name`` stood before, by its reflog, else by tags and evidence; the best one first."""
+    """Return earlier tips of the branch ``name``, by its reflog, else by tags and evidence; the best one first."""
     ref = refs.parse(name)
     if ref is None or ref.remote or ref.kind not in _BRANCHES:
         return []
@@ -178,7 +164,7 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
 
 
 def earlier_tips(repo: Repo, name: str) -> list[str]:
-    """Return where the ref ``name`` stood by its reflog, the last place first."""
+    """Return the earlier tips of the ref ``name`` by its reflog, the last one first."""
     try:
         text = (repo.common_dir / "logs" / name).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -190,7 +176,7 @@ def _witnesses(repo: Repo, run: str) -> Iterator[str]:
     """Yield the commits that tags, the best branch and the evidence of ``run`` name, as far as they can be read."""
     for name, tip in repo.tips(run).items():
         ref = refs.parse(name)
-        if ref is not None and ref.run == run and ref.kind in {refs.RefKind.TAG, refs.RefKind.BEST}:
+        if ref is not None and ref.run == run and ref.kind in DERIVED:
             yield tip
     with suppress(SkillgitError):
         yield from (link.event for link in read_chain(repo, run) if link.event)
@@ -240,14 +226,6 @@ def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> 
     if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.kept[0].commit):
         return []
     drops, present = dropped_trees(repo, run), set[str]()
-    new = rebuilt_chain(
-        repo,
-        [
-            record
-            for record in plan.kept
-            if record.evidence
-            and record.evidence not in drops
-            and not any(missing_files(repo, record.evidence, present))
-        ],
-    )
+    due = [record for record in plan.kept if record.evidence and record.evidence not in drops]
+    new = rebuilt_chain(repo, [entry for entry in due if not any(missing_files(repo, entry.evidence, present))])
     return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, expected=tips.get(name))]

@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 
 def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
-    """Note that the run whose first commit is ``start`` begins here.
+    """Note that the run whose first commit is ``start`` begins here; without a key, it will count as anybody's.
 
-    Where the user has no folder for a key, nothing is noted, and the run will count as anybody's.
-
-    Args:
-        local: Settings of this machine that no history records, by key, for measuring its versions later.
+    ``local`` are settings of this machine that no history records, for measuring its versions later.
     """
     digest = seal(start, local, make=True)
     if not digest:
@@ -54,7 +51,6 @@ def local_settings(repo: Repo, start: str) -> dict[str, object]:
 
 
 def _read(repo: Repo, start: str) -> dict[str, object] | None:
-    """Return what is noted of the run that begins with ``start``; None where nothing is, or by someone else."""
     try:
         mark = loads(read_plain(_mark(repo, start)))
         local, digest = mark["local"], seal(start, mark["local"])
@@ -75,7 +71,6 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
 
 
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
-    """Return the events of ``run`` whose evidence stayed where they were written."""
     try:
         return frozenset(read_plain(_list(repo, run)).decode("ascii", errors="replace").split())
     except OSError:
@@ -83,13 +78,12 @@ def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
 
 
 def note_asked(repo: Repo, run: str, tip: str) -> None:
-    """Note that all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
+    """Note that a repository, where the line of ``run`` ended with ``tip``, was asked for all its evidence."""
     if not is_asked(repo, run, tip):
         write_file(_asked(repo, run), f"{tip}\n".encode())
 
 
 def is_asked(repo: Repo, run: str, tip: str) -> bool:
-    """Say whether all evidence of ``run`` was brought that a repository had where its line ended with ``tip``."""
     try:
         return read_plain(_asked(repo, run)) == f"{tip}\n".encode()
     except OSError:

@@ -28,12 +28,9 @@ _KEY_BYTES = 32
 
 
 def private_folder(git_dir: Path) -> Path:
-    """Return the private folder of the repository at ``git_dir``, which is made when there is none of this user's.
+    """Return the private folder of the repository at ``git_dir``, made if this user has none.
 
-    Where the user has no folder for a key, nobody can tell whose it is, and it is taken as it is.
-
-    Raises:
-        OSError: It cannot be made, or one of someone else cannot be moved out of the way.
+    Without a folder for a key its owner cannot be determined, and it is taken as it is.
     """
     folder = git_dir / _NAME
     digest = seal(_NAME, make=True)
@@ -52,7 +49,6 @@ def private_folder(git_dir: Path) -> Path:
 
 
 def own_folder(git_dir: Path) -> Path | None:
-    """Return the private folder of the repository at ``git_dir`` if there is one of this user's."""
     folder, digest = git_dir / _NAME, seal(_NAME)
     return folder if digest and _has(folder, digest) else None
 
@@ -63,11 +59,7 @@ def folders_elsewhere(git_dir: Path) -> list[Path]:
 
 
 def seal(*content: object, make: bool = False) -> str:
-    """Return what only this user can have written of a JSON value; empty where the user has no key.
-
-    Args:
-        make: Whether to make the key if there is none.
-    """
+    """Return a seal of a JSON value that only this user can make; empty without a key, unless ``make`` makes one."""
     key = _key(make=make)
     return "" if key is None else hmac.digest(key, json.dumps(content, sort_keys=True).encode(), "sha256").hex()
 

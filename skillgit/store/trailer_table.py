@@ -1,7 +1,7 @@
 """Every trailer, once: which events bear it, how often, what its value is, what it says.
 
-Reading and writing of events (``codec``), the check for trailers out of place (``trailer_checks``) and the reference in
-``docs/plumbing.md`` are made of this table. A new trailer is a line here and an attribute of the events that bear it.
+Reading and writing of events (``commit_message``), the check for trailers out of place (``event_checks``) and the
+reference in ``docs/plumbing.md`` use this table. A new trailer is a line here and an attribute of its events.
 """
 
 from __future__ import annotations
@@ -59,29 +59,21 @@ KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.i
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """One trailer.
-
-    Attributes:
-        key: Its key without prefix.
-        attribute: The attribute that its value is; empty if the value is written from the whole event and read as a
-            mapping of attributes.
-        absent: What its absence says, where that is not the default of the event's class; ``NEEDED`` if it cannot be
-            absent.
-        many: Whether there is one for each element of the attribute.
-        repeats: Whether the events of a run have few different ones, so that it is worth while to keep what was read.
-    """
-
-    key: str
+    key: str  # its key without prefix
     form: ValueForm | TokenKind | Record[Any]
+    # the attribute that its value is; empty if the value is written from the whole event and read as a mapping of
+    # attributes
     attribute: str
     kinds: frozenset[type[Event]]
     meaning: str
+    # what its absence says, where that is not the default of the event's class; `NEEDED` if it cannot be absent
     absent: Any = AS_THE_CLASS
-    many: bool = False
+    many: bool = False  # whether there is one for each element of the attribute
+    # whether the events of a run have few different ones, so that it is worth while to keep what was read
     repeats: bool = False
 
     def said_by_absence(self, kind: type[Event]) -> Any:  # noqa: ANN401 - attributes have types of their own
-        """Return what its absence says of an event of ``kind``; ``NEEDED`` if it cannot be absent."""
+        """Return what its absence means for an event of ``kind``; ``NEEDED`` if it cannot be absent."""
         return default_of(kind, self.attribute) if self.absent is AS_THE_CLASS else self.absent
 
 
@@ -136,5 +128,4 @@ TRAILERS: Final = (
 
 
 def bearers(key: str) -> frozenset[type[Event]]:
-    """Return the kinds of events that bear the trailer ``key``."""
     return frozenset().union(*(trailer.kinds for trailer in TRAILERS if trailer.key == key))

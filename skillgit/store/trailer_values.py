@@ -25,11 +25,10 @@ from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from enum import StrEnum
 
     from skillgit.domain.event import Measurement
-
 
 T = TypeVar("T")
 NEEDED: Final[Any] = object()
@@ -41,28 +40,17 @@ WORD: Final = ""
 
 
 class ValueForm(NamedTuple):
-    """How a value is read and written.
-
-    Attributes:
-        read: Returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read.
-    """
-
     name: str
+    # returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read
     read: Callable[[str], Any]
     write: Callable[[Any], str]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenKind:
-    """A kind of token.
-
-    Attributes:
-        pattern: How its tokens look; it has no groups.
-        value: Returns the value of a token that looks so; ValueError and KeyError say that it is none all the same.
-    """
-
     name: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str]  # how its tokens look; it has no groups
+    # returns the value of a token that looks so; ValueError and KeyError say that it is none all the same
     value: Callable[[str], Any]
     write: Callable[[Any], str] = format_token
 
@@ -107,21 +95,14 @@ def flag(token: str, *, means: bool) -> TokenKind:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a record.
-
-    Attributes:
-        key: Its key in the trailer; ``WORD`` for the word that the value begins with.
-        name: The attribute that it is, where that is not called like the key.
-        absent: What its absence says, where that is not the default of the class; ``NEEDED`` if it cannot be absent.
-        when: Says of a whole whether the field is written, where that does not follow from its value.
-        derived: Whether the class computes it: it is written for those who read trailers, and checked, but not kept.
-    """
-
-    key: str
+    key: str  # its key in the trailer; `WORD` for the word that the value begins with
     kind: TokenKind
-    name: str = ""
+    name: str = ""  # the attribute that it is, where that is not called like the key
+    # what its absence says, where that is not the default of the class; `NEEDED` if it cannot be absent
     absent: Any = AS_THE_CLASS
+    # says of a whole whether the field is written, where that does not follow from its value
     when: Callable[[Any], bool] | None = None
+    # whether the class computes it: it is written for those who read trailers, and checked, but not kept
     derived: bool = False
 
     @property
@@ -140,18 +121,15 @@ class Record(Generic[T]):
     """
 
     def __init__(
-        self,
-        make: Callable[..., T],
-        *fields: Field,
-        inner: tuple[str, Record[Any]] | None = None,
-        elsewhere: str = "",
+        self, make: Callable[..., T], *fields: Field, inner: tuple[str, Record[Any]] | None = None, elsewhere: str = ""
     ) -> None:
         self.make, self.fields, self.inner, self.elsewhere = make, fields, inner, elsewhere
         self._keys: tuple[str, ...] = (*(field.key for field in fields), *(inner[1]._keys if inner else ()))  # noqa: SLF001 - of this class
         self._pattern: str = "".join(map(self._one, fields)) + (inner[1]._pattern if inner else "")  # noqa: SLF001 - of this class
         self._match = re.compile(self._pattern).fullmatch
-        self._make = self._compiled()
-        self._written = [(field, self.absent(field)) for field in fields]
+        self._defaults = [(field, self.absent(field)) for field in fields]
+        self._read = [(field.attribute, field.kind.value, absent) for field, absent in self._defaults]
+        self._computed_names = [field.attribute for field in fields if field.derived]
 
     def _one(self, field: Field) -> str:
         """Return the pattern of a field with the blank before it."""
@@ -159,22 +137,18 @@ class Record(Generic[T]):
         return token if self.absent(field) is NEEDED else f"(?:{token})?"
 
     def absent(self, field: Field) -> Any:  # noqa: ANN401 - attributes have types of their own
-        """Return what the absence of ``field`` says; ``NEEDED`` if it is always there."""
+        """Return what the absence of ``field`` means; ``NEEDED`` if it is always there."""
         if field.absent is not AS_THE_CLASS:
             return field.absent
         default = default_of(self.make, field.attribute)
         return "" if default is NEEDED and field.kind is TEXT else default
 
     def read(self, text: str, *more: object) -> T:
-        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere.
-
-        Raises:
-            TrailerError: It breaks the grammar, lacks a field, or has one of another kind.
-        """
+        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere."""
         match = self._match(f" {text}") or self._match(self._in_order(text))
         try:
             if match is not None:
-                return self._make(*match.groups(), *more)
+                return self._made(iter(match.groups()), *more)
         except (ValueError, KeyError):
             pass
         raise TrailerError(self._fault(parse_value(text)), hint="skillgit fsck")
@@ -193,45 +167,29 @@ class Record(Generic[T]):
         return self.inner[1]._fault(tokens) if self.inner else "a trailer cannot be read"  # noqa: SLF001 - of this class
 
     def _in_order(self, text: str) -> str:
-        """Return the value with its fields as they would be written, and without those of a newer skillgit."""
+        """Return the value with its fields as they would be written, without those of a newer skillgit."""
         tokens = parse_value(text)
         if WORD in tokens and WORD not in self._keys:
             raise TrailerError(f"'{text[:60]}' begins with a word", hint="skillgit fsck")
         return "".join(f" {key}{'=' if key else ''}{tokens[key]}" for key in self._keys if key in tokens)
 
-    def _compiled(self) -> Callable[..., T]:
-        """Return the function that makes the value of the tokens of all fields, as a dataclass has its own compiled."""
-        names: dict[str, object] = {}
-        takes = ", ".join(f"token{index}" for index in range(len(self._keys)))
-        makes = self._source(names, 0)
-        last = f", {self.elsewhere}=()" if self.elsewhere else ""
-        return eval(f"lambda {takes}{last}: {makes}", names)  # type: ignore[no-any-return]  # noqa: S307 - see above
-
-    def _source(self, names: dict[str, object], first: int) -> str:
-        """Return the expression that makes the value, and add what it refers to to ``names``."""
-        parts, checks = [], []
-        for index, field in enumerate(self.fields, first):
-            names |= {f"read{index}": field.kind.value, f"absent{index}": self.absent(field)}
-            value = f"read{index}(token{index})"
-            if self.absent(field) is not NEEDED:
-                value = f"absent{index} if token{index} is None else {value}"
-            if field.derived:
-                checks.append(f"({value})")
-            else:
-                parts.append(f"{field.attribute}={value}")
+    def _made(self, tokens: Iterator[str | None], elsewhere: object = ()) -> T:
+        """Build the value from the tokens of all fields; ValueError and KeyError if they do not make one."""
+        values: dict[str, object] = {self.elsewhere: elsewhere} if self.elsewhere else {}
+        # the fields go first, for zip must not take a token after the last of them
+        for (name, value, absent), token in zip(self._read, tokens, strict=False):
+            values[name] = absent if token is None else value(token)
+        for name in self._computed_names:
+            del values[name]
         if self.inner is not None:
             name, record = self.inner
-            parts.append(f"{name}={record._source(names, first + len(self.fields))}")  # noqa: SLF001 - of this class
-        if self.elsewhere and not first:
-            parts.append(f"{self.elsewhere}={self.elsewhere}")
-        names[f"make{first}"] = self.make
-        call = f"make{first}({', '.join(parts)})"
-        return f"({', '.join(checks)}, {call})[-1]" if checks else call
+            values[name] = record._made(tokens)  # noqa: SLF001 - of this class
+        return self.make(**values)
 
     def write(self, whole: object) -> str:
-        """Return the value that says ``whole``; empty if the absence of every field does."""
+        """Return the text of ``whole``; empty if the absence of every field says it."""
         tokens = []
-        for field, absent in self._written:
+        for field, absent in self._defaults:
             value = getattr(whole, field.attribute)
             if field.when(whole) if field.when is not None else value != absent:
                 tokens.append(_prefix(field) + field.kind.write(value))
@@ -362,11 +320,7 @@ MEASUREMENT = ValueForm("an evaluation, or `inherited from=v<N>`", _read_measure
 
 
 def read_cost(text: str, entries: Iterable[str]) -> Cost:
-    """Read a cost, which may be empty, and its parts.
-
-    Raises:
-        TrailerError: They break the grammar, or two parts are of one role in one stage.
-    """
+    """Read a cost, which may be empty, and its parts; a TrailerError if two are of one role in one stage."""
     parts = tuple(map(SPENT.read, entries))
     if len({(part.role, part.stage) for part in parts}) < len(parts):
         raise TrailerError("two trailers Skillgit-Spent tell of one role in one stage", hint="skillgit fsck")

@@ -48,11 +48,7 @@ def format_token(value: str | float) -> str:
 
 
 def parse_value(text: str) -> dict[str, str]:
-    """Return the tokens of a value by their keys, as they are there; a word at its beginning has the empty key.
-
-    Raises:
-        TrailerError: It does not follow the grammar.
-    """
+    """Return the tokens of a value by key; a word at its beginning has the empty key."""
     tokens = text.split(" ")
     if "=" not in tokens[0]:
         tokens[0] = f"={tokens[0]}"
@@ -66,11 +62,7 @@ def parse_value(text: str) -> dict[str, str]:
 
 
 def format_block(trailers: Iterable[tuple[str, str]]) -> str:
-    """Return the block with ``trailers``, keys without their prefix; trailers without a value are left out.
-
-    Raises:
-        TrailerError: A value or the whole is longer than the format allows.
-    """
+    """Return the block with ``trailers``, keys without their prefix; trailers without a value are left out."""
     entries = [(key, value) for key, value in (("Format", str(FORMAT)), *trailers) if value]
     for key, value in entries:
         if len(value) > VALUE_LIMIT:
@@ -88,13 +80,13 @@ def format_block(trailers: Iterable[tuple[str, str]]) -> str:
 
 
 def has_trailers(message: str) -> bool:
-    """Say whether any line of ``message`` is a trailer of skillgit's, be it in its place or not."""
+    """Say whether any line of ``message`` is a trailer of skillgit's, in its place or not."""
     # the usual case needs no pattern
     return f"\n{PREFIX}Format: " in message or _OURS.search(message) is not None
 
 
 def last_paragraph(message: str) -> str:
-    """Return the last paragraph of ``message``, where a trailer block stands."""
+    """Return the last paragraph of ``message``, which is the trailer block."""
     return message.rstrip("\n").rpartition("\n\n")[2]
 
 
@@ -105,11 +97,7 @@ class TrailerBlock:
     trailers: Mapping[str, list[str]]
 
     def one(self, key: str) -> str:
-        """Return the value of a trailer that may stand once; empty if it does not stand.
-
-        Raises:
-            TrailerError: It stands more than once.
-        """
+        """Return the value of a trailer that may occur once; empty if it does not occur."""
         values = self.trailers.get(key)
         if values is None:
             return ""
@@ -118,33 +106,21 @@ class TrailerBlock:
         return values[0]
 
     def token(self, key: str) -> str:
-        """Return the value of a trailer that is a single token."""
         text = self.one(key)
         return unquote(text) if "%" in text else text
 
     def integer(self, key: str) -> int:
-        """Return the value of a trailer that is an integer.
-
-        Raises:
-            TrailerError: It is not one, or does not stand exactly once.
-        """
         text = self.one(key)
         if INTEGER.fullmatch(text) is None:
             raise TrailerError(f"{PREFIX}{key} is {text!r}, not an integer", hint="skillgit fsck")
         return int(text)
 
     def all(self, key: str) -> list[str]:
-        """Return the texts of a trailer that may stand many times."""
         return self.trailers.get(key, [])
 
 
 def parse_block(message: str) -> TrailerBlock:
-    """Return the trailer block of ``message``.
-
-    Raises:
-        TrailerError: There is no block, or it is broken.
-        FormatVersionError: A newer skillgit wrote it.
-    """
+    """Return the trailer block of ``message``; a TrailerError if there is none, or it is broken."""
     block = last_paragraph(message)
     if not block.startswith(f"{PREFIX}Format: "):
         raise TrailerError("the commit has no skillgit trailers", hint="skillgit log shows the commits that have")

@@ -41,38 +41,28 @@ _PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
-    """One ref to move.
-
-    Attributes:
-        new: The commit that it shall point to; ``None`` removes it. If it equals ``expected``, the ref is only watched:
-            the change is refused if it moved.
-        expected: The commit that it must point to now; ``None`` if it must not exist.
-        derived: Whether it is computed from other refs, so that its old value does not matter.
-    """
-
     name: str
+    # the commit that it shall point to; `None` removes it. If it equals `expected`, the ref is only watched: the change
+    # is refused if it moved.
     new: str | None
-    expected: str | None = None
-    derived: bool = False
+    expected: str | None = None  # the commit that it must point to now; `None` if it must not exist
+    derived: bool = False  # whether it is computed from other refs, so that its old value does not matter
 
 
 def update_refs(
     repo: Repo,
     updates: Sequence[RefUpdate],
     *,
-    identity: Identity,
     reason: str,
+    identity: Identity | None = None,
     write: Callable[[], object] | None = None,
 ) -> None:
-    """Move all of ``updates``, or none.
+    """Move all of ``updates``, or none; a ConcurrentWriteError if a ref is not where it was expected.
 
-    Args:
-        write: Writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
-
-    Raises:
-        ConcurrentWriteError: A ref is not where it was expected.
+    ``write`` writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
     """
-    repo.raw.set_ident(identity.name, identity.email)
+    signer = identity or repo.identity()
+    repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):
         _check_names(repo, updates)
         changing = _folders(repo, updates)
@@ -86,9 +76,14 @@ def update_refs(
             for update in updates:
                 _compare(repo, update)
             for update in updates:
-                _apply(transactions[_stage(update)], update, reason)
+                transaction = transactions[_stage(update)]
+                if update.new is None:
+                    transaction.remove(update.name)
+                elif update.derived or update.new != update.expected:
+                    transaction.set_target(update.name, update.new, message=reason)
         for folder in changing:
-            _sync_if_there(folder)
+            with suppress(FileNotFoundError):
+                sync(folder)
     if write is not None:
         keep(repo, write)
 
@@ -115,18 +110,6 @@ def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:
     return sorted(targets)
 
 
-def _sync_if_there(folder: Path) -> None:
-    with suppress(FileNotFoundError):
-        sync(folder)
-
-
-def _apply(transaction: ReferenceTransaction, update: RefUpdate, reason: str) -> None:
-    if update.new is None:
-        transaction.remove(update.name)
-    elif update.derived or update.new != update.expected:
-        transaction.set_target(update.name, update.new, message=reason)
-
-
 def _compare(repo: Repo, update: RefUpdate) -> None:
     tip = repo.tip(update.name)
     if not update.derived and tip != update.expected:
@@ -144,7 +127,7 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
         try:
             transaction.lock_ref(name)
         except (pygit2.GitError, OSError) as error:
-            mark = _mark(path)
+            mark = file_mark(path)
             if mark != last_mark:
                 last_mark, since = mark, time.monotonic()
             elif time.monotonic() - since > _PATIENCE_S:
@@ -160,8 +143,8 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
             return
 
 
-def _mark(path: Path) -> tuple[int, int, int] | None:
-    """Return what tells one lock file from the next at the same path; ``None`` if there is none."""
+def file_mark(path: Path) -> tuple[int, int, int] | None:
+    """Return what distinguishes a lock file from the next at the same path; ``None`` without one."""
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

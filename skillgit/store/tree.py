@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
 SKILL_FILES = 10_000
@@ -25,12 +24,7 @@ SKILL_FILES = 10_000
 
 
 def read_skill(tree: pygit2.Tree, path: str) -> Skill:
-    """Return the skill in the folder ``path`` of ``tree``; links and submodules in it are no part of it.
-
-    Raises:
-        RevisionNotFoundError: ``tree`` has no such folder.
-        SkillError: The folder is not a skill, or a text in it is too long.
-    """
+    """Return the skill in the folder ``path`` of ``tree``, without links and submodules."""
     folder = _subtree(tree, path)
     if folder is None:
         raise RevisionNotFoundError(
@@ -52,18 +46,15 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
 
 
 def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
-    """Return the content of the file ``path`` of ``tree``; ``None`` if there is none."""
-    entry = _entry(tree, path)
+    entry = entry_at(tree, path)
     return entry.data if isinstance(entry, pygit2.Blob) else None
 
 
 def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
     """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not.
 
-    The paths are for showing: a hostile one is here too, and is no path to write to.
-
-    Raises:
-        SkillError: A text is longer than a skill may hold: comparing such ones takes no end.
+    The paths, hostile ones included, are only for showing. Texts longer than a skill may hold are a SkillError, since
+    comparing them takes no end.
     """
     texts: dict[str, str] = {}
     files = read_folder(tree, path)
@@ -88,23 +79,12 @@ def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
 
 
 def with_skill(
-    repo: Repo,
-    tree: pygit2.Tree | None,
-    path: str,
-    skill: Skill,
-    beside: Mapping[str, bytes | None] | None = None,
+    repo: Repo, tree: pygit2.Tree | None, path: str, skill: Skill, beside: Mapping[str, bytes | None] | None = None
 ) -> pygit2.Tree:
-    """Return ``tree`` with the folder ``path`` holding exactly the files of ``skill``.
+    """Return ``tree``, or a new one, with the folder ``path`` holding exactly the files of ``skill``.
 
-    Links and submodules in the folder stay, since a skill cannot say anything about them. Everything is written at
-    once, so that no tree is left over that nothing refers to.
-
-    Args:
-        tree: What it is based on; ``None`` for nothing.
-        beside: Other files to set, or to leave out where the content is ``None``.
-
-    Raises:
-        SkillError: A text of the skill is too long.
+    Links and submodules in the folder stay, since a skill cannot say anything about them. Everything is written
+    at once, so that no unused tree is left over. ``beside`` are other files to set, or to remove with ``None``.
     """
     old = _subtree(tree, path)
     nodes: dict[str, _Node] = {}
@@ -121,16 +101,12 @@ def with_skill(
 
 
 def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) -> pygit2.Tree:
-    """Return ``tree`` with the tree ``folder`` at ``path``, whatever stood there, and everything else as it was."""
+    """Return ``tree`` with the tree ``folder`` at ``path``, whatever was there, and everything else as it was."""
     return _with_entries(repo, tree, {path: (folder, FileMode.TREE)})
 
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
-    """Return a tree that holds exactly ``files``.
-
-    Raises:
-        UnsafeNameError: A name is no path, or two are the same on some system.
-    """
+    """Return a tree that holds exactly ``files``."""
     contents = zip(tree_paths(files), files.values(), strict=True)
     nodes: dict[str, _Node] = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents}
     obj = repo.raw[_build(repo, nodes)]
@@ -176,20 +152,22 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
     return _tree(repo.raw[builder.write()])
 
 
-def _entry(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
+def entry_at(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
     try:
         return tree[path]
     except (KeyError, ValueError):  # a path that no tree can hold, with a NUL or half a surrogate pair
         return None
 
 
+def entry_id(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    entry = entry_at(commit.tree, path)
+    return None if entry is None else entry.id
+
+
 def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygit2.Object]]:
     """Yield every file, link and submodule in ``tree`` with its path, which is for showing, in the order of the tree.
 
-    A folder whose path is too long for any file system is yielded in place of what lies in it.
-
-    Raises:
-        HistoryError: It has more.
+    A folder whose path is too long for any file system is yielded in place of its content.
     """
     waiting: list[tuple[str, pygit2.Object]] = [("", tree)]
     count = 0
@@ -207,7 +185,7 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
 
 
 def _subtree(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
-    entry = None if tree is None else _entry(tree, path)
+    entry = None if tree is None else entry_at(tree, path)
     return entry if isinstance(entry, pygit2.Tree) else None
 
 
@@ -221,15 +199,7 @@ _NAMES = frozenset({DOCUMENT, "skill.md"})
 
 
 def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str, bytes]]:
-    """Return the skill folders of a commit by path, each with the content of its files; links are left out.
-
-    Args:
-        only: The one folder to return; empty for all.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-        HistoryError: An object of it is missing or damaged.
-    """
+    """Return the skill folders of a commit by path, or ``only`` one, with the content of their files; no links."""
     root = repo.commit(commit).tree
     try:
         folders = dict(_folders(root, ""))

@@ -6,16 +6,21 @@ two. This module loads neither.
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
 from skillgit.app.history.browse import standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.index.event_pages import Narrowing
-from skillgit.index.process_pool import call, can_fork, forks
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:
@@ -75,8 +80,8 @@ def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPict
     if not can_fork():
         yield read
         return
-    with forks(1, read) as pool:
-        reading = pool.submit(call)
+    with ProcessPoolExecutor(1, get_context("fork"), _begin, (read,)) as pool:
+        reading = pool.submit(_read_there)
 
         def wait() -> StartPicture:
             # what the other process fails at, for whatever reason, is done here, and meets the same
@@ -86,3 +91,22 @@ def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPict
             return read()
 
         yield wait
+
+
+def can_fork() -> bool:
+    """Say whether there is a processor for another process, and no thread that a fork would cut off."""
+    return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1 and threading.active_count() == 1
+
+
+_reader: Callable[[], StartPicture]
+
+
+def _begin(read: Callable[[], StartPicture]) -> None:
+    global _reader  # noqa: PLW0603 - of a process that does nothing else; what cannot be sent is inherited
+    _reader = read
+    # whoever interrupts the process that waits for this one is answered by that one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _read_there() -> StartPicture:
+    return _reader()

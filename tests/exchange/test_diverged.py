@@ -8,7 +8,7 @@ from hosts import first
 from program import refs
 from sample_run import RUN
 
-from skillgit.store.exchange.fetching import tracked
+from skillgit.store.exchange.remotes import tracked
 from skillgit.store.history_reader import read_run
 from skillgit.store.lock import RunLock
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sample_run import RUN, START, transitions, write_run
 
-from skillgit.index import queries, version_notes
+from skillgit.index import queries, version_queries
 from skillgit.index.refresh import open_index
 from skillgit.store import notes
 
@@ -14,12 +14,12 @@ def test_notes_come_line_by_line_and_final_scores_by_version(repo):
     records = write_run(repo)
     notes.append(repo, {records[0].commit: [{"a": 1}, {"b": 2}]}, time=START)
     with open_index(repo) as index:
-        assert version_notes.note_lines(index, records[0].commit) == ('{"a":1}', '{"b":2}')
-        assert version_notes.note_lines(index, records[1].commit) == ()
-        (final,) = version_notes.final_rows(index, RUN, 3)
+        assert version_queries.note_lines(index, records[0].commit) == ('{"a":1}', '{"b":2}')
+        assert version_queries.note_lines(index, records[1].commit) == ()
+        (final,) = version_queries.final_rows(index, RUN, 3)
         assert (final.split, final.hard, final.n, final.seed) == ("test", 0.7, 10, 42)
         assert final.time == records[-1].time
-        assert version_notes.final_rows(index, RUN, 1) == ()
+        assert version_queries.final_rows(index, RUN, 1) == ()
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import subprocess
 import pytest
 from sample_run import RUN, transitions, write_run
 
-from skillgit.index import moved_refs, refresh
+from skillgit.index import refresh
 from skillgit.index.queries import events_of, run_names
-from skillgit.index.version_notes import note_lines
+from skillgit.index.version_queries import note_lines
 from skillgit.store import notes, refs
 from skillgit.store.event_writer import RunWriter
 
@@ -30,14 +30,14 @@ def pack(repo, git):
 
 
 def moves(repo, index):
-    return moved_refs.moves(index.connection, repo, repo.look())
+    return refresh.moved_refs(index.connection, repo, repo.look())
 
 
 def test_an_index_that_is_up_to_date_knows_it_from_a_look_alone(repo, git, monkeypatch):
     write_run(repo)
     pack(repo, git)
     refresh.open_index(repo).close()
-    monkeypatch.setattr(moved_refs, "moves", None)
+    monkeypatch.setattr(refresh, "moved_refs", None)
     with refresh.open_index(repo) as index:
         assert events_of(index, RUN) == 9
 
@@ -50,7 +50,7 @@ def test_only_runs_that_moved_are_compared(repo, git, clock):
         sample = transitions()[3]
         RunWriter(repo, RUN, clock).append(sample.event, sample.skill, sample.evidence)
         found = moves(repo, index)
-        assert {moved_refs.run_of(name) for name in found.known} == {RUN}
+        assert {refs.run_of(name) for name in found.known} == {RUN}
         assert found.now.keys() - found.known.keys() == set()
         assert found.now != found.known
         index.refresh()
@@ -71,7 +71,7 @@ def test_a_packed_ref_that_is_deleted_is_missed(repo, git):
     write_run(repo, OTHER)
     pack(repo, git)
     with refresh.open_index(repo) as index:
-        for name in [name for name in repo.tips() if moved_refs.run_of(name) == OTHER]:
+        for name in [name for name in repo.tips() if refs.run_of(name) == OTHER]:
             git("update-ref", "-d", name)
         index.refresh()
         assert run_names(index) == (RUN,)

@@ -139,7 +139,7 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
         path.unlink()
     working.clear()
     git_activity._settle()
-    assert git_activity._held == []
+    assert git_activity._writes == []
     assert set(objects.glob("??/*")) - old >= young
     assert is_whole(repo)[0]
     assert young or name == "unfold"

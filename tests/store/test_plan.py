@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from sample_run import RUN
 
 from skillgit.store import refs, tree
-from skillgit.store.evidence import read_evidence
+from skillgit.store.evidence import PLAN, plan_commit, read_evidence
 from skillgit.store.repo import Repo, message_of
-from skillgit.store.run_plan import PLAN, plan_commit
 
 FILES = {
     "config.json": b'{"train": {"seed": 42}}\n',

@@ -19,22 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """The person at the other end of the program, if there is one.
+    """The person at the other end of the program, if there is one."""
 
-    Attributes:
-        answers: Whether someone is there to type a password.
-        watches: Whether someone watches, so that git shall report progress.
-        tell: Is given each line that git or the host tells, with the sign that ends it; a carriage return for one that
-            the next one replaces.
-    """
-
-    answers: bool = False
-    watches: bool = False
+    answers: bool = False  # whether someone is there to type a password
+    watches: bool = False  # whether someone watches, so that git shall report progress
+    # is given each line that git or the host tells, with the sign that ends it; a carriage return for one that the next
+    # one replaces
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
 def line_for(context: Context, listener: Listener) -> RemoteConnection:
-    """Return the connection of a use case."""
     return RemoteConnection(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
 
 

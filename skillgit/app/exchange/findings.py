@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
 from skillgit.store import refs
-from skillgit.store.push_contents import file_at
+from skillgit.store.tree import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +19,10 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.secret_scan import Secret
     from skillgit.store.repo import Repo
 
-
 FINGERPRINT_LENGTH = 16
 
 
 class ScanSeverity(StrEnum):
-    """Whether a push goes on."""
-
     STOP = "stop"
     """Nothing is pushed."""
     WARN = "warn"
@@ -33,8 +30,6 @@ class ScanSeverity(StrEnum):
 
 
 class FindingKind(StrEnum):
-    """What was found."""
-
     SECRET = "secret"  # noqa: S105 - the name of a kind
     """A credential by its shape, or the value of an environment variable that is named like one."""
     SECRET_LIKE = "secret-like"  # noqa: S105 - as above
@@ -52,7 +47,6 @@ class FindingKind(StrEnum):
 
     @property
     def severity(self) -> ScanSeverity:
-        """Whether it stops a push."""
         return ScanSeverity.WARN if self in _TOLD else ScanSeverity.STOP
 
 
@@ -61,24 +55,16 @@ _TOLD = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanFinding:
-    """Something that should not leave, or should be looked at before it does.
-
-    Attributes:
-        commit: The oldest of the commits looked at that brings it.
-        path: The file in that commit; empty for the commit's message.
-        line: The line, counted from 1; 0 for the whole file.
-        excerpt: The line with the secret masked; empty if there is none.
-        fingerprint: What names the same finding in every commit; an allow-list holds it.
-    """
+    """Something that should not leave, or should be looked at before it does."""
 
     rule: FindingKind
     severity: ScanSeverity
-    commit: str
-    path: str
-    line: int
+    commit: str  # the oldest of the commits looked at that brings it
+    path: str  # the file in that commit; empty for the commit's message
+    line: int  # the line, counted from 1; 0 for the whole file
     what: str
-    excerpt: str
-    fingerprint: str
+    excerpt: str  # the line with the secret masked; empty if there is none
+    fingerprint: str  # what names the same finding in every commit; an allow-list holds it
 
 
 def finding(
@@ -105,13 +91,8 @@ _FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What is allowed.
-
-    Attributes:
-        secrets: Path, detector and hash of secrets that a baseline holds and nobody has marked as real.
-    """
-
     fingerprints: frozenset[str]
+    # path, detector and hash of secrets that a baseline holds and nobody has marked as real
     secrets: frozenset[tuple[str, str, str]]
 
     def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
@@ -121,7 +102,6 @@ class Allowed:
 
 
 def read_allowed(repo: Repo) -> Allowed:
-    """Return what the repository's files allow."""
     return Allowed(
         fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
         secrets=frozenset(_baseline(_content(repo, BASELINE))),
@@ -134,7 +114,7 @@ def _content(repo: Repo, name: str) -> str:
         if path is not None and path.is_file():
             return path.read_text(encoding="utf-8")
         tip = repo.tip(refs.MAIN)
-        return ((tip and file_at(repo, tip, name)) or b"").decode()
+        return ((tip and read_file(repo.commit(tip).tree, name)) or b"").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
 

@@ -13,11 +13,10 @@ from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
-from skillgit.store.exchange.fetching import FetchedRef, fetch_releases, pack, tracked
-from skillgit.store.exchange.fetching import fetch as fetch_refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
 from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_main, checked_out
-from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.exchange.remotes import FetchedRef, fetch_releases, find_remote, join_notes, pack, tracked
+from skillgit.store.exchange.remotes import fetch as fetch_refs
 from skillgit.store.exchange.sending import RejectedMode, by_run
 from skillgit.store.exchange.transport import clone as clone_repository
 from skillgit.store.exchange.transport import stand_on_main
@@ -26,29 +25,20 @@ from skillgit.store.repo import Repo
 from skillgit.store.run_ownership import note_asked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.errors import SkillgitError
 
-
 _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """What came in.
-
-    Attributes:
-        url: Its address, without credentials.
-        refs: The refs that are new there or have moved since the last time.
-    """
-
     remote: str
-    url: str
-    refs: tuple[FetchedRef, ...]
+    url: str  # its address, without credentials
+    refs: tuple[FetchedRef, ...]  # the refs that are new there or have moved since the last time
 
 
 def fetch(
@@ -59,65 +49,33 @@ def fetch(
     evidence: bool = False,
     listener: Listener | None = None,
 ) -> FetchResult:
-    """Bring in the runs of a remote as tracking copies; nothing of this repository's own moves.
-
-    Args:
-        remote: The remote; None for ``origin``, or the only one.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Bring in the runs of ``remote``, or the default one, as tracking copies; nothing of this repository moves."""
     with open_workspace(context) as workspace:
-        repo = workspace.repo
-        known_remote = find_remote(repo, remote)
-        changes = fetch_refs(
-            repo,
-            line_for(context, listener or Listener()),
-            known_remote.name,
-            with_rejected=with_rejected,
-            evidence=evidence,
-        )
+        source, line = find_remote(workspace.repo, remote), line_for(context, listener or Listener())
+        changes = fetch_refs(workspace.repo, line, source.name, with_rejected=with_rejected, evidence=evidence)
         workspace.index.refresh()
-        return FetchResult(remote=known_remote.name, url=shown_address(known_remote.url), refs=changes)
+        return FetchResult(remote=source.name, url=shown_address(source.url), refs=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """What the user asks for.
-
-    Attributes:
-        remote: The remote; None for ``origin``, or the only one.
-        rejected: Which rejected candidates come: ``branches`` for all that are there, ``attic`` for those that are
-            folded, ``none``.
-        dry_run: Whether only to fetch, and to say what would move.
-    """
-
-    remote: str | None = None
+    remote: str | None = None  # the remote; None for `origin`, or the only one
+    # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
     rejected: str = RejectedMode.BRANCHES.value
     evidence: bool = False
-    dry_run: bool = False
+    dry_run: bool = False  # whether only to fetch, and to say what would move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulled:
-    """What happened to a pull.
-
-    Attributes:
-        url: Its address, without credentials.
-        main: What happened to main; absent if the remote has none.
-        notes: Whether there are new notes, or would be.
-        heads: Run to its newest version here, for runs that diverged.
-        releases: The tags of releases that are new here, or would be.
-    """
-
     remote: str
-    url: str
+    url: str  # its address, without credentials
     dry_run: bool
-    main: Joined | None
+    main: Joined | None  # what happened to main; absent if the remote has none
     runs: tuple[Joined, ...]
-    notes: bool
-    heads: dict[str, int]
-    releases: tuple[str, ...] = ()
+    notes: bool  # whether there are new notes, or would be
+    heads: dict[str, int]  # run to its newest version here, for runs that diverged
+    releases: tuple[str, ...] = ()  # the tags of releases that are new here, or would be
 
     @property
     def error(self) -> SkillgitError | None:
@@ -137,11 +95,7 @@ class Pulled:
 
 
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
-    """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Fetch, make runs that are unknown here, and fast-forward the others. What prevents that is told, not raised."""
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
         with_rejected = RejectedMode(request.rejected) is not RejectedMode.NONE
@@ -154,7 +108,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
 
 
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
-    """Let what is here go forward to what was fetched from the remote ``name``."""
+    """Fast-forward what is here to what was fetched from the remote ``name``."""
     repo, there = workspace.repo, tracked(workspace.repo, name)
     terms = MergeTerms(
         remote=name,
@@ -163,12 +117,17 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         checked_out=checked_out(repo),
         dry_run=request.dry_run,
     )
-    theirs = there if request.evidence else {ref: oid for ref, oid in there.items() if not _is_bulk(ref)}
+    bulk = frozenset() if request.evidence else frozenset({refs.RefKind.EVIDENCE, refs.RefKind.DROPPED})
+    theirs = {name: oid for name, oid in there.items() if (ref := refs.parse(name)) is None or ref.kind not in bulk}
     main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
     mine, groups = by_run(repo.tips()), by_run(theirs)
     runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
     if request.evidence:
-        runs = tuple(_without_evidence(joined, groups[joined.run]) for joined in runs)
+        lack = "its evidence was not pushed there"
+        runs = tuple(
+            run if run.note or refs.evidence_ref(run.run) in groups[run.run] else replace(run, note=lack)
+            for run in runs
+        )
         for run in runs:
             if run.state in _TAKEN_IN and not request.dry_run:
                 note_asked(repo, run.run, there[refs.run_branch(run.run)])
@@ -177,41 +136,18 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
     else:
         fresh = join_notes(repo, notes, time=context.clock())
-        pack(repo, sum(pulled_run.moved for pulled_run in runs))
+        pack(repo, sum(run.moved for run in runs))
     workspace.index.refresh()
-    heads = {
-        pulled_run.run: row.version or 0
-        for pulled_run in runs
-        if pulled_run.state is Joining.DIVERGED
-        and (row := queries.head_row(workspace.index, pulled_run.run)) is not None
-    }
+    names = [run.run for run in runs if run.state is Joining.DIVERGED]
+    rows = {run: queries.head_row(workspace.index, run) for run in names}
+    heads = {run: row.version or 0 for run, row in rows.items() if row is not None}
     return Pulled(
-        remote=name,
-        url=shown_address(url),
-        dry_run=request.dry_run,
-        main=main,
-        runs=runs,
-        notes=fresh,
-        heads=heads,
+        remote=name, url=shown_address(url), dry_run=request.dry_run, main=main, runs=runs, notes=fresh, heads=heads
     )
-
-
-def _without_evidence(run: Joined, theirs: Mapping[str, str]) -> Joined:
-    """Return ``run`` with a word on evidence that was asked for and is not there."""
-    if run.note or refs.evidence_ref(run.run) in theirs:
-        return run
-    return replace(run, note="its evidence was not pushed there")
-
-
-def _is_bulk(name: str) -> bool:
-    ref = refs.parse(name)
-    return ref is not None and ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloned:
-    """A copy of another repository."""
-
     path: Path
     pulled: Pulled
 

@@ -17,8 +17,8 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
-from skillgit.store.exchange.fetching import fetch_notes, releases
-from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.evidence import plan_commit
+from skillgit.store.exchange.remotes import fetch_notes, find_remote, join_notes, releases
 from skillgit.store.exchange.sending import (
     RefState,
     RefusalCause,
@@ -33,7 +33,6 @@ from skillgit.store.exchange.sending import (
     usual,
 )
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
-from skillgit.store.run_plan import plan_commit
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -57,82 +56,52 @@ MANY_BRANCHES = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushRequest:
-    """What the user asks for.
-
-    Attributes:
-        remote: The remote; None for ``origin``, or the only one.
-        runs: The runs; none for all.
-        rejected: How rejected candidates travel: ``branches``, ``attic`` or ``none``; None for as before, which is the
-            attic the first time.
-        verify: Whether what goes is looked through for secrets, and git's ``pre-push`` hook is asked.
-    """
-
-    remote: str | None = None
-    runs: tuple[str, ...] = ()
+    remote: str | None = None  # the remote; None for `origin`, or the only one
+    runs: tuple[str, ...] = ()  # the runs; none for all
+    # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
+    # time
     rejected: str | None = None
     evidence: bool = False
-    verify: bool = True
+    verify: bool = True  # whether what goes is looked through for secrets, and git's `pre-push` hook is asked
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What happened to a push.
-
-    Attributes:
-        url: Its address, without credentials.
-        warnings: What the user should know though the push went on.
-    """
-
     remote: str
-    url: str
+    url: str  # its address, without credentials
     dry_run: bool
     refs: tuple[SentRef, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what the user should know though the push went on
 
     @property
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first ref which was not taken and should have been."""
         refusals = [ref for ref in self.refs if ref.state is RefState.REJECTED and not ref.optional]
-        ref_that_moved = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
-        if ref_that_moved is not None:
+        mover = next((ref for ref in refusals if ref.cause is RefusalCause.MOVED), None)
+        if mover is not None:
             remote = quote(self.remote)
-            name = f"run {ref_that_moved.run}" if ref_that_moved.run else refs.short(ref_that_moved.ref)
-            if refs.is_release(ref_that_moved.ref):
-                return ConflictError(
-                    f"{name} was not pushed: {ref_that_moved.reason}",
-                    hint=f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs",
-                )
-            return ConflictError(
-                f"{name} was not pushed: {ref_that_moved.reason}",
-                hint=f"skillgit pull {remote}, then push again",
-            )
+            name = f"run {mover.run}" if mover.run else refs.short(mover.ref)
+            hint = f"skillgit pull {remote}, then push again"
+            if refs.is_release(mover.ref):
+                hint = f"release yours under another version; git fetch -f {remote} tag {quote(name)} takes theirs"
+            return ConflictError(f"{name} was not pushed: {mover.reason}", hint=hint)
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
             return None
-        is_limit = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
-        return RemoteError(
-            f"{self.remote} refused {refs.short(host.ref)}: {host.reason}",
-            hint="skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
-            if is_limit
-            else "its host has rules of its own; what it said stands above",
-        )
+        hint = "its host has rules of its own; what it said stands above"
+        if any(word in host.reason.lower() for word in ("limit", "too many", "maximum")):
+            hint = "skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
+        return RemoteError(f"{self.remote} refused {refs.short(host.ref)}: {host.reason}", hint=hint)
 
 
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
-    """Send runs to another repository. A ref that is refused is reported in the result, not raised.
-
-    Raises:
-        NotFoundError: There is no such remote.
-        RevisionNotFoundError: There is no such run, or nothing to push.
-    """
+    """Send runs to another repository. A ref that is refused is reported in the result, not raised."""
     with open_workspace(context) as workspace:
         return _Push(context, workspace, request, listener or Listener()).carry_out()
 
 
 class _Push:
-    """The work on one push."""
-
     def __init__(self, context: Context, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
         self._context, self._workspace, self._request = context, workspace, request
         self._repo = workspace.repo
@@ -143,14 +112,16 @@ class _Push:
         self._warnings: list[str] = []
 
     def carry_out(self) -> Pushed:
-        """Ask what is there, send what is not, and tell."""
         runs, remote = self._runs(), self._remote
         same = remote.url == remote.push_url
         self._there = advertised(self._repo, self._line, remote.name if same else remote.push_url)
         here, there = by_run(self._tips), by_run(self._there)
         parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
-        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if self._main_goes() else {})
-        tags = [ref for tag in self._releases().items() for ref in self._plan(dict([tag]))]
+        # main and the releases go along with all runs, and main wherever there is none yet
+        main_goes = refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
+        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if main_goes else {})
+        own_tags = {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
+        tags = [ref for tag in own_tags.items() for ref in self._plan(dict([tag]))]
         lines = [ref for each in parcels for ref in self._plan(each.refs)]
         hidden = held_with([ref for each in parcels for ref in self._plan(each.hidden, optional=True)], lines)
         notes = self._plan(self._notes())
@@ -191,14 +162,6 @@ class _Push:
         start = start_record(self._workspace, run)
         plan = plan_commit(self._repo, start) if start is not None else None
         return parcel(self._repo, run, here, there, part, plan=plan, evidence=self._request.evidence)
-
-    def _main_goes(self) -> bool:
-        """Say whether main goes along: with all runs, and wherever there is none yet."""
-        return refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
-
-    def _releases(self) -> dict[str, str]:
-        """Return the tags of releases, which go with main where all runs go."""
-        return {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
 
     def _plan(self, targets: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
         return plan(self._repo, targets, self._there, remote=self._remote.name, optional=optional)
@@ -249,7 +212,7 @@ class _Push:
             if ref.state is RefState.PUSHED
         ]
         if updates:
-            update_refs(self._repo, updates, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
+            update_refs(self._repo, updates, reason=f"skillgit: push to {name}")
 
     def _tell_of(self, hidden: Iterable[SentRef]) -> None:
         for ref in hidden:

@@ -30,21 +30,14 @@ if TYPE_CHECKING:
     from skillgit.store.push_contents import NewCommit, NewFile
     from skillgit.store.repo import Repo
 
-
 _SHORT = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What was looked at and what was found.
-
-    Attributes:
-        findings: What was found, that of older commits first; what is allowed is left out.
-    """
-
     commits: int
     files: int
-    findings: tuple[ScanFinding, ...]
+    findings: tuple[ScanFinding, ...]  # what was found, that of older commits first; what is allowed is left out
     allowed: int = 0
     unchecked: tuple[str, ...] = ()
 
@@ -58,15 +51,9 @@ class Scan:
 
 
 def scan(context: Context, word: str | None = None, *, evidence: bool = False) -> Scan:
-    """Look at commits of a repository.
+    """Look at the commits of ``word``: a revision with all that it leads to, or a range; None for what no remote has.
 
-    Args:
-        word: A revision, for everything that it leads to, or a range; None for what no remote has.
-        evidence: Whether evidence and folded candidates are looked at too; only without a word.
-
-    Raises:
-        HistoryError: A commit or a file is missing or damaged.
-        RevisionNotFoundError: The word names nothing.
+    Only without a word, ``evidence`` adds evidence and folded candidates.
     """
     with open_workspace(context) as workspace:
         if word is None:
@@ -77,15 +64,7 @@ def scan(context: Context, word: str | None = None, *, evidence: bool = False) -
 
 
 def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:
-    """Look at the commits that ``tips`` lead to and ``bases`` do not.
-
-    Args:
-        tips: Ids of the commits or annotated tags that are to be published, of whatever kind of ref.
-        bases: Ids of what the other side has; those that are not in this repository are passed over.
-
-    Raises:
-        HistoryError: A commit or a file is missing or damaged.
-    """
+    """Look at the commits that ``tips`` lead to and ``bases`` do not, as far as those are in this repository."""
     tips = list(dict.fromkeys(tips))
     exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
     with secret_scanner() as scanner:
@@ -140,19 +119,13 @@ Lines = list[tuple[int, str]]
 
 
 class ScanCollector:
-    """Collects what is found.
-
-    Attributes:
-        blobs: The contents of files that were looked at.
-    """
-
     def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, exceptions: Allowed) -> None:
         self._repo = repo
         self._scanner = scanner
         self._leaks = leaks
-        self._allowed = exceptions
+        self._exceptions = exceptions
         self._skills: set[str] = set()
-        self._seen: set[tuple[str, str]] = set()
+        self._versions: set[tuple[str, str]] = set()
         self.findings: dict[str, ScanFinding] = {}
         self.allowed_findings: set[str] = set()
         self.commits: set[str] = set()
@@ -165,8 +138,8 @@ class ScanCollector:
         for file in commit.files:
             if file.skill:
                 self._skills.add(file.skill)
-            if (file.path, file.blob) not in self._seen:
-                self._seen.add((file.path, file.blob))
+            if (file.path, file.blob) not in self._versions:
+                self._versions.add((file.path, file.blob))
                 self.blobs.add(file.blob)
                 self._file(commit, file)
 
@@ -179,7 +152,7 @@ class ScanCollector:
 
     def _add(self, findings: Iterable[ScanFinding]) -> None:
         for row in findings:
-            if row.fingerprint in self._allowed.fingerprints:
+            if row.fingerprint in self._exceptions.fingerprints:
                 self.allowed_findings.add(row.fingerprint)
             else:
                 self.findings.setdefault(row.fingerprint, row)
@@ -207,7 +180,7 @@ class ScanCollector:
             kind = _kind(secrets, commit, file) if secrets else None
             if kind is not None:
                 finding_of_line = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
-                if self._allowed.holds(path, secrets) or is_allowed_inline(path, line, above):
+                if self._exceptions.holds(path, secrets) or is_allowed_inline(path, line, above):
                     self.allowed_findings.add(finding_of_line.fingerprint)
                 else:
                     self._add([finding_of_line])
@@ -224,7 +197,7 @@ class ScanCollector:
 def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> FindingKind | None:
     """Return what secrets of a line amount to; None where such a guess means nothing.
 
-    In evidence and messages, where models and data sets speak, a word such as ``password`` says little.
+    In evidence and messages, written by models and data sets, a word such as ``password`` says little.
     """
     if all(secret.random for secret in secrets):
         return FindingKind.SECRET_LIKE if file is not None and file.skill else None
@@ -253,7 +226,7 @@ def _secret(
 
 
 def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
-    """Return what tells these secrets from others: themselves, or the line where a detector says no more than a kind.
+    """Return what distinguishes these secrets: themselves, or the line where a detector gives no more than a kind.
 
     The head of a private key is the same for all of them.
     """

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
 
-
 _ADDRESS = re.compile(
     r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|[^@/:]+@)github\.com[:/]+(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
 )
@@ -28,15 +27,10 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Creatable:
-    """A repository of GitHub's that does not exist, as far as one can see.
+    """A repository of GitHub's that does not exist, as far as one can see."""
 
-    Attributes:
-        name: ``owner/name``.
-        by_gh: Whether GitHub's command line program is here to create it.
-    """
-
-    name: str
-    by_gh: bool
+    name: str  # `owner/name`
+    by_gh: bool  # whether GitHub's command line program is here to create it
 
     @property
     def hint(self) -> str:
@@ -46,11 +40,7 @@ class Creatable:
 
 
 def creatable(context: Context, remote: str | None) -> Creatable | None:
-    """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub."""
     known_remote = find_remote(Repo.discover(context.directory), remote)
     match = _ADDRESS.fullmatch(_written(context, known_remote.name) or known_remote.push_url)
     if match is None:
@@ -59,7 +49,6 @@ def creatable(context: Context, remote: str | None) -> Creatable | None:
 
 
 def create(context: Context, repository: Creatable) -> None:
-    """Create ``repository``, private, with GitHub's command line program."""
     create_repository(repository.name, context.directory, context.environ)
 
 
@@ -71,27 +60,18 @@ def _written(context: Context, remote: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRow:
-    """A remote.
-
-    Attributes:
-        url: Where it is fetched from, without credentials.
-    """
-
     name: str
-    url: str
+    url: str  # where it is fetched from, without credentials
     push_url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunThere:
-    """A run that a remote has, or that is here and not there.
-
-    Attributes:
-        state: ``same``; ``ahead`` or ``behind``, this repository that is; ``diverged``; ``unknown``, where the remote
-            has something that was not fetched; ``only-here``; ``only-there``.
-    """
+    """A run that a remote has, or that is here and not there."""
 
     run: str
+    # `same`; `ahead` or `behind`, this repository that is; `diverged`; `unknown`, where the remote has something that
+    # was not fetched; `only-here`; `only-there`
     state: str
     rejected: int
     attic: bool
@@ -100,8 +80,6 @@ class RunThere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteShown:
-    """A remote, looked into."""
-
     remote: RemoteRow
     branches: int
     notes: bool
@@ -114,7 +92,6 @@ def remotes(context: Context) -> tuple[RemoteRow, ...]:
 
 
 def add(context: Context, name: str, url: str) -> RemoteRow:
-    """Name another repository."""
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.add_remote(repo, name, url)
@@ -122,11 +99,6 @@ def add(context: Context, name: str, url: str) -> RemoteRow:
 
 
 def set_url(context: Context, name: str, url: str) -> RemoteRow:
-    """Give a remote another address.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
     check_address(url)
     repo = Repo.discover(context.directory)
     stored.set_url(repo, name, url)
@@ -134,20 +106,12 @@ def set_url(context: Context, name: str, url: str) -> RemoteRow:
 
 
 def remove(context: Context, name: str) -> int:
-    """Forget a remote and the copies of its refs, and return how many those were.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Remove a remote and the copies of its refs, and return the number of those."""
     return stored.remove_remote(Repo.discover(context.directory), name)
 
 
 def show(context: Context, name: str | None, listener: Listener | None = None) -> RemoteShown:
-    """Ask a remote what it has, and compare.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Ask a remote what it has, and compare."""
     repo = Repo.discover(context.directory)
     remote = stored.find_remote(repo, name)
     there = advertised(repo, line_for(context, listener or Listener()), remote.name)

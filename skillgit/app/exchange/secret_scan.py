@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class LeakFinder:
-    """Knows the items of the runs that train a skill; they are loaded when the skill is met first.
-
-    Attributes:
-        unchecked: Sentences that say for which runs nobody looked, and why.
-    """
+    """Holds the items of the runs that train a skill, loaded on first use; ``unchecked`` has the runs that failed."""
 
     def __init__(self, context: Context, workspace: Workspace) -> None:
         self._context = context
@@ -38,23 +34,18 @@ class LeakFinder:
         self.unchecked: list[str] = []
 
     def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``lines`` quotes, with the number of the line; 0 if it is in no single one.
+        """Yield what ``lines``, numbered, quote, with the number of the line; 0 if it is in no single one.
 
-        Args:
-            lines: Numbers and texts of the lines that a commit adds to a file.
-            before: What may be repeated: the file as it was.
+        ``before``, the file as it was, may be repeated.
         """
         text = "\n".join(line for _, line in lines)
-        for index, taxonomy in self._of(skill) if text.strip() else ():
+        if text.strip() and skill not in self._indexes:
+            self._indexes[skill] = list(self._loaded(skill))
+        for index, taxonomy in self._indexes[skill] if text.strip() else ():
             known_text = f"{before}\n{taxonomy}"
             for leak in find_leaks(index, text, known_text):
                 alone = (number for number, line in lines if find_leak(index, line, known_text) == leak)
                 yield next(alone, 0), leak
-
-    def _of(self, skill: str) -> list[tuple[SecretIndex, str]]:
-        if skill not in self._indexes:
-            self._indexes[skill] = list(self._loaded(skill))
-        return self._indexes[skill]
 
     def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:
         sources: set[tuple[object, ...]] = set()
@@ -64,7 +55,8 @@ class LeakFinder:
             try:
                 yield from self._of_run(row.name, sources)
             except (SkillgitError, OSError, ImportError) as error:
-                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {_reason(error)}")
+                reason = error.message if isinstance(error, SkillgitError) else str(error)
+                self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {reason}")
 
     def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
         from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - it loads pydantic
@@ -85,10 +77,6 @@ class LeakFinder:
         yield build_index((row.item.id, row.split, row.secrets) for row in rows), environment.taxonomy()
 
 
-def _reason(error: Exception) -> str:
-    return error.message if isinstance(error, SkillgitError) else str(error)
-
-
 BY_SHAPE = "a credential by its shape"
 _KEYWORD = "Secret Keyword"
 _OFF = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
@@ -100,15 +88,11 @@ _SHORTEST_MASKED = 6
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What a detector found in a line.
-
-    Attributes:
-        hashed: Its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it.
-    """
+    """What a detector found in a line."""
 
     kind: str
     value: str
-    hashed: str = ""
+    hashed: str = ""  # its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it
     random: bool = False
 
     @property
@@ -122,18 +106,17 @@ class SecretScanner:
 
     def __init__(self, random: tuple[BasePlugin, ...]) -> None:
         self._random = random
-        self._seen: dict[str, tuple[Secret, ...]] = {}
+        self._cache: dict[str, tuple[Secret, ...]] = {}
 
     def secrets(self, line: str) -> tuple[Secret, ...]:
-        """Return the secrets in ``line``; a value is named once."""
-        if line not in self._seen:
-            self._seen[line] = tuple(self._found(line))
-        return self._seen[line]
+        if line not in self._cache:
+            self._cache[line] = tuple(self._found(line))
+        return self._cache[line]
 
     def _found(self, line: str) -> Iterator[Secret]:
-        secrets = [Secret(_kind(match), *_value(match)) for match in _detected(line)]
+        secrets = [_secret(match) for match in _detected(line)]
         random = [
-            Secret(_kind(match), *_value(match), random=True)
+            _secret(match, random=True)
             for plugin in (self._random if len(line) <= _LONGEST_LINE else ())
             for match in plugin.analyze_line(filename="", line=line, line_number=1)
         ]
@@ -149,17 +132,13 @@ def _detected(line: str) -> list[PotentialSecret]:
     return list(scan_line(line)) if line.strip() and len(line) <= _LONGEST_LINE else []
 
 
-def _kind(match: PotentialSecret) -> str:
-    return str(match.type)
-
-
-def _value(match: PotentialSecret) -> tuple[str, str]:
-    return str(match.secret_value or ""), str(match.secret_hash)
+def _secret(match: PotentialSecret, *, random: bool = False) -> Secret:
+    return Secret(str(match.type), str(match.secret_value or ""), str(match.secret_hash), random)
 
 
 @contextmanager
 def secret_scanner() -> Iterator[SecretScanner]:
-    """Set the detectors up for as long as the scanner is used, and put back how they were."""
+    """Set the detectors up for as long as the scanner is used, and restore them afterwards."""
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class  # noqa: PLC0415 - as above
     from detect_secrets.plugins.high_entropy_strings import (  # noqa: PLC0415 - as above
         Base64HighEntropyString,

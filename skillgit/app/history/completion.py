@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import address_of
 from skillgit.index.schema import glance
-from skillgit.store.location import common_dir, configured
+from skillgit.store.git_binary import common_dir, configured
 from skillgit.store.seals import own_folder
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from skillgit.app.workspace.workspace import trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing  # noqa: TC001 - pydantic reads the annotations
 from skillgit.errors import NotFoundError
-from skillgit.store.live_files import published, published_runs, request_stop, stop_requested
-from skillgit.store.lock import live_runs
+from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:

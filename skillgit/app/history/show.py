@@ -26,7 +26,7 @@ from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.evidence_rows import CONFIG
-from skillgit.index.version_notes import feedback_lines
+from skillgit.index.version_queries import feedback_lines
 from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader

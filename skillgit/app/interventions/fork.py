@@ -17,11 +17,10 @@ from skillgit.index import queries
 from skillgit.index.version_queries import score_evidence, start_evidence
 from skillgit.store import archive, refs
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.evidence import read_evidence
+from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
 from skillgit.store.lock import RunLock
 from skillgit.store.run_ownership import is_own, local_settings
-from skillgit.store.run_plan import PLAN
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context

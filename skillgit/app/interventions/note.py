@@ -11,7 +11,7 @@ from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
-from skillgit.index.version_notes import feedback_lines
+from skillgit.index.version_queries import feedback_lines
 from skillgit.plugin.redaction import redact
 from skillgit.store import notes
 

@@ -21,7 +21,7 @@ from skillgit.domain.event import RunStarted
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
 from skillgit.errors import NotFoundError
-from skillgit.index import queries, version_notes, version_queries
+from skillgit.index import queries, version_queries
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:
     gauge, run = queries.gauge(workspace.index, row.run), AsMeasured(workspace, row.run)
-    for note in filter(None, map(noted_outcomes, version_notes.note_lines(workspace.index, row.commit))):
+    for note in filter(None, map(noted_outcomes, version_queries.note_lines(workspace.index, row.commit))):
         if note.split == split.value and note.outcomes and run.counts(note) and run.is_whole(note):
             evaluation = Evaluation(split=split, item_set=note.item_set, outcomes=dict(note.outcomes), seed=0)
             score = evaluation.summary().score(gauge.metric, gauge.soft_weight)
@@ -290,7 +290,7 @@ def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int]
         return None
     final = [
         final_row
-        for final_row in version_notes.final_rows(workspace.index, row.run, row.version)
+        for final_row in version_queries.final_rows(workspace.index, row.run, row.version)
         if final_row.split == split.value
     ]
     if not final:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from skillgit.app.recorded.evidence_json import members, parsed
 from skillgit.domain.evaluation import Evaluation, Scored
-from skillgit.index import version_notes
+from skillgit.index import version_queries
 from skillgit.store import notes
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def record(workspace: Workspace, notes_of: Mapping[str, Sequence[Note]], time: d
 def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> tuple[KnownEvaluation, ...]:
     """Return the evaluations of a version: those at the end of its run, then those in its note, oldest first."""
     final = (
-        [] if row is None or row.version is None else version_notes.final_rows(workspace.index, row.run, row.version)
+        [] if row is None or row.version is None else version_queries.final_rows(workspace.index, row.run, row.version)
     )
     results = [
         KnownEvaluation(
@@ -175,7 +175,7 @@ def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> 
         )
         for evaluation in final
     ]
-    evaluations = (_from_line(line) for line in version_notes.note_lines(workspace.index, commit))
+    evaluations = (_from_line(line) for line in version_queries.note_lines(workspace.index, commit))
     return (*results, *(evaluation for evaluation in evaluations if evaluation is not None))
 
 

@@ -14,7 +14,7 @@ from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Spl
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
 from skillgit.errors import SkillgitError
-from skillgit.index import evidence_rows, item_queries, queries, version_notes, version_queries
+from skillgit.index import evidence_rows, item_queries, queries, version_queries
 from skillgit.index.evidence_rows import CONFIG
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
@@ -209,7 +209,7 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
 
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
-    lines = version_notes.note_lines(workspace.index, row.commit)
+    lines = version_queries.note_lines(workspace.index, row.commit)
     run = AsMeasured(workspace, row.run) if lines else None
     for outcomes in filter(None, map(noted_outcomes, lines)):
         if run is not None and outcomes.split == split.value and run.counts(outcomes):

@@ -23,7 +23,7 @@ from skillgit.domain.proposal import Origin
 from skillgit.engine.session import Progress, Session, Stage, Watcher
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 from skillgit.plugin.redaction import redact
-from skillgit.store.live_files import publish, stop_requested, withdraw_stop
+from skillgit.store.lock import publish, stop_requested, withdraw_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -85,12 +85,12 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
             if base.with_text(DOCUMENT, with_slow_guidance(base.document, guidance)).digest != skill.digest:
                 yield "the skill is not that of its first parent with the guidance of the second"
     except SkillgitError as error:
-        if not isinstance(error.__cause__, UnsafeNameError):  # name_checks tells of each name
+        if not isinstance(error.__cause__, UnsafeNameError):  # file_checks reports each name
             yield f"the skill cannot be read: {error.message}"
 
 
 def _restored(record: Recorded) -> int:
-    """Return the version whose text the event takes up again, also one that the gate refused; -1 if it takes none."""
+    """Return the version whose text the event restores, also one that the gate refused; -1 if it restores none."""
     event = record.event
     if isinstance(event, Reverted):
         return event.target
@@ -105,7 +105,7 @@ def _restores(event: Accepted | Rejected) -> bool:
 
 
 def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
-    """Yield changes of files that are none of the event's business."""
+    """Yield changes of files that do not belong to the event."""
     if isinstance(record.event, RunStarted | Edited) or not record.parents:
         return
     parent = repo.commit(record.parents[0])
@@ -123,10 +123,7 @@ def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
 
 
 def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], *, is_import: bool) -> Iterator[str]:
-    """Yield what the evidence of ``record``, as far as it is here, contradicts.
-
-    What was ``is_import`` from elsewhere need not have every file.
-    """
+    """Yield what the evidence of ``record``, as far as it is here, contradicts; an import need not have every file."""
     event = record.event
     files = read_evidence(repo, record.evidence) if record.evidence else None
     if files is None:

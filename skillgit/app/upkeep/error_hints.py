@@ -30,16 +30,12 @@ def explained(error: Exception, context: Context | None) -> SkillgitError | None
     if git is not None and isinstance(error, git.GitError):
         error = HistoryError(f"git's objects cannot be read: {' '.join(str(error).split())}", hint=REPAIR)
     if isinstance(error, SkillgitError):
-        if error.hint == REPAIR and context is not None and _is_partial(context):
-            error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
+        if error.hint == REPAIR and context is not None:
+            with suppress(SkillgitError):
+                if Repo.discover(context.directory).is_partial:
+                    error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
         return error
     if context is not None and isinstance(error, index_check.OF_ROWS):
         with suppress(SkillgitError):
             return index_check.drop_damaged(Repo.discover(context.directory))
     return None
-
-
-def _is_partial(context: Context) -> bool:
-    with suppress(SkillgitError):
-        return Repo.discover(context.directory).is_partial
-    return False

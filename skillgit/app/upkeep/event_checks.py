@@ -27,7 +27,7 @@ from skillgit.domain.outcomes import contradicted
 from skillgit.domain.proposal import EDITS_SHOWN, Origin
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
-from skillgit.store import accepted_line, history_reader
+from skillgit.store import history_reader
 from skillgit.store.repo import message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
@@ -65,7 +65,6 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
 
 
 def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
-    """Yield that a fork does not stand on the version that it names."""
     address = parse(source)
     if address is None or not address.run or address.kind is not AddressKind.VERSION:
         yield f"it is a fork of {shown(source)}, which is the address of no version"
@@ -89,7 +88,7 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     if has_trailers(message_of(repo.commit(commit))):
         event = history_reader.read_commit(repo, commit).event
         return event.run, version_of(event)
-    position = accepted_line.place_of(repo, commit)
+    position = history_reader.place_of(repo, commit)
     return position.run, position.version
 
 
@@ -100,7 +99,7 @@ _ROUNDING = 1e-9
 def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
     """Yield which counts of ``event`` contradict each other.
 
-    What was ``is_import`` tells edits as far as they are of a kind that there is here, and counts all of them.
+    An import lists edits as far as they are of a kind that exists here, and counts all of them.
     """
     if not isinstance(event, SlowMerged | Edited):
         yield from _cost_problems(event.cost)
@@ -139,11 +138,13 @@ _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
 def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
     """Yield what ``event`` says that does not follow from ``state``, the run before it.
 
-    Args:
-        rules: Metrics, with the share of the soft score, that the run's gates compared.
+    ``rules`` are the metrics, with the share of the soft score, that the run's gates compared.
     """
-    if isinstance(event, SlowMerged):
-        yield from _merge_problems(state, event)
+    if isinstance(event, SlowMerged) and (proposal := state.pending_merge) is not None and proposal.evaluation:
+        if event.evaluation != proposal.evaluation:
+            yield "the score of the merge is not that of the guidance that was proposed"
+        if event.verdict != proposal.verdict:
+            yield "the gate of the merge is not that of the guidance that was proposed"
     if not state.started.splits:
         # An import: another program set its epochs and chose its items.
         return
@@ -151,16 +152,6 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
     yield from _condition_problems(state, event)
     if isinstance(event, RunFinished):
         yield from _end_problems(state, event, rules or _ANY_RULE)
-
-
-def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
-    proposal = state.pending_merge
-    if proposal is None or proposal.evaluation is None:
-        return
-    if event.evaluation != proposal.evaluation:
-        yield "the score of the merge is not that of the guidance that was proposed"
-    if event.verdict != proposal.verdict:
-        yield "the gate of the merge is not that of the guidance that was proposed"
 
 
 def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
@@ -203,12 +194,14 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
 
 
 def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
-    """Yield where the outcome does not follow from the scores, as the metric of the run's gate has it."""
+    """Yield where the outcome does not follow from the scores under the metric of the run's gate."""
     both = [state.evaluation(version) for version in (0, state.best)]
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
     if len(outcomes) == 1 and outcomes != {_on_selection(event.outcome)}:
-        yield f"the run ends as {event.outcome}, and its scores say {_named(*outcomes)}"
+        (outcome,) = outcomes
+        name = " or ".join(sorted(_OPEN)) if outcome in _OPEN else outcome
+        yield f"the run ends as {event.outcome}, and its scores say {name}"
     if event.outcome is RunOutcome.NOT_CONFIRMED:
         tests = {test.version: test for test in event.evaluations}
         seed, best, best_name = tests.get(0), tests.get(state.best), version_label(state.best)
@@ -229,7 +222,7 @@ def _on_selection(outcome: RunOutcome) -> RunOutcome:
 
 
 def _outcome(state: RunState, rule: Rule) -> RunOutcome:
-    """Return how the run ended, as the metric of its gate has it; a null result may be an underpowered one."""
+    """Return how the run ended under the metric of its gate; a null result may be an underpowered one."""
     first, best = (state.evaluation(version).score(*rule) for version in (0, state.best))
     if state.best > 0 and best > first:
         return RunOutcome.IMPROVED
@@ -238,10 +231,6 @@ def _outcome(state: RunState, rule: Rule) -> RunOutcome:
     if all(step.decision is None for step in state.memory if not step.by_hand):
         return RunOutcome.NO_CANDIDATES
     return RunOutcome.NULL_RESULT
-
-
-def _named(outcome: RunOutcome) -> str:
-    return " or ".join(sorted(_OPEN)) if outcome in _OPEN else outcome
 
 
 if TYPE_CHECKING:

@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
-
-_PLAN = ("config.json", "environment.json", "splits.json")
+_PLAN = CONFIG, ENVIRONMENT, SPLITS = "config.json", "environment.json", "splits.json"
 
 
 def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterator[str]:
-    """Yield which files the evidence of ``record`` does not have.
+    """Yield which files the evidence of ``record`` lacks; evidence that is not here says nothing.
 
-    Evidence that is not here says nothing. A history may be written without any, but not by a trainer: where it is
-    known that one ``is_training`` the run, an event that names no evidence is told too.
+    A history may be written without any, but not by a trainer: where one ``is_training`` the run, an event without
+    evidence is a problem too.
     """
     names = needed_files(record.event)
     if not names:
@@ -51,7 +50,7 @@ def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterato
 
 
 def needed_files(event: Event) -> tuple[str, ...]:
-    """Return the files that the evidence of an event like ``event`` always has, test scores and placebos left out."""
+    """Return the files that the evidence of ``event`` always has, except for test scores and placebos."""
     if isinstance(event, RunStarted) and event.fork_of:
         return ()  # A fork takes over what is here of the run that it comes from, which may be nothing.
     files: list[str] = []
@@ -70,13 +69,10 @@ def needed_files(event: Event) -> tuple[str, ...]:
     return tuple(files)
 
 
-CONFIG, SPLITS, ENVIRONMENT = "config.json", "splits.json", "environment.json"
-
-
 def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
     """Yield the events that contradict the files behind the first of ``records``, and how, as far as those are here.
 
-    The digest of the configuration covers the prompts of the program that wrote it too, and cannot be made again.
+    The digest of the configuration also covers the prompts of the program that wrote it and cannot be checked.
     """
     first = records[0]
     if not isinstance(first.event, RunStarted):
@@ -190,12 +186,7 @@ def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[s
 
 
 def _item(path: str, document: object) -> str:
-    """Return the item of the trajectory ``path``, empty for another file.
-
-    Raises:
-        TypeError: It has another shape than such a file.
-        KeyError: It lacks something.
-    """
+    """Return the item of the trajectory ``path``, empty for another file; TypeError or KeyError if it is malformed."""
     if _TABLE.fullmatch(path):
         if not isinstance(document, list) or not all(isinstance(row, dict) and "id" in row for row in document):
             raise TypeError(path)
@@ -209,7 +200,7 @@ def _item(path: str, document: object) -> str:
 
 
 def _files(folder: Tree, prefix: str = "") -> Iterator[tuple[str, Blob]]:
-    """Yield path and content of every file that is here; what is missing is told elsewhere."""
+    """Yield path and content of every file that is here; what is missing is reported elsewhere."""
     for entry in folder:
         if isinstance(entry, Tree):
             yield from _files(entry, f"{prefix}{entry.name}/")
@@ -225,7 +216,7 @@ def evidence_problems(
 ) -> Iterator[IntegrityProblem]:
     """Yield what is wrong with the evidence of ``run``, whose hidden ref keeps ``chain``.
 
-    A clone has none, rightly, or only that of what was written in it since.
+    A clone rightly has none, or only that of what was written in it since.
     """
     ref = refs.evidence_ref(run)
     tree_ids, drops = {link.tree for link in chain}, dropped_trees(repo, run)
@@ -288,7 +279,6 @@ def _stray_links(
 
 
 def _other_tree(run: str, record: Recorded, link: EvidenceLink) -> Iterator[IntegrityProblem]:
-    """Yield that a commit names other evidence than the chain keeps for it."""
     if link.tree == record.evidence:
         return
     description = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"

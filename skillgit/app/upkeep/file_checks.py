@@ -14,7 +14,6 @@ from skillgit.domain.untrusted.file_names import (
     path_fault,
     shown,
 )
-from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Object, Tree
@@ -27,16 +26,15 @@ if TYPE_CHECKING:
 
 
 class NameChecks:
-    """Looks at the names that the events of one run bring; each name is found once, at the first event that has it."""
+    """Checks the names that the events of one run bring; each is reported once, at the first event that has it."""
 
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
-        self._seen: set[tuple[str, bool]] = set()
+        self._trees: set[tuple[str, bool]] = set()
         """Trees, each with whether it was looked at by the rules of a skill."""
-        self._found: set[str] = set()
+        self._sentences: set[str] = set()
 
     def problems(self, record: Recorded) -> Iterator[str]:
-        """Yield what is wrong with the names in the commit and the evidence of ``record``."""
         skill = record.event.skill
         if fault := path_fault(skill):
             yield from self._new(f"its skill folder {shown(skill)} is no path: {fault}")
@@ -46,8 +44,8 @@ class NameChecks:
             yield from self._new(f"its evidence has {sentence}")
 
     def _new(self, sentence: str) -> Iterator[str]:
-        if sentence not in self._found:
-            self._found.add(sentence)
+        if sentence not in self._sentences:
+            self._sentences.add(sentence)
             yield sentence
 
     def _faults(self, tree: str, skill: str, *, strict: bool) -> Iterator[str]:
@@ -56,11 +54,11 @@ class NameChecks:
         while waiting:
             oid, path, strict = waiting.pop()
             folder = self._repo.raw.get(oid)
-            if not isinstance(folder, Tree) or (oid, strict) in self._seen:
+            if not isinstance(folder, Tree) or (oid, strict) in self._trees:
                 continue
             if strict or not f"{skill}/".startswith(path):
                 # Folders that lead to a skill are looked at again: another event may have its skill elsewhere in them.
-                self._seen.add((oid, strict))
+                self._trees.add((oid, strict))
             names: dict[str, str] = {}
             for entry in folder:
                 name = entry_name(entry.raw_name or b"")
@@ -117,24 +115,17 @@ _SHOWN = 40
 def note_problems(repo: Repo) -> Iterator[IntegrityProblem]:
     """Yield what is wrong with the notes of all commits.
 
-    A commit that is not here is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch
-    is never pushed, or deleted after the merge, and the note travels all the same.
+    A missing commit is no problem: ``gate`` notes what it measured on the head of a pull request, whose branch is never
+    pushed, or deleted after the merge, and the note travels all the same.
     """
     try:
         notes_by_commit = notes.read_all(repo)
     except SkillgitError as error:
-        yield IntegrityProblem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        yield IntegrityProblem(sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
         return
     for commit, lines in notes_by_commit.items():
         for line in lines:
-            if not _is_object(line):
+            if notes.parsed(line) is None:
                 yield IntegrityProblem(
                     commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'"
                 )
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(loads(line), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.history.status import unfinished
@@ -34,73 +34,42 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.store.commit_message import Recorded
 
-_OWN = {
-    refs.RefKind.RUN,
-    refs.RefKind.REJECTED,
-    refs.RefKind.SLOW,
-    refs.RefKind.BEST,
-    refs.RefKind.ATTIC,
-    refs.RefKind.EVIDENCE,
-}
-"""The refs that a run has in its writer's repository, and in no clone of its accepted line."""
-_STALE = "the index differs from one that is built anew; skillgit reindex"
+_ELSEWHERE = frozenset({refs.RefKind.TAG, refs.RefKind.DROPPED, refs.RefKind.PLAN, refs.RefKind.NOTES})
+"""The refs that do not show that a run is one of this repository: a clone of its accepted line may have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong.
-
-    Attributes:
-        run: The run; empty if it is not wrong with one run alone.
-        commit: The commit; empty if the problem lies in no commit.
-        repairable: Whether it can be mended without losing a fact.
-        remark: Whether it breaks no rule of history, and is something to know before the run is used.
-    """
-
-    run: str
-    commit: str
+    run: str = ""  # the run; empty if it is not wrong with one run alone
+    commit: str = ""  # the commit; empty if the problem lies in no commit
     sentence: str
-    repairable: bool
-    remark: bool = False
+    repairable: bool = False  # whether it can be mended without losing a fact
+    remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was checked and what was found.
-
-    Attributes:
-        problems: What is wrong, and remarks; after a repair, what is left of it.
-    """
-
     runs: int
     commits: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...]  # what is wrong, and remarks; after a repair, what is left of it
     mended: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
-        """Whether no rule of history is broken."""
         return all(problem.remark for problem in self.problems)
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
-    """Check the invariants of a run, or of all.
+    """Check the invariants of ``run``, or of all runs.
 
-    Args:
-        run: The run; None for all.
-        deep: Whether to ask every gate again, and to compare the index with one that is built anew.
-        repair: Whether to mend what follows from the rest.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
+    With ``deep``, every gate is asked again and the index is compared with one that is built anew; ``repair`` mends
+    what follows from the rest.
     """
     repo = Repo.discover(context.directory)
     repairs_made = _mended_files(repo) if repair else []
-    if sentence := repairs.packed_damage(repo):
-        return Checked(runs=0, commits=0, problems=(_packed_problem(sentence),), mended=tuple(repairs_made))
-    if damages := integrity.damaged_files(repo):
+    if problems := _file_problems(repo):
         # Whatever reads such a file may wait for ever.
-        return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damages)), mended=tuple(repairs_made))
+        return Checked(runs=0, commits=0, problems=tuple(problems), mended=tuple(repairs_made))
     sight = [_of("", problem) for problem in sight_problems(repo)]
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
@@ -131,29 +100,24 @@ def _mended_files(repo: Repo) -> list[str]:
     return [*sentences, *repairs.remove_locks(repo), *repairs.mend_packed(repo)]
 
 
-def _of_file(damage: integrity.Damage) -> Problem:
-    sentence = f"{damage.sentence}; history is not read beside it"
-    return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
-
-
-def _packed_problem(text: str) -> Problem:
-    sentence = f"{text}; git reads no history beside it, and a repair keeps the lines that are whole"
-    return Problem(run="", commit="", sentence=sentence, repairable=True)
-
-
-def _private_remarks(repo: Repo) -> list[Problem]:
-    """Return which private folders were moved out of the way; one's own from another machine is one, too."""
+def _file_problems(repo: Repo) -> list[Problem]:
+    if text := repairs.packed_damage(repo):
+        sentence = f"{text}; git reads no history beside it, and a repair keeps the lines that are whole"
+        return [Problem(sentence=sentence, repairable=True)]
     return [
-        Problem(
-            run="",
-            commit="",
-            sentence=f"{folder} is another user's or another machine's and is not used; if it is yours, move what you"
-            f" want to keep, such as ledger.db, to {folder.with_name('skillgit')}",
-            repairable=False,
-            remark=True,
-        )
-        for folder in folders_elsewhere(repo.common_dir)
+        Problem(sentence=f"{damage.sentence}; history is not read beside it", repairable=damage.loose)
+        for damage in integrity.damaged_files(repo)
     ]
+
+
+def _private_remarks(repo: Repo) -> Iterator[Problem]:
+    """Yield which private folders were moved away; one's own from another machine is one, too."""
+    for folder in folders_elsewhere(repo.common_dir):
+        sentence = (
+            f"{folder} is another user's or another machine's and is not used; if it is yours, move what you"
+            f" want to keep, such as ledger.db, to {folder.with_name('skillgit')}"
+        )
+        yield Problem(sentence=sentence, remark=True)
 
 
 def _left_problems(repo: Repo) -> list[Problem]:
@@ -162,8 +126,7 @@ def _left_problems(repo: Repo) -> list[Problem]:
     except ConflictError:
         # nobody can lock anything where nobody can write
         return []
-    sentences = (f"{path} was left by a process that died" for path in locks)
-    return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in sentences]
+    return [Problem(sentence=f"{path} was left by a process that died", repairable=True) for path in locks]
 
 
 def _main_remarks(repo: Repo) -> list[Problem]:
@@ -174,19 +137,15 @@ def _main_remarks(repo: Repo) -> list[Problem]:
             repo.commit(tip)
     except SkillgitError as error:
         sentence = f"main: {error.message}; its runs are whole, and a promotion needs a later commit on main"
-        return [Problem(run="", commit=tip or "", sentence=sentence, repairable=False, remark=True)]
+        return [Problem(commit=tip or "", sentence=sentence, remark=True)]
     return []
 
 
 def _names(workspace: Workspace) -> list[str]:
-    """Return all runs, those included of which only side branches or reflogs are left."""
-    names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
-    run_set = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
-    return sorted({*history_reader.runs(workspace.repo), *run_set, *repairs.logged_runs(workspace.repo)})
-
-
-def _is_local(ref: refs.Ref) -> bool:
-    return ref.kind in _OWN and not ref.remote
+    """Return all runs, including those of which only side branches or reflogs are left."""
+    parts = map(refs.parse, (*workspace.repo.tips(), *workspace.repo.damaged_refs()))
+    own = {ref.run for ref in parts if ref is not None and ref.kind not in _ELSEWHERE and not ref.remote}
+    return sorted({*history_reader.runs(workspace.repo), *own, *repairs.logged_runs(workspace.repo)})
 
 
 def _known(workspace: Workspace, run: str) -> str:
@@ -254,10 +213,10 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         records = history_reader.read_run(repo, run)
         if refusals := refused_settings(workspace, run):
             sentence = f"it began elsewhere, and its configuration sets {refusals}, which only you may set"
-            yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
+            yield Problem(run=run, commit=records[0].commit, sentence=sentence, remark=True)
         for version, commit in derived_refs.versions(records).items():
             if text := _frontmatter_problem(repo, commit, records[0].event.skill):
-                yield Problem(run=run, commit=commit, sentence=f"{version_label(version)}: {text}", repairable=False)
+                yield Problem(run=run, commit=commit, sentence=f"{version_label(version)}: {text}")
         sentences = {(problem.commit, problem.sentence) for problem in problems}
         for problem in _deep_problems(repo, records) if deep else ():
             if (problem.commit, problem.sentence) not in sentences:
@@ -277,7 +236,7 @@ def _vanished(repo: Repo, run: str, sentences: set[str]) -> Iterator[Problem]:
 
 
 def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:
-    """Yield what only those find who open every file and ask every gate again."""
+    """Yield what only opening every file and asking every gate again finds."""
     yield from trajectory_problems(repo, records)
     for gate in recompute_gates(repo, records, least_coverage(repo, records)):
         for sentence in gate.differing:
@@ -308,15 +267,10 @@ def _note_problems(workspace: Workspace, names: list[str] | None) -> Iterator[Pr
 
 
 def _of(run: str, problem: Found) -> Problem:
-    return Problem(
-        run=run,
-        commit=problem.commit,
-        sentence=problem.sentence,
-        repairable=problem.repairable,
-        remark=problem.remark,
-    )
+    return Problem(run=run, **asdict(problem))
 
 
 def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:
     differing = index_check.differing_runs(workspace.index)
-    return [Problem(run=run, commit="", sentence=_STALE, repairable=True) for run in runs if run in differing]
+    sentence = "the index differs from one that is built anew; skillgit reindex"
+    return [Problem(run=run, sentence=sentence, repairable=True) for run in runs if run in differing]

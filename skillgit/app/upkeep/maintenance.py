@@ -23,19 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexed:
-    """What the new index holds."""
-
     runs: int
     events: int
     seconds: float
 
 
 def reindex(context: Context) -> Reindexed:
-    """Drop the index and build it again from git.
-
-    Raises:
-        RepositoryNotFoundError: There is no repository.
-    """
+    """Drop the index and build it again from git."""
     start = context.clock()
     repo = Repo.discover(context.directory)
     with refresh.rebuild(repo) as index:
@@ -53,46 +47,28 @@ _DAYS = re.compile(r"(?P<days>\d+)\s*(?:d|days?)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidied:
-    """What was done to a run, or would be.
-
-    Attributes:
-        freed: Bytes of that evidence before compression; git frees them when it prunes.
-        left: Why nothing was done to it; empty if something was, or nothing had to be.
-    """
+    """What was done to a run, or would be."""
 
     run: str
     folded: int = 0
     unfolded: int = 0
     attic: int = 0
     dropped: int = 0
-    freed: int = 0
-    left: str = ""
+    freed: int = 0  # bytes of that evidence before compression; git frees them when it prunes
+    left: str = ""  # why nothing was done to it; empty if something was, or nothing had to be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcRequest:
-    """What to tidy up.
-
-    Attributes:
-        runs: The runs; none for all.
-        fold: Whether to fold the branches of refused candidates.
-        evidence_older: Drop evidence older than so many days, or than a time; empty to drop none.
-        dry_run: Whether to do nothing but tell.
-    """
-
-    runs: tuple[str, ...] = ()
-    fold: bool = False
+    runs: tuple[str, ...] = ()  # the runs; none for all
+    fold: bool = False  # whether to fold the branches of refused candidates
     unfold: bool = False
-    evidence_older: str = ""
-    dry_run: bool = False
+    evidence_older: str = ""  # drop evidence older than so many days, or than a time; empty to drop none
+    dry_run: bool = False  # whether to do nothing but tell
 
 
 def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
-    """Tidy up finished runs and return what was done to each.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-    """
+    """Tidy up finished runs and return what was done to each."""
     if not (request.fold or request.unfold or request.evidence_older):
         raise UsageError("gc was not told what to tidy up", hint="skillgit gc --fold")
     if request.fold and request.unfold:

@@ -29,38 +29,23 @@ INDEX = "the index says something else than one that is built from these commits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One event, made again.
-
-    Attributes:
-        label: What it is called, as ``v7`` or ``r17``.
-        patch: Whether its patch was applied to its base again.
-        lacking: What could not be made again, and for want of what.
-    """
-
     commit: str
     kind: str
-    label: str
+    label: str  # what it is called, as `v7` or `r17`
     title: str
     gate: bool
-    patch: bool
+    patch: bool  # whether its patch was applied to its base again
     differing: tuple[str, ...]
-    lacking: tuple[str, ...]
+    lacking: tuple[str, ...]  # what could not be made again, and for want of what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A run, made again.
-
-    Attributes:
-        index: Whether the index says what one that is built anew says.
-        history: Digest of all commits in their order; equal for two copies of the run exactly if these are equal.
-    """
-
     run: str
     events: tuple[Replayed, ...]
     differing: tuple[str, ...]
-    index: bool
-    history: str
+    index: bool  # whether the index says what one that is built anew says
+    history: str  # digest of all commits in their order; equal for two copies of the run exactly if these are equal
 
     @property
     def same(self) -> bool:
@@ -73,10 +58,6 @@ def replay(context: Context, run: str | None) -> Replay:
 
     Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
     mean, every gate decision and every patch.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-        HistoryError: Its history cannot be read.
     """
     with open_workspace(context) as workspace:
         repo, name = workspace.repo, find_run(workspace, run)

@@ -6,7 +6,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep import commit_checks, score_checks
-from skillgit.app.upkeep import score_checks as scores
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
 from skillgit.app.upkeep.file_checks import NameChecks, text_problems
@@ -25,7 +24,7 @@ from skillgit.domain.event import (
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import accepted_line, derived_refs, history, history_reader, integrity, refs, trailers
+from skillgit.store import derived_refs, history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import message_of
@@ -42,14 +41,7 @@ _SHORT = 12
 
 
 def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[IntegrityProblem]:
-    """Return what is wrong with ``run``.
-
-    Args:
-        budget: Step to the edit budget that the run's configuration gives it, if that is known.
-
-    Raises:
-        RevisionNotFoundError: There is no such run.
-    """
+    """Return what is wrong with ``run``; ``budget`` maps a step to its configured edit budget, if that is known."""
     tips = repo.tips(run)
     if not tips and not repo.damaged_refs(run):
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
@@ -57,17 +49,17 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
-        return [IntegrityProblem(commit="", sentence=error.message)]
+        return [IntegrityProblem(sentence=error.message)]
     ref_problems = [*_damaged_refs(repo, run)]
     if not branches:
-        return ref_problems or [IntegrityProblem(commit="", sentence=_without_branch(run, tips))]
+        return ref_problems or [IntegrityProblem(sentence=_without_branch(run, tips))]
     try:
         records = history_reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
         if repo.raw.is_shallow:
-            return [IntegrityProblem(commit="", sentence=error.message)]
+            return [IntegrityProblem(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
-        return list(unreadable) or [IntegrityProblem(commit="", sentence=error.message)]
+        return list(unreadable) or [IntegrityProblem(sentence=error.message)]
     versions, contents, name_checks = derived_refs.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
@@ -103,7 +95,7 @@ def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
             sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may say which"
-            yield IntegrityProblem(commit="", sentence=sentence)
+            yield IntegrityProblem(sentence=sentence)
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
@@ -116,7 +108,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
-                event = accepted_line.decoded(commit, history_reader.slow_text).event
+                event = history_reader.decoded(commit).event
             except HistoryError as error:
                 yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
                 continue
@@ -126,7 +118,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run"
         )
     except (HistoryError, RevisionNotFoundError, GitError) as error:
-        yield IntegrityProblem(commit="", sentence=getattr(error, "message", str(error)))
+        yield IntegrityProblem(sentence=getattr(error, "message", str(error)))
 
 
 def _fold_problems(
@@ -159,7 +151,7 @@ def _fold_problems(
 def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
     """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
     event = record.event
-    yield from scores.score_problems(state, record)
+    yield from score_checks.score_problems(state, record)
     yield from sequence_problems(state, event, rules)
     if isinstance(event, RunFinished):
         yield from score_checks.final_score_problems(state, event)
@@ -186,7 +178,6 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
 
 
 def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_training: bool) -> Iterator[str]:
-    """Yield what is wrong with what ``record`` tells, whatever else its run holds."""
     yield from trailer_problems(repo, record)
     yield from count_problems(record.event, is_import=is_import)
     if not is_import:
@@ -196,7 +187,7 @@ def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_trainin
 def _content_problems(
     repo: Repo, record: Recorded, versions: Mapping[int, str], contents: set[str], *, is_import: bool
 ) -> Iterator[str]:
-    """Yield what is wrong with what ``record``'s commit and evidence hold; ``contents`` are objects that are here."""
+    """Yield what is wrong with the content of ``record``'s commit and evidence; ``contents`` are objects seen here."""
     missing = list(integrity.missing_objects(repo, record, contents))
     if missing:
         yield from missing
@@ -250,7 +241,7 @@ def _derived_problems(
 def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     """Say whether ``commit``, which ``tag`` points to, is the version of ``run`` that the tag names.
 
-    Where it is not part of the history, the line was moved back, and the tag may be all that is left of it.
+    If it is not part of the history, the line was moved back, and the tag may be all that is left of it.
     """
     try:
         event = history_reader.read_commit(repo, commit).event

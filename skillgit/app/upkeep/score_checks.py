@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
 
-
 _ROUNDING = 1e-9
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
 
@@ -45,7 +44,7 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     yield from _stop_problems(evaluation, verdict)
     yield from _flip_problems(event, verdict)
     if verdict.compared is not None and not verdict.compared == evaluation.n == base.n:
-        return  # its means are over some of the items, and follow from these: see ``gates``
+        return  # its means are over some of the items, and follow from these: see ``recomputed_gates``
     yield from _candidate_score_problems(evaluation, verdict)
     rule = verdict.metric, verdict.soft_weight
     newest = state.evaluation(state.best)
@@ -160,7 +159,7 @@ _TABLE = re.compile(r"test-v(?P<version>\d+)\.json")
 
 
 def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
-    """Yield what the scores at the end of a run, which follows ``state``, cannot be scores of."""
+    """Yield why the scores at the end of a run, which follows ``state``, cannot be its scores."""
     evaluations = event.evaluations
     versions = [evaluation.version for evaluation in evaluations]
     for evaluation in evaluations:

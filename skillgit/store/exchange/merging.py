@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import archive, derived_refs, history_reader, refs
-from skillgit.store.evidence import joined_chain
+from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git
+from skillgit.store.git_binary import git, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
 from skillgit.store.run_ownership import note_elsewhere
-from skillgit.store.run_plan import plan_event
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
 
 
 def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:
-    """Let ``main`` go forward to ``theirs``; None if ``remote`` has no such branch.
-
-    Whatever keeps it where it is is told, not raised.
-    """
+    """Fast-forward ``main`` to ``theirs``, if any; what prevents that is in the result, not raised."""
     if theirs is None:
         return None
     mine, reason = repo.tip(refs.MAIN), f"skillgit: pull from {remote}"
@@ -41,8 +37,7 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
         return Joined(run="", state=Joining.UP_TO_DATE)
     if mine is None:
         if not dry_run:
-            update = RefUpdate(name=refs.MAIN, new=theirs, expected=None)
-            update_refs(repo, [update], identity=repo.identity(), reason=reason)
+            update_refs(repo, [RefUpdate(name=refs.MAIN, new=theirs, expected=None)], reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
@@ -66,8 +61,6 @@ _LINES = {refs.RefKind.RUN, refs.RefKind.SLOW}
 
 
 class Joining(StrEnum):
-    """What happened to a run."""
-
     NEW = "new"
     FORWARD = "forward"
     UP_TO_DATE = "up_to_date"
@@ -78,32 +71,21 @@ class Joining(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What happened to a run of another repository here, or would.
-
-    Attributes:
-        reason: Why it stays as it is, where it does.
-        note: What the user should know of it all the same.
-    """
+    """What happened to a run of another repository here, or would."""
 
     run: str
     state: Joining
     moved: int = 0
-    reason: str = ""
-    note: str = ""
+    reason: str = ""  # why it stays as it is, where it does
+    note: str = ""  # what the user should know of it all the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeTerms:
-    """How runs are taken in.
-
-    Attributes:
-        checked_out: Branch to the work tree that has it checked out.
-    """
-
     remote: str
     rejected: RejectedMode
     clock: Callable[[], datetime]
-    checked_out: Mapping[str, str]
+    checked_out: Mapping[str, str]  # branch to the work tree that has it checked out
     dry_run: bool = False
 
 
@@ -112,9 +94,9 @@ class _DivergedError(Exception):
 
 
 def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms) -> Joined:
-    """Take in ``run`` of another repository, where its refs are ``theirs``; ours are ``mine``.
+    """Take in ``run`` of another repository, whose refs there are ``theirs`` and here ``mine``.
 
-    Whatever keeps it out is told, not raised, so that other runs can go on.
+    What prevents that is in the result, not raised, so that other runs can go on.
     """
     try:
         adoption = _Adoption(repo, run, theirs, mine, terms)
@@ -123,8 +105,8 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
             return adoption.join(write=False)
         with RunLock(repo, run, terms.clock):
             return adoption.join(write=True)
-    except _DivergedError as found:
-        return Joined(run=run, state=Joining.DIVERGED, reason=str(found))
+    except _DivergedError as error:
+        return Joined(run=run, state=Joining.DIVERGED, reason=str(error))
     except ConflictError as error:
         return Joined(run=run, state=Joining.REFUSED, reason=error.message)
     except HistoryError as error:
@@ -132,8 +114,6 @@ def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, st
 
 
 class _Adoption:
-    """The work on one run."""
-
     def __init__(
         self, repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: MergeTerms
     ) -> None:
@@ -148,11 +128,10 @@ class _Adoption:
             self._look_at(name)
 
     def is_idle(self) -> bool:
-        """Say whether there is nothing to take in."""
         return not self._moves
 
     def join(self, *, write: bool) -> Joined:
-        """Check that both sides make one history, and let ours go forward."""
+        """Check that both sides make one history, and fast-forward ours."""
         if self.is_idle():
             state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
             return Joined(run=self._run, state=state, note=self._note)
@@ -163,14 +142,12 @@ class _Adoption:
             )
         records = self._records(self._mine | self._moves)
         self._check(records)
-        updates = [*self._updates(), *derived_refs.derived_updates(self._run, records, self._mine)]
+        own = [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
+        updates = [*own, *derived_refs.derived_updates(self._run, records, self._mine)]
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
-            identity, chains = self._repo.identity(), self._chains
-            update_refs(
-                self._repo, updates, identity=identity, reason=reason, write=lambda: [write() for write in chains]
-            )
+            update_refs(self._repo, updates, reason=reason, write=lambda: [write() for write in self._chains])
         state = Joining.FORWARD if self._line in self._mine else Joining.NEW
         return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
 
@@ -237,7 +214,7 @@ class _Adoption:
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(copy)}"
 
     def _is_of_line(self, plan: str) -> bool:
-        """Say whether a plan is of an event of the run's line, and not of one that had its name before."""
+        """Say whether a plan is of an event of the run's line, and not of a run that had its name before."""
         event, line = plan_event(self._repo, plan), self._moves.get(self._line) or self._mine.get(self._line, "")
         return bool(event) and self._repo.reaches(line, event)
 
@@ -251,9 +228,6 @@ class _Adoption:
         attic = (candidates(self._repo, tip) or {}) if tip else {}
         return attic | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}
 
-    def _updates(self) -> list[RefUpdate]:
-        return [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
-
     def _check(self, records: Sequence[Recorded]) -> None:
         """Refuse ``records`` if the events of both sides make no history together."""
         if _holds_together(records):
@@ -263,9 +237,8 @@ class _Adoption:
         self._note = self._note or "rejected candidates are missing: it can be read, not continued or forked"
 
     def _without_evidence(self, records: Sequence[Recorded]) -> list[str]:
-        """Return the events among ``records`` that come without their evidence."""
-        is_known = self._line in self._mine
-        before = {record.commit for record in self._records(self._mine)} if is_known else set()
+        is_here = self._line in self._mine
+        before = {record.commit for record in self._records(self._mine)} if is_here else set()
         fresh = (record for record in records if record.commit not in before and record.evidence)
         return [record.commit for record in fresh if not self._repo.has_object(record.evidence)]
 
@@ -283,6 +256,4 @@ def _holds_together(records: Sequence[Recorded]) -> bool:
 
 def checked_out(repo: Repo) -> dict[str, str]:
     """Return branch to the work tree that has it checked out."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    entries = (dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n"))
-    return {facts["branch"]: facts["worktree"] for facts in entries if "branch" in facts}
+    return {facts["branch"]: facts["worktree"] for facts in work_trees(repo) if "branch" in facts}

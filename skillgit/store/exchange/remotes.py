@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.errors import ConflictError, NotFoundError, UsageError
+from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.git_binary import command, git
+from skillgit.store.exchange.transport import CHECKED, ask
+from skillgit.store.git_binary import git
 from skillgit.store.lock import repo_lock
+from skillgit.store.main_branch import skills_at
 from skillgit.store.run_ownership import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.git_binary import GitResult
     from skillgit.store.repo import Repo
-
 
 _USUAL = "origin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """Another repository under a short name."""
-
     name: str
     url: str
     push_url: str
@@ -45,11 +43,7 @@ def remotes(repo: Repo) -> tuple[Remote, ...]:
 
 
 def find_remote(repo: Repo, name: str | None) -> Remote:
-    """Return the remote called ``name``; without a name ``origin``, or the only one.
-
-    Raises:
-        NotFoundError: There is none, or it is not clear which one is meant.
-    """
+    """Return the remote called ``name``; without a name ``origin``, or the only one."""
     candidates = remotes(repo)
     names = [remote.name for remote in candidates]
     target = name or (_USUAL if _USUAL in names or len(names) != 1 else names[0])
@@ -73,7 +67,6 @@ def may_have_evidence(repo: Repo, run: str) -> bool:
 
 
 def add_remote(repo: Repo, name: str, url: str) -> None:
-    """Name another repository."""
     if any(remote.name == name for remote in remotes(repo)):
         raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {quote(name)} URL")
     if name.startswith("-"):
@@ -83,28 +76,19 @@ def add_remote(repo: Repo, name: str, url: str) -> None:
 
 
 def set_url(repo: Repo, name: str, url: str) -> None:
-    """Give the remote ``name`` another address.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
     find_remote(repo, name)
     _done(git(repo, "remote", "set-url", "--", name, url), "skillgit remote set-url NAME URL")
 
 
 def remove_remote(repo: Repo, name: str) -> int:
-    """Forget the remote ``name`` and the copies of its refs; return how many those were.
-
-    Raises:
-        NotFoundError: There is no such remote.
-    """
+    """Remove the remote ``name`` and the copies of its refs; return the number of those."""
     find_remote(repo, name)
     branches, hidden = f"refs/remotes/{name}/", f"refs/skillgit/remotes/{name}/"
     output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()
     copies = dict(line.split() for line in output.splitlines())
     _done(git(repo, "remote", "remove", name), "skillgit remote")
     deletions = [RefUpdate(name=ref, new=None, expected=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
-    update_refs(repo, deletions, identity=repo.identity(), reason=f"skillgit: remove remote {name}")
+    update_refs(repo, deletions, reason=f"skillgit: remove remote {name}")
     return len(copies)
 
 
@@ -114,9 +98,6 @@ def _done(answer: GitResult, hint: str) -> None:
         raise UsageError(f"git says: {message}", hint=hint)
 
 
-_SHORT_NAME = refs.NOTES.removeprefix("refs/notes/")
-
-
 def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
     """Take in the notes that the commit ``theirs`` holds and return whether that changed ours."""
     ours = repo.tip(refs.NOTES)
@@ -124,7 +105,7 @@ def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
         return False
     if ours is None:
         update = RefUpdate(name=refs.NOTES, new=theirs, expected=None)
-        update_refs(repo, [update], identity=repo.identity(), reason="skillgit: notes of another repository")
+        update_refs(repo, [update], reason="skillgit: notes of another repository")
         return True
     if repo.reaches(ours, theirs):
         return False
@@ -139,14 +120,114 @@ def _merge(repo: Repo, theirs: str, time: datetime) -> None:
     environment: dict[str, str] = {}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": identity.name, f"GIT_{who}_EMAIL": identity.email, f"GIT_{who}_DATE": moment}
-    options = (f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
-    process = subprocess.run(  # noqa: S603 - a list
-        command(*options, "-s", "cat_sort_uniq", theirs),
-        env=os.environ | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-    )
-    if process.returncode != 0:
-        text = process.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    options = (f"--ref={refs.NOTES.removeprefix('refs/notes/')}", "merge", "-q", "-s", "cat_sort_uniq")
+    answer = git(repo, "notes", *options, theirs, beside=environment)
+    if answer.code != 0:
+        text = answer.error.rpartition("\n")[2]
         raise ConflictError(f"git cannot merge the notes of two repositories: {text}", hint="git notes merge --abort")
+
+
+_MANY = 500
+"""So many refs that git had better keep them in one file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedRef:
+    """A ref of another repository that is new, or has moved."""
+
+    ref: str
+    run: str  # the run that it belongs to; empty for other branches and for notes
+    old: str  # to what it pointed when it was fetched last; empty if it is new
+    new: str
+
+
+def fetch(
+    repo: Repo, line: RemoteConnection, remote: str, *, with_rejected: bool, evidence: bool
+) -> tuple[FetchedRef, ...]:
+    """Bring the refs of ``remote`` in as tracking copies and return those that moved.
+
+    With ``with_rejected``, refused candidates come too, as branches and in attics.
+    """
+    hidden = ["plan", *(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
+    names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
+    specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
+    before = tracked(repo, remote)
+    _fetch(repo, line, remote, *specs, *(() if with_rejected else ("^refs/heads/rejected/*",)))
+    after = tracked(repo, remote)
+    changes = {name: oid for name, oid in after.items() if before.get(name) != oid}
+    pack(repo, len(changes))
+    return tuple(
+        FetchedRef(ref=name, run=refs.run_of(name), old=before.get(name, ""), new=oid) for name, oid in changes.items()
+    )
+
+
+def fetch_notes(repo: Repo, line: RemoteConnection, remote: str) -> None:
+    name = "refs/notes/skillgit/*"
+    _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
+
+
+def _fetch(repo: Repo, line: RemoteConnection, remote: str, *specs: str) -> None:
+    options = (
+        "--progress" if line.shows else "--no-progress",
+        "--no-tags",
+        "--no-prune",
+        "--no-write-fetch-head",
+        "--no-auto-maintenance",
+        "--no-recurse-submodules",
+    )
+    ask(repo, line, remote, *CHECKED, "fetch", *options, remote, *specs)
+
+
+def tracked(repo: Repo, remote: str) -> dict[str, str]:
+    """Return the refs of ``remote`` as they were when they were fetched last, under their names there."""
+    prefixes = {refs.tracking(remote, name): name for name in ("refs/notes/skillgit/", "refs/heads/", "refs/skillgit/")}
+    form = "%(objectname) %(refname)%(if)%(symref)%(then) symbolic%(end)"
+    out = git(repo, "for-each-ref", f"--format={form}", *prefixes).out.decode(errors="replace")
+    tips = {}
+    for row in out.splitlines():
+        oid, name, *symbolic = row.split()
+        if not symbolic:
+            own, there = next(pair for pair in prefixes.items() if name.startswith(pair[0]))
+            tips[there + name.removeprefix(own)] = oid
+    return tips
+
+
+def pack(repo: Repo, count: int) -> None:
+    """Let git keep its refs in one file if so many have moved that reading them one by one would take long."""
+    if count > _MANY:
+        with repo_lock(repo):
+            git(repo, "pack-refs", "--all")
+
+
+def releases(repo: Repo, main: str | None) -> dict[str, str]:
+    """Return the release tags, with their ids, of the skills at the commit ``main``.
+
+    Tags of other things that the repository may hold, such as ``library/v1.2.3``, are left to git.
+    """
+    out = git(repo, "for-each-ref", "--format=%(objectname)\t%(refname)", "refs/tags/").out
+    return _releases_in(out, _skills(repo, main))
+
+
+def fetch_releases(
+    repo: Repo, line: RemoteConnection, remote: str, main: str | None, *, dry_run: bool = False
+) -> tuple[str, ...]:
+    """Bring in and return the missing release tags of ``remote``, for the skills on its ``main``."""
+    out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote, "refs/tags/*").out
+    missing = tuple(sorted(_releases_in(out, _skills(repo, main)).keys() - releases(repo, main).keys()))
+    if missing and not dry_run:
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        ask(repo, line, remote, *CHECKED, "fetch", "--quiet", *options, remote, *(f"{name}:{name}" for name in missing))
+    return missing
+
+
+def _skills(repo: Repo, main: str | None) -> frozenset[str]:
+    try:
+        return frozenset(path.rpartition("/")[2] for path in skills_at(repo, main)) if main else frozenset()
+    except HistoryError:
+        # a commit of someone's own, which fsck names
+        return frozenset()
+
+
+def _releases_in(out: bytes, skills: frozenset[str]) -> dict[str, str]:
+    rows = (row.partition("\t") for row in out.decode(errors="replace").splitlines())
+    return {name: oid for oid, _, name in rows if refs.is_release(name) and name.split("/")[2] in skills}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.repo import Repo
 
-
 _ORDER = (refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.BEST, refs.RefKind.TAG, refs.RefKind.REJECTED)
 
 
@@ -35,19 +34,15 @@ class RejectedMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """What is to be sent of one run.
-
-    Attributes:
-        refs: Branches and tags, which arrive together or not at all.
-    """
+    """What is to be sent of one run."""
 
     run: str
-    refs: Mapping[str, str]
+    refs: Mapping[str, str]  # branches and tags, which arrive together or not at all
     hidden: Mapping[str, str]
 
 
 def snapshot(repo: Repo) -> dict[str, str]:
-    """Return this repository's own refs, ``main`` included, as they stood at one moment."""
+    """Return this repository's own refs, ``main`` included, at one moment."""
     with repo_lock(repo):
         tips, main = repo.tips(), repo.tip(refs.MAIN)
     own = {name: oid for name, oid in tips.items() if (ref := refs.parse(name)) is not None and not ref.remote}
@@ -65,7 +60,7 @@ def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def usual(run: str, there: Mapping[str, str]) -> RejectedMode:
-    """Return how candidates of ``run`` travel to a repository with the refs ``there`` if nobody says: as before."""
+    """Return how candidates of ``run`` travel to a repository with the refs ``there`` by default: as before."""
     branches = any(name.startswith(f"refs/heads/rejected/{run}/") for name in there)
     return RejectedMode.BRANCHES if branches else RejectedMode.ATTIC
 
@@ -82,22 +77,16 @@ def parcel(
 ) -> Parcel:
     """Return what is to be sent of ``run``, whose plan is in the commit ``plan``."""
     kinds = _ORDER if form is RejectedMode.BRANCHES else _ORDER[:-1]
-    pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
-    sequence = sorted(
-        (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
-    )
+    positions = [(kinds.index(ref.kind), name) for name in tips if (ref := refs.parse(name)) and ref.kind in kinds]
     hidden = {} if plan is None else {refs.plan_ref(run): plan}
     if evidence:
         hidden |= {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
     attic = refs.attic_ref(run)
-    chain = None
-    if form is RejectedMode.ATTIC:
-        chain = _chain(repo, run, tips, there)
-    elif form is RejectedMode.BRANCHES:
-        chain = tips.get(attic)
-    if chain is not None:
+    if form is RejectedMode.ATTIC and (chain := _chain(repo, run, tips, there)) is not None:
         hidden[attic] = chain
-    return Parcel(run=run, refs={name: tips[name] for _, name in sequence}, hidden=hidden)
+    elif form is RejectedMode.BRANCHES and attic in tips:
+        hidden[attic] = tips[attic]
+    return Parcel(run=run, refs={name: tips[name] for _, name in sorted(positions)}, hidden=hidden)
 
 
 def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
@@ -113,7 +102,7 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
 
 
 def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str]) -> str | None:
-    """Return the end of a chain of all refused candidates of ``run``; it goes on from the one that is there."""
+    """Return the end of a chain of all refused candidates of ``run``; it continues the one that is there."""
     attic = refs.attic_ref(run)
     mine = {candidate.branch: candidate for candidate in archive.foldable(run, tips)}
     if attic in tips:
@@ -144,16 +133,12 @@ _BROKEN = "[remote failure]"
 
 
 class RefState(StrEnum):
-    """What happened to a ref."""
-
     PUSHED = "pushed"
     UP_TO_DATE = "up_to_date"
     REJECTED = "rejected"
 
 
 class RefusalCause(StrEnum):
-    """Why a ref was not taken."""
-
     MOVED = "moved"
     """The other side has something that is not here."""
     HOST = "host"
@@ -164,31 +149,20 @@ class RefusalCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRef:
-    """What happened to one ref, or would.
-
-    Attributes:
-        run: The run that it belongs to; empty for main, releases and notes.
-        old: What it pointed to on the other side; empty if it was not there.
-        cause: Why it was not taken; absent if it was.
-        optional: Whether a host may refuse it without harm to history.
-    """
+    """What happened to one ref, or would."""
 
     ref: str
-    run: str = ""
+    run: str = ""  # the run that it belongs to; empty for main, releases and notes
     state: RefState
-    old: str = ""
+    old: str = ""  # what it pointed to on the other side; empty if it was not there
     new: str
-    cause: RefusalCause | None = None
+    cause: RefusalCause | None = None  # why it was not taken; absent if it was
     reason: str = ""
-    optional: bool = False
+    optional: bool = False  # whether a host may refuse it without harm to history
 
 
 def advertised(repo: Repo, line: RemoteConnection, remote: str) -> dict[str, str]:
-    """Return the refs of ``remote`` with what they point to.
-
-    Raises:
-        RemoteError: It could not be reached, or refused.
-    """
+    """Return the refs of ``remote`` with what they point to."""
     out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote).out.decode(errors="replace")
     rows = (row.partition("\t") for row in out.splitlines())
     return {name: oid for oid, _, name in rows if name}
@@ -209,16 +183,9 @@ def plan(
 
 
 def send(repo: Repo, line: RemoteConnection, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``plans`` that have to go and return what happened to each.
+    """Send those of ``plans``, as :func:`plan` made them, that have to go and return what happened to each.
 
-    Optional ones are taken or refused one by one, the others all or none.
-
-    Args:
-        plans: What :func:`plan` returned.
-        verify: Whether the user's own ``pre-push`` hook is asked.
-
-    Raises:
-        RemoteError: The connection broke, or was refused before any ref was looked at.
+    Optional ones are taken or refused one by one, the others all or none. ``verify`` asks the user's ``pre-push`` hook.
     """
     going = [update for update in plans if update.state is RefState.PUSHED]
     updates: dict[str, SentRef] = {}
@@ -235,17 +202,14 @@ def held_with(hidden: Sequence[SentRef], lines: Sequence[SentRef]) -> list[SentR
 
 
 def _looked_at(repo: Repo, name: str, new: str, there: Mapping[str, str], remote: str, *, optional: bool) -> SentRef:
-    old = there.get(name, "")
-    ref = refs.parse(name)
-    update = SentRef(
-        ref=name, run=ref.run if ref is not None else "", state=RefState.PUSHED, old=old, new=new, optional=optional
-    )
+    old, run = there.get(name, ""), refs.run_of(name)
+    update = SentRef(ref=name, run=run, state=RefState.PUSHED, old=old, new=new, optional=optional)
     ahead = surpassed(repo, name, new, old or None)
     if ahead or old == new:
         return replace(update, state=RefState.UP_TO_DATE)
     if ahead is None:
-        is_known = repo.has_object(old)
-        problem = f"it went on here and on {remote}" if is_known else f"{remote} has something that is not here"
+        is_here = repo.has_object(old)
+        problem = f"it went on here and on {remote}" if is_here else f"{remote} has something that is not here"
         if refs.is_release(name):
             problem = f"{remote} has another release of that version"
         return refused(update, RefusalCause.MOVED, problem)
@@ -277,7 +241,7 @@ def _pushed(
 
 
 def _told(out: str) -> dict[str, tuple[str, str]]:
-    """Return ref to flag and words, as ``git push --porcelain`` tells them."""
+    """Return ref to flag and words, as ``git push --porcelain`` prints them."""
     replies = {}
     for row in out.splitlines():
         flag, _, rest = row.partition("\t")
@@ -299,7 +263,6 @@ def _judged(update: SentRef, flag: str, text: str) -> SentRef:
 
 
 def refused(update: SentRef, cause: RefusalCause, reason: str) -> SentRef:
-    """Return ``update`` as a ref that was not taken."""
     return replace(update, state=RefState.REJECTED, cause=cause, reason=" ".join(reason.split()))
 
 
@@ -308,19 +271,15 @@ _USUAL = "origin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpushed:
-    """A run with work that a remote does not have.
-
-    Attributes:
-        commits: How many commits of its line are not there; absent if nothing of the run is.
-    """
+    """A run with work that a remote does not have."""
 
     run: str
     remote: str
-    commits: int | None
+    commits: int | None  # how many commits of its line are not there; absent if nothing of the run is
 
 
 def unpushed(repo: Repo) -> tuple[Unpushed, ...]:
-    """Return the runs of this repository that ``origin``, or the only remote, does not have as they are; by name."""
+    """Return the runs, by name, that ``origin``, or the only remote, does not have as they are."""
     names = [remote.name for remote in repo.raw.remotes]
     remote = _USUAL if _USUAL in names else names[0] if len(names) == 1 else None
     if remote is None:

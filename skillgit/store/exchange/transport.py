@@ -32,7 +32,6 @@ class _Case:
 
 
 def _case(signs: str, sentence: str, hint: str, *, nameless: str = "", missing: bool = False) -> _Case:
-    """Return a case; ``nameless`` is the hint where the address is no remote's yet, if that is another one."""
     return _Case(
         signs=re.compile(signs, re.IGNORECASE), sentence=sentence, hint=hint, nameless=nameless, missing=missing
     )
@@ -99,11 +98,7 @@ _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
 def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
-    """Return the error for git's last words ``words`` on the connection to ``remote``.
-
-    Args:
-        has_name: Whether that is the name of a remote; else it is an address.
-    """
+    """Return the error for git's last words on the connection to ``remote``, which is a name or an address."""
     if unsound := _UNSOUND.search(words):
         return RemoteError(
             f"{remote} has an object that is not let in: {unsound['oid']} {unsound['what']}",
@@ -162,26 +157,15 @@ def unheard(text: str, end: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteConnection:
-    """The connection to other repositories.
-
-    Attributes:
-        asks: Whether someone is there whom git may ask for a password.
-        tell: Is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced.
-    """
-
     environ: Mapping[str, str]
-    asks: bool = False
+    asks: bool = False  # whether someone is there whom git may ask for a password
     shows: bool = False
+    # is given each line that git tells, with the sign that ends it; a carriage return for one to be replaced
     tell: Callable[[str, str], None] = field(default=unheard)
 
 
 def ask(repo: Repo, line: RemoteConnection, remote: str, *arguments: str) -> GitResult:
-    """Run git on the connection to ``remote``.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-        RemoteError: The other side could not be reached, or refused.
-    """
+    """Run git on the connection to ``remote``; a RemoteError if the other side could not be reached, or refused."""
     answer = talk(repo, line, *arguments)
     if answer.code != 0:
         raise refusal(remote, answer.error)
@@ -189,21 +173,12 @@ def ask(repo: Repo, line: RemoteConnection, remote: str, *arguments: str) -> Git
 
 
 def talk(repo: Repo, line: RemoteConnection, *arguments: str, hooks: bool = False) -> GitResult:
-    """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-    """
+    """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any."""
     folder, ssh = repo.workdir or repo.common_dir, repo.config("core.sshCommand")
     return run(line, folder, *place_of(repo), *arguments, ssh=ssh, hooks=hooks)
 
 
 def run(line: RemoteConnection, folder: Path, *arguments: str, ssh: str = "", hooks: bool = False) -> GitResult:
-    """Run git in ``folder`` and return how it ended.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-    """
     try:
         process = subprocess.Popen(  # noqa: S603 - a list
             command("-C", str(folder), "-c", _DURABLE, *arguments, hooks=hooks),
@@ -245,7 +220,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[str, str]]:
 
 
 def _surroundings(line: RemoteConnection, ssh: str) -> dict[str, str]:
-    """Return git's environment: messages in English, which are read here, and no question that nobody can answer."""
+    """Return git's environment: messages in English, which are parsed, and no question that nobody can answer."""
     env = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
     env["LC_ALL"] = "C"
     if not line.asks:
@@ -256,15 +231,9 @@ def _surroundings(line: RemoteConnection, ssh: str) -> dict[str, str]:
 
 
 def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: str) -> None:
-    """Copy the repository at ``url`` to ``target``; git leaves the history there if only its files cannot be written.
+    """Copy the repository at ``url``, relative to ``folder``, to ``target``, a folder that is missing or empty.
 
-    Args:
-        folder: Where a relative ``url`` begins.
-        target: A folder that is missing or empty.
-
-    Raises:
-        NotFoundError: There is no git on this machine.
-        RemoteError: It could not be reached, or refused.
+    git leaves the history there if only its files cannot be written.
     """
     # Files that are copied from a folder of this machine would come in unchecked.
     options = (*(("--progress",) if line.shows else ()), "--no-local", "--no-recurse-submodules", "--origin", "origin")
@@ -274,11 +243,7 @@ def clone(line: RemoteConnection, folder: Path, url: str, target: Path, name: st
 
 
 def stand_on_main(repo: Repo, name: str) -> None:
-    """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing.
-
-    Raises:
-        RemoteError: A file of it cannot be written here; ``name`` is what the repository is called.
-    """
+    """Check ``main`` out where git did not, because the host's HEAD names a branch that it does not have."""
     _, commit = repo.head()
     if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
         answer = git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)
@@ -287,11 +252,6 @@ def stand_on_main(repo: Repo, name: str) -> None:
 
 
 def create_repository(name: str, directory: Path, environ: Mapping[str, str]) -> None:
-    """Create the private repository ``name``.
-
-    Raises:
-        RemoteError: It could not be created.
-    """
     process = subprocess.run(  # noqa: S603 - a list
         ["gh", "repo", "create", name, "--private"],  # noqa: S607 - the one on the PATH
         cwd=directory,

@@ -31,7 +31,7 @@ from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
 from skillgit.engine.session import Progress, Stage
 from skillgit.errors import BudgetError, NotFoundError, ProviderFailureError, StoppedError
-from skillgit.store import live_files
+from skillgit.store import lock as lock_files
 from skillgit.store.lock import RunLock
 
 RUN = "small"
@@ -183,13 +183,13 @@ def test_failing_items_are_those_of_the_newest_stage_that_rolls_out(published, l
     ],
 )
 def test_how_a_process_ends_is_told_and_no_request_to_stop_is_left(error, outcome, repo, published, look):
-    live_files.request_stop(repo, RUN, os.getpid())
+    lock_files.request_stop(repo, RUN, os.getpid())
     with pytest.raises(type(error)):
         published(PLACE, end=error)
     found = look()
     assert (found.standing, found.pid, found.snapshot.end.outcome) == (Standing.ENDED, 0, outcome)
     assert str(error) in found.snapshot.end.message
-    assert live_files.stop_requested(repo, RUN) == 0
+    assert lock_files.stop_requested(repo, RUN) == 0
 
 
 def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, look):
@@ -212,7 +212,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
 @pytest.mark.usefixtures("published")
 def test_what_an_earlier_process_told_is_not_taken_for_news(repo, look):
     old = Snapshot(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
-    live_files.publish(repo, RUN, encoded(old).encode())
+    lock_files.publish(repo, RUN, encoded(old).encode())
     assert (look().standing, look().snapshot) == (Standing.STARTING, None)
 
 
@@ -270,7 +270,7 @@ def test_a_reader_never_sees_half_of_it_however_slow_it_is(published, repo, look
 
     def write() -> None:
         for number in range(2_000):
-            live_files.publish(repo, RUN, encoded(replace(snapshot, done=number, remarks=("x" * number,))).encode())
+            lock_files.publish(repo, RUN, encoded(replace(snapshot, done=number, remarks=("x" * number,))).encode())
         over.set()
 
     writer = threading.Thread(target=write)
@@ -292,7 +292,7 @@ def test_no_credential_is_published(published, repo, monkeypatch):
             "used abcdefgh-12345678-secret",
             end=ProviderFailureError(f"401 for {PLANTED}"),
         )
-    document = live_files.published(repo, RUN)
+    document = lock_files.published(repo, RUN)
     assert decoded(document) is not None
     assert PLANTED.encode() not in document
     assert b"12345678-secret" not in document
@@ -308,7 +308,7 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_run(published, monkeypatch)
 
 @pytest.mark.parametrize("document", [b"", b"{", b"[]", b'{"run": 1}', b"\xff"])
 def test_a_document_that_cannot_be_read_is_none(document, repo, look):
-    live_files.publish(repo, RUN, document)
+    lock_files.publish(repo, RUN, document)
     assert look() == LiveLook(run=RUN, standing=Standing.IDLE)
 
 

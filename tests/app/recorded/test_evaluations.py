@@ -94,6 +94,6 @@ def test_show_tells_what_is_known_and_counts_looks_at_the_test_split(context, re
     ],
 )
 def test_what_strangers_write_into_notes_is_passed_over(line, context, records, monkeypatch):
-    monkeypatch.setattr("skillgit.index.version_notes.note_lines", lambda *_: (line,))
+    monkeypatch.setattr("skillgit.index.version_queries.note_lines", lambda *_: (line,))
     with open_workspace(context) as workspace:
         assert known_evaluations(workspace, records[2].commit, None) == ()

@@ -13,7 +13,7 @@ from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.run_state import fold
 from skillgit.index.refresh import open_index
-from skillgit.index.version_notes import note_lines
+from skillgit.index.version_queries import note_lines
 from skillgit.store import history_reader
 from skillgit.store.repo import Repo
 

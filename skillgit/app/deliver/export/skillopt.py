@@ -42,8 +42,7 @@ from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store import history_reader
-from skillgit.store.evidence import read_evidence
-from skillgit.store.run_plan import PLAN
+from skillgit.store.evidence import PLAN, read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
