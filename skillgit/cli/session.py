@@ -108,22 +108,22 @@ class CommandSession:
         with self.output.paged():
             self.output.text(lines)
 
-    def show(self, schema: str, result: object, lines: Iterable[str], *, paged: bool = False) -> None:
+    def show(self, schema: str, result: object, lines: Iterable[str], *, pager: bool = False) -> None:
         """Write a result as one JSON document or as ``lines``, as the user chose."""
         if self.form is Form.JSON:
             self.output.document(schema, result)
         else:
-            (self.page if paged else self.output.text)(lines)
+            (self.page if pager else self.output.text)(lines)
 
     def listing(
-        self, name: str, rows: Iterable[object], lines: Iterable[str] = (), *, head: object = None, paged: bool = False
+        self, name: str, rows: Iterable[object], lines: Iterable[str] = (), *, head: object = None, pager: bool = False
     ) -> None:
         """Write the list called ``name`` in :data:`LISTS` in a machine format, or as ``lines``.
 
         ``head`` is what the document says before the rows: a mapping, or the result whose fields it takes.
         """
         if self.form is Form.TEXT:
-            (self.page if paged else self.output.text)(lines)
+            (self.page if pager else self.output.text)(lines)
         elif self.form is Form.JSON:
             kind = LISTS[name]
             before = head if isinstance(head, Mapping) else picked(head, kind.head)

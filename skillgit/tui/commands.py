@@ -21,7 +21,7 @@ _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
         *("lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "why"),
-        *(name for name, renamed in RENAMED.items() if renamed.module),
+        *(name for name, entry in RENAMED.items() if entry.module),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""

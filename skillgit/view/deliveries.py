@@ -78,8 +78,8 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
     if not rows:
         yield "nothing was installed from here"
         return
-    places = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
-    cells = [(_called(row.name), row.state, place) for row, place in zip(rows, places, strict=True)]
+    folders = (f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}" for row in rows)
+    cells = [(_called(row.name), row.state, folder) for row, folder in zip(rows, folders, strict=True)]
     yield from table(cells, align="lll")
 
 

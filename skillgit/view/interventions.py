@@ -26,8 +26,8 @@ def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
     if result.version is None:
         stays = f"{result.run} stays at {version_label(result.base)}: the gate refused {version_label(result.target)}"
         yield screen.dotted((stays, _judged(result, screen)))
-        refused = result.run if result.event is None else result.event.address
-        yield following((f"skillgit show {refused}",), screen)
+        candidate = result.run if result.event is None else result.event.address
+        yield following((f"skillgit show {candidate}",), screen)
         return
     text = f"{result.run}/{version_label(result.version)} has the text of {version_label(result.target)}"
     score = (

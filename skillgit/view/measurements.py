@@ -120,8 +120,8 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     own = f"{result.own_target}, then" if again else result.own_target or "recorded"
     new = f"{plan.target}, now" if again else plan.target
     is_comparable = not any(difference.matters for difference in result.differs)
-    tested, untested = ("gained", "95 %", "fixed", "broken", "p, two-sided"), ("change", "95 %", "higher", "lower")
-    columns = tested if is_comparable else untested
+    gains, changes = ("gained", "95 %", "fixed", "broken", "p, two-sided"), ("change", "95 %", "higher", "lower")
+    columns = gains if is_comparable else changes
     names = ("", "scored", new, "95 %", own, *columns)
     rows = [_cells(row, result)[: len(names)] for row in result.rows]
     yield from headed(names, rows, screen, align="lrrlrrlrrl"[: len(names)])

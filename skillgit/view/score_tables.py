@@ -92,8 +92,8 @@ def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
 def _matrix_legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     cells = [cell for row in matrix.rows for cell in row.cells]
     many = "where a version was measured more than once under a model, the newest stands here; --json counts them"
-    inherited = "( ) inherited, not measured" if not all(cell.measured for cell in cells) else ""
-    notes = [note for note in (inherited, many if any(cell.others for cell in cells) else "") if note]
+    brackets = "( ) inherited, not measured" if not all(cell.measured for cell in cells) else ""
+    notes = [note for note in (brackets, many if any(cell.others for cell in cells) else "") if note]
     yield from ("", *(screen.paint(Style.FAINT, note) for note in notes)) if notes else ()
 
 

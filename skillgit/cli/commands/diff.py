@@ -157,7 +157,7 @@ def _text(
         as_data=is_json or view is not None,
     )
     if is_json or view is not None:
-        session.show("diff/1", result, view(result, session.screen) if view is not None else (), paged=True)
+        session.show("diff/1", result, view(result, session.screen) if view is not None else (), pager=True)
     elif screen.terminal or screen.colour:
         from skillgit.view import diff as text_diff  # noqa: PLC0415 - a pipe does not need it
 
@@ -195,7 +195,7 @@ def _rules(session: CommandSession, a: str, b: str | None, paths: tuple[str, ...
     from skillgit.view.rules import change_lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
-    session.listing("diff --rules", result.rows, change_lines(result, session.screen), head=result, paged=True)
+    session.listing("diff --rules", result.rows, change_lines(result, session.screen), head=result, pager=True)
     return bool(result.rows)
 
 
@@ -204,7 +204,7 @@ def _items(session: CommandSession, a: str, b: str | None) -> bool:
     from skillgit.view.items import flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
-    session.listing("diff --items", result.rows, flips(result, session.screen), head=result, paged=True)
+    session.listing("diff --items", result.rows, flips(result, session.screen), head=result, pager=True)
     return result.moved
 
 
@@ -233,7 +233,7 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
         from skillgit.app.history.show import run_settings  # noqa: PLC0415 - see the package
 
         configuration = run_settings(session.context, revision)
-        return session.show("show-settings/1", configuration, setting_lines(configuration, session.screen), paged=True)
+        return session.show("show-settings/1", configuration, setting_lines(configuration, session.screen), pager=True)
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
     report = show(session.context, revision)
@@ -243,4 +243,4 @@ def show_command(session: CommandSession, revision: str, *, stat: bool, settings
         texts = changes(session.context, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(text.decode(errors="replace") for _, text in texts))
     text = lines(report, session.screen, session.now, session.screen_for_diff())
-    return session.show("show/1", report, text, paged=True)
+    return session.show("show/1", report, text, pager=True)

@@ -93,7 +93,7 @@ def items_command(
         return
     rows = records(table, cells=session.tabular)
     head = {"run": table.run, "metric": table.metric, "versions": table.columns}
-    session.listing("items", rows, lines(table, session.screen, every=all_versions), head=head, paged=True)
+    session.listing("items", rows, lines(table, session.screen, every=all_versions), head=head, pager=True)
 
 
 def _by_check(session: CommandSession, run: str | None) -> None:
@@ -102,7 +102,7 @@ def _by_check(session: CommandSession, run: str | None) -> None:
 
     table = checks(session.context, run)
     rows = check_records(table)
-    session.listing("items --checks", rows, check_lines(table, session.screen), head=table, paged=True)
+    session.listing("items --checks", rows, check_lines(table, session.screen), head=table, pager=True)
 
 
 def _refuse_choice(ctx: click.Context, option: str = "--item") -> None:
@@ -122,11 +122,11 @@ def _one(session: CommandSession, run: str | None, item: str, trajectory: str | 
             raise click.UsageError("--plain and -z do not go with --trajectory", click.get_current_context())
         if session.form is Form.JSONL:
             return session.output.records(result.turns)
-        return session.show("trajectory/1", result, story_view.trajectory(result, session.screen), paged=True)
+        return session.show("trajectory/1", result, story_view.trajectory(result, session.screen), pager=True)
     story = item_story(session.context, run, item, limit=None if every or session.form is not Form.TEXT else _NEWEST)
     head = {name: value for name, value in named_values(story).items() if name != "attempts"}
     lines = story_view.lines(story, session.screen)
-    return session.listing("items --item", story_view.records(story), lines, head=head, paged=True)
+    return session.listing("items --item", story_view.records(story), lines, head=head, pager=True)
 
 
 @verb("bisect")

@@ -84,8 +84,8 @@ def eval_command(
             lacks = "--against" if names else "--split all"
             raise click.UsageError(f"{lacks} goes without --fresh and --model", click.get_current_context())
         again = RetestRequest(revisions=revisions, model=model, **terms)
-        retested = measured(session, retest, again, "retest/2", retest_lines)
-        return int(retested.exit_code) if retested else ExitCode.OK
+        repetition = measured(session, retest, again, "retest/2", retest_lines)
+        return int(repetition.exit_code) if repetition else ExitCode.OK
     request = EvalRequest(revisions=revisions, against=names, **terms)
     result = measured(session, evaluate, request, "eval/1", eval_lines)
     return int(result.exit_code) if result else ExitCode.OK

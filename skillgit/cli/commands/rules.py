@@ -24,12 +24,12 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @click.argument("revision", metavar="[REV]", required=False, default="", shell_complete=complete_revisions)
 @click.argument("path", metavar="[PATH]", required=False, default="")
 @option(
-    "-L wanted", "Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", multiple=True, metavar="N,M"
+    "-L ranges", "Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", multiple=True, metavar="N,M"
 )
 @as_of_option
 @list_forms
 @click.pass_obj
-def blame_command(session: CommandSession, revision: str, path: str, wanted: tuple[str, ...]) -> None:
+def blame_command(session: CommandSession, revision: str, path: str, ranges: tuple[str, ...]) -> None:
     """Show where each line of a skill comes from.
 
     Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
@@ -41,8 +41,8 @@ def blame_command(session: CommandSession, revision: str, path: str, wanted: tup
     from skillgit.app.attribution.blame import blame  # noqa: PLC0415
     from skillgit.app.workspace.workspace import lacking_evidence  # noqa: PLC0415 - see the package
 
-    result = blame(session.context, revision, path, [_range(text) for text in wanted])
-    session.listing("blame", result.lines, lines(result, session.screen), head=result, paged=True)
+    result = blame(session.context, revision, path, [_range(text) for text in ranges])
+    session.listing("blame", result.lines, lines(result, session.screen), head=result, pager=True)
     if result.absent:
         session.diagnostics.hint(lacking_evidence(session.context, result.run, "items and some sources"))
 
@@ -85,7 +85,7 @@ def why_command(session: CommandSession, what: str, revision: str, path: str) ->
     from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
     story = why(session.context, what, revision, path)
-    session.show("why/1", story, lines(story, session.screen, session.now), paged=True)
+    session.show("why/1", story, lines(story, session.screen, session.now), pager=True)
     if story.absent:
         session.diagnostics.hint(lacking_evidence(session.context, story.run, "failures and findings"))
 

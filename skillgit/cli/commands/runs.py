@@ -47,7 +47,7 @@ def runs_command(session: CommandSession) -> None:
     making = spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
     tell_unreadable(session)
     lines = chain(run_lines(rows, session.screen, session.now), unfinished(making, session.screen, with_run=True))
-    session.listing("runs", rows, lines, head={"unfinished": making}, paged=True)
+    session.listing("runs", rows, lines, head={"unfinished": making}, pager=True)
     if not rows and session.form is Form.TEXT:
         no_runs(session)
 
@@ -118,7 +118,7 @@ def cost_command(session: CommandSession, run: str | None, by: str | None, *, al
     result = cost(session.context, run, by=None if by is None else Grouping(by), all_runs=all_runs)
     if session.form is Form.TEXT and not (result.run or result.rows):
         return no_runs(session)
-    return session.listing("cost", result.rows, cost_lines(result, session.screen), head=result, paged=True)
+    return session.listing("cost", result.rows, cost_lines(result, session.screen), head=result, pager=True)
 
 
 @verb("sql")

@@ -49,7 +49,7 @@ class TrajectoryView(RenderedLines):
 
     def show(self, trajectory: ItemTrajectory) -> None:
         """Show what happened, from its beginning; one that is shown already stays where it is."""
-        if trajectory == self._trajectory and not self._told:
+        if trajectory == self._trajectory and not self._message_parts:
             return
         self._trajectory = trajectory
         self.renew(scroll=True)

@@ -160,21 +160,21 @@ class EventMessage(RenderedLines):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
 
-    _shown: Shown | None = None
+    _report: Shown | None = None
     _message = ""
 
     def show(self, report: Shown) -> None:
         """Show ``report``; its difference has a place of its own."""
-        self._shown, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
+        self._report, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
         self.renew(scroll=True)
 
     def made(self) -> Sequence[Painted]:
-        if self._shown is None:
+        if self._report is None:
             return ()
         from skillgit.view import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
 
         ink = replace(self.ink, width=max(20, self.room - 2))
-        facts = rendered(full.lines(self._shown, ink, app_of(self).now, ink))
+        facts = rendered(full.lines(self._report, ink, app_of(self).now, ink))
         message = [(Part(line, Style.FAINT),) for line in self._message.splitlines()]
         return [(Part(" "), *line) for line in (*facts, (), *message)]
 

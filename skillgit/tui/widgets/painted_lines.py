@@ -104,7 +104,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     sought = ""
     hits: Sequence[int] = ()
     _pattern = re.compile("")
-    _told: Painted = ()
+    _message_parts: Painted = ()
 
     def on_mount(self) -> None:
         """Draw the scroll bar with spaces alone where nothing else can be shown."""
@@ -114,20 +114,20 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
         parts = (Part(text, style), Part(f"hint: {hint}" if hint else "", Style.FAINT))
-        self._told = tuple(part for part in parts if part.text)
+        self._message_parts = tuple(part for part in parts if part.text)
         self.show_count(0)
 
     def fail(self, error: SkillgitError, style: Style = Style.REJECTED) -> None:
         self.tell(str(error), error.hint, style)
 
     def _told_lines(self) -> Iterator[Painted]:
-        for text, style in self._told:
+        for text, style in self._message_parts:
             line = on_one_line(text, self.ink)
             yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
 
     def shown(self) -> None:
         """Show lines again, after :meth:`tell`."""
-        self._told = ()
+        self._message_parts = ()
 
     @abstractmethod
     def lay_out(self) -> None:
@@ -158,7 +158,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     def render_line(self, y: int) -> Strip:
         width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
-        if self._told:
+        if self._message_parts:
             message = next(islice(self._told_lines(), y, None), None)
             return Strip.blank(width, ground) if message is None else self._strip(message, ground)
         if line >= self.count:

@@ -40,7 +40,7 @@ class RowList(PaintedLines):
     """
     has_cursor: ClassVar[bool] = True
 
-    _said: tuple[str, str, Style] = ("", "", Style.FAINT)
+    _message: tuple[str, str, Style] = ("", "", Style.FAINT)
 
     @dataclass
     class Moved(Message):
@@ -57,14 +57,14 @@ class RowList(PaintedLines):
         """A row is to be opened."""
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
-        self._said = text, hint, style
+        self._message = text, hint, style
         room = max(_NARROWEST, self.room - 2)
         super().tell("\n".join(wrap(text, room)), "\n ".join(wrap(hint, room - 6)), style)
 
     def lay_out(self) -> None:
         """Rows are painted for the width that there is; only their number is told again."""
-        if self._told and not self.count:
-            self.tell(*self._said)
+        if self._message_parts and not self.count:
+            self.tell(*self._message)
             return
         self.show_count(self.count)
         if self.count:
@@ -86,7 +86,7 @@ class RowList(PaintedLines):
 
     def render_line(self, y: int) -> Strip:
         line = self.scroll_offset.y + y
-        if self._told or line != self.cursor or line >= self.count:
+        if self._message_parts or line != self.cursor or line >= self.count:
             return super().render_line(y)
         over = "rows--chosen" if self.has_focus else "rows--chosen-blurred"
         return self._strip(self.painted(line), self.get_component_rich_style(over))
