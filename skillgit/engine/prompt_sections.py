@@ -18,7 +18,7 @@ from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.trajectory_elision import elide, elided_turns
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Message, Part, Text, system, user
-from skillgit.plugin.environment import Environment, ShowsPictures, ShowsPrompt
+from skillgit.plugin.environment import DescribesTask, Environment, ShowsPictures, ShowsPrompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,7 +82,9 @@ def environment_section(environment: Environment | None) -> str:
     if environment is None:
         return ""
     info = environment.info
-    lines = [f"task: {info.summary}", f"scoring: {info.scorer}"]
+    described = isinstance(environment, DescribesTask)
+    task, scoring = environment.description() if described else (info.summary, info.scorer)
+    lines = [f"task: {task}", f"scoring: {scoring}"]
     if isinstance(environment, ShowsPrompt):
         lines.append(tagged("target_prompt", environment.target_prompt()))
     return tagged("environment", "\n".join(lines), name=info.name)

@@ -181,6 +181,15 @@ class ShowsPrompt(Protocol):
 
 
 @runtime_checkable
+class DescribesTask(Protocol):
+    """What an environment may add whose items decide what the task is, so that ``info`` cannot say it."""
+
+    def description(self) -> tuple[str, str]:
+        """Return what the task is and how an answer is scored, each in words for the optimizer."""
+        ...
+
+
+@runtime_checkable
 class ShowsPictures(Protocol):
     """What an environment may add, so that the optimizer sees the pictures that the target saw."""
 

@@ -237,6 +237,24 @@ class Tasks(PackagedEnvironment):
         """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need."""
         return self._new_reader(drafts=True).item(where, row, path)
 
+    def description(self) -> tuple[str, str]:
+        """Return that each task says what it wants, and what the checks of the items look for."""
+        kinds = dict.fromkeys(check["type"] for item in self._every for check in _checks(item))
+        looks = " ".join(f"{kind}: {KINDS[kind].help}" for kind in kinds)
+        return (
+            "Each task says what is wanted; the skill says how it is done.",
+            f"A task is solved if its result passes. {looks}",
+        )
+
+    def target_prompt(self) -> str:
+        """Return the system prompt, with ``{skill}`` in the place of the skill and the forms of results that occur."""
+        forms = dict.fromkeys(FORMS[str(item.content["extract"])] for item in self._every)
+        return super().target_prompt().replace("{form}", " Or: ".join(forms))
+
+    @property
+    def _every(self) -> Iterator[Item]:
+        return (item for split in Split for item in self.items(split))
+
     def secrets(self, item: Item) -> Secrets:
         attachments, checks = self._reader.attachments, _checks(item)
         sources = [entry for check in checks if check["type"] in PROGRAMS for entry in check["files"]]
