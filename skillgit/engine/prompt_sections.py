@@ -82,8 +82,8 @@ def environment_section(environment: Environment | None) -> str:
     if environment is None:
         return ""
     info = environment.info
-    described = isinstance(environment, DescribesTask)
-    task, scoring = environment.description() if described else (info.summary, info.scorer)
+    own_words = environment.description() if isinstance(environment, DescribesTask) else None
+    task, scoring = own_words or (info.summary, info.scorer)
     lines = [f"task: {task}", f"scoring: {scoring}"]
     if isinstance(environment, ShowsPrompt):
         lines.append(tagged("target_prompt", environment.target_prompt()))
