@@ -37,9 +37,9 @@ from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, derived_refs, history, history_reader, refs, tree
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.git_activity import until_kept, write_again
-from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.run_ownership import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.work_tree import ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

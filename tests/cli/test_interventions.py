@@ -13,8 +13,8 @@ from skillgit.app.interventions.fork import Fork
 from skillgit.app.interventions.restore import RestoreResult
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
-from skillgit.store.main_branch import add_skill
 from skillgit.store.repo import Repo
+from skillgit.store.work_tree import add_skill
 
 
 @pytest.fixture

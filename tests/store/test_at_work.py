@@ -10,7 +10,7 @@ import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
 from soaking import soak
 
-from skillgit.store import archive, evidence, git_activity, history_reader, main_branch, notes, promotion, transaction
+from skillgit.store import archive, evidence, git_activity, history_reader, notes, promotion, transaction, work_tree
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.repo import Repo
 
@@ -19,7 +19,7 @@ RELEASE = promotion.Release(tag="refs/tags/demo-1.0.0", message="1.0.0\n", docum
 
 
 def seed(repo):
-    main_branch.add_skill(repo, PATH, seed_skill(), time=TIME)
+    work_tree.add_skill(repo, PATH, seed_skill(), time=TIME)
 
 
 def note(repo):

@@ -7,8 +7,8 @@ import pytest
 from sample_run import PATH, RUN, transitions
 
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
-from skillgit.store.checkout import checkout, write_paths
 from skillgit.store.repo import Repo
+from skillgit.store.work_tree import checkout, write_paths
 
 DOCUMENT = f"{PATH}/SKILL.md"
 

@@ -32,8 +32,8 @@ from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
-from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.repo import Identity, Repo
+from skillgit.store.work_tree import ATTRIBUTES
 
 if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded

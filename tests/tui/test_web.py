@@ -18,8 +18,7 @@ from sample_run import RUN
 from web_client import DEADLINE_S, browser, gone, read, serving, until_gone
 
 from skillgit.errors import UsageError
-from skillgit.tui.web.page import WebPages
-from skillgit.tui.web.server import Door, application, listen
+from skillgit.tui.web.server import Door, WebPages, application, listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -128,7 +127,7 @@ def test_the_cookie_is_of_no_use_to_other_pages():
 
 
 def test_a_page_that_sends_nonsense_does_no_harm_and_screens_that_hang_are_killed(monkeypatch):
-    monkeypatch.setattr("skillgit.tui.web.page._PATIENCE_S", 0.05)
+    monkeypatch.setattr("skillgit.tui.web.server._PATIENCE_S", 0.05)
 
     async def scenario():
         async with door() as (_, link, one):

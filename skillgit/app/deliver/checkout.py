@@ -10,7 +10,7 @@ from skillgit.app.workspace.revision import is_address, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import UsageError
 from skillgit.index import queries
-from skillgit.store import checkout as store_checkout
+from skillgit.store import work_tree
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -34,13 +34,13 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
         resolution = resolve_in(workspace, revision)
         if paths:
             inside = [_inside(context, workspace, path) for path in paths]
-            files = store_checkout.write_paths(workspace.repo, resolution.commit, inside)
+            files = work_tree.write_paths(workspace.repo, resolution.commit, inside)
             return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
         # What names a version or a run is no branch, even if there is one of that name.
         is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
-        branch = revision if not is_ours and store_checkout.is_branch(workspace.repo, revision) else ""
-        back = store_checkout.last_branch(workspace.repo)
-        files = store_checkout.checkout(workspace.repo, resolution.commit, branch)
+        branch = revision if not is_ours and work_tree.is_branch(workspace.repo, revision) else ""
+        back = work_tree.last_branch(workspace.repo)
+        files = work_tree.checkout(workspace.repo, resolution.commit, branch)
         branch_left = "" if back == branch else back
         return CheckedOut(row=resolution.row, commit=resolution.commit, files=files, branch=branch, back=branch_left)
 

@@ -18,7 +18,7 @@ from skillgit.errors import ExitCode
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
 from skillgit.store import notes
-from skillgit.store.main_branch import skill_tree
+from skillgit.store.work_tree import skill_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import SkillError, UsageError
 from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
-from skillgit.store.main_branch import skill_trees, skills_at
+from skillgit.store.work_tree import skill_trees, skills_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConfigError, RepositoryNotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index.refresh import open_index
-from skillgit.store import main_branch, refs
+from skillgit.store import refs, work_tree
 from skillgit.store.history_reader import skill_at
 from skillgit.store.repo import Repo
 
@@ -58,13 +58,13 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
     first = _seed(context, skill, environment)
     repo, is_new = _open(folder)
     if first is None:
-        there = main_branch.skills_on_main(repo)
+        there = work_tree.skills_on_main(repo)
         if there:
             commit = repo.tip(refs.MAIN) or ""
             return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=is_new, added=False)
         first = starter(skill_name(folder.name))
     path = f"{SKILLS}/{first.name}"
-    addition = main_branch.add_skill(repo, path, first, time=context.clock())
+    addition = work_tree.add_skill(repo, path, first, time=context.clock())
     open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
     return Initialised(path=_root(repo), skill_path=path, commit=addition.commit, created=is_new, added=addition.added)
 
@@ -171,7 +171,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str) -
 
 def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> str | None:
     """Return the skill folder that is meant: the only one, or the one that bears the environment's name."""
-    paths = main_branch.skills_at(workspace.repo, commit)
+    paths = work_tree.skills_at(workspace.repo, commit)
     if len(paths) <= 1:
         return paths[0] if paths else None
     name = environment.info.name

@@ -330,7 +330,7 @@ class NamedSkill:
 def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     """Return the skill of ``revision``: that of its run, or the only one of a commit that is no event."""
     from skillgit.store.history_reader import skill_at  # noqa: PLC0415 - decodes commits, which most words do not need
-    from skillgit.store.main_branch import skills_at  # noqa: PLC0415 - as above
+    from skillgit.store.work_tree import skills_at  # noqa: PLC0415 - as above
 
     resolution = resolve_in(workspace, revision)
     if resolution.row is not None:
@@ -352,7 +352,7 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
 
 def cut_off(workspace: Workspace, revision: str) -> Workspace:
     """Return ``workspace`` as it was right after the event that ``revision`` names, for ``--as-of``."""
-    from skillgit.index.as_of_views import PastIndex  # noqa: PLC0415 - most looks are at the present
+    from skillgit.index.refresh import PastIndex  # noqa: PLC0415 - most looks are at the present
 
     index = PastIndex(workspace.index, event_in(workspace, revision).commit)
     return Workspace(repo=index.repo, index=index, past=True)

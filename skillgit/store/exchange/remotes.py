@@ -11,9 +11,9 @@ from skillgit.store import refs
 from skillgit.store.exchange.transport import CHECKED, ask
 from skillgit.store.git_binary import git
 from skillgit.store.lock import repo_lock
-from skillgit.store.main_branch import skills_at
 from skillgit.store.run_ownership import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
+from skillgit.store.work_tree import skills_at
 
 if TYPE_CHECKING:
     from datetime import datetime

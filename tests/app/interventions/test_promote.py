@@ -11,8 +11,8 @@ from skillgit.app.history.status import status
 from skillgit.app.interventions.promote import promote
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.main_branch import add_skill
 from skillgit.store.repo import Repo
+from skillgit.store.work_tree import add_skill
 
 
 def git(where, *words) -> str:

@@ -14,7 +14,7 @@ from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.lint import lint
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.store import refs
-from skillgit.store.main_branch import add_skill
+from skillgit.store.work_tree import add_skill
 
 TAG = "refs/tags/demo/v1.2.0"
 

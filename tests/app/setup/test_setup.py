@@ -28,7 +28,7 @@ from skillgit.engine.session import Monitor, Session
 from skillgit.index import queries
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.store.history_reader import read_run
-from skillgit.store.main_branch import skill_tree
+from skillgit.store.work_tree import skill_tree
 
 
 async def instantly(_):

@@ -22,7 +22,7 @@ from skillgit.domain.protected_regions import with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store import commit_message, refs
 from skillgit.store.history_reader import MEMORY
-from skillgit.store.main_branch import ATTRIBUTES
+from skillgit.store.work_tree import ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
