@@ -1,17 +1,24 @@
-"""Differences as git prints them, byte for byte, by asking git."""
+"""What commits change: differences as git prints them, byte for byte, and the files that a push would publish."""
 
 from __future__ import annotations
 
+import re
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pygit2
+from pygit2.enums import FileMode, SortMode
 
-from skillgit.errors import RevisionNotFoundError
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.untrusted.file_names import entry_name
+from skillgit.errors import HistoryError, RevisionNotFoundError
+from skillgit.store import refs
 from skillgit.store.git_binary import NO_PROGRAMS, git
+from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.store.repo import Repo
 
@@ -97,3 +104,108 @@ def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, 
         commit, _, rest = entry.partition(b"\n")
         changes[commit.decode()] = rest.removeprefix(b"\n")
     return changes
+
+
+_HIDDEN = re.compile(r"(?:evidence|plan) of \S+\n\nevent [0-9a-f]{40}\n")
+"""How the message of a commit of a chain of evidence, or of a plan, is written."""
+_FILES = frozenset({FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file that a commit adds or changes against all of its parents."""
+
+    path: str
+    blob: str
+    before: tuple[str, ...]  # the ids of the contents that the parents have at the same path
+    skill: str  # the skill folder that it belongs to; empty if it belongs to none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCommit:
+    commit: str
+    message: str
+    files: tuple[NewFile, ...]
+    hidden: bool  # whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything
+
+
+def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
+    """Yield the commits that ``tips`` lead to and ``old_tips``, as far as they are here, do not, the oldest first."""
+    try:
+        walk = repo.raw.walk(None, SortMode.TOPOLOGICAL | SortMode.REVERSE)
+        for tip in tips:
+            walk.push(_commit_of(repo, tip))
+        for oid in old_tips:
+            if repo.has_object(oid):
+                walk.hide(_commit_of(repo, oid))
+        for commit in walk:
+            message, files = message_of(commit), tuple(_new_files(commit))
+            hidden = _HIDDEN.match(message) is not None
+            yield NewCommit(commit=str(commit.id), message=message, files=files, hidden=hidden)
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read what is to be published: {error}", hint="git fsck") from error
+
+
+def content(repo: Repo, blob: str) -> bytes:
+    try:
+        obj = repo.raw[pygit2.Oid(hex=blob)]
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read the file {blob[:12]}: {error}", hint="git fsck") from error
+    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else b""
+
+
+def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
+    """Return what all branches and tags point to, and what those of remotes did when last seen.
+
+    With ``evidence``, hidden refs with evidence and folded candidates count too.
+    """
+    own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
+    tips: list[str] = []
+    remote_tips: list[str] = []
+    for name in repo.raw.references:
+        oid = repo.tip(name)
+        if oid is not None and name.startswith(("refs/remotes/", "refs/skillgit/remotes/")):
+            remote_tips.append(oid)
+        elif oid is not None and name.startswith(tuple(own)):
+            tips.append(oid)
+    return tips, remote_tips
+
+
+def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:
+    obj = repo.raw[pygit2.Oid(hex=oid)]
+    return obj.peel(pygit2.Commit).id
+
+
+def _new_files(commit: pygit2.Commit) -> Iterator[NewFile]:
+    parents = [parent.tree for parent in commit.parents]
+    folders: dict[str, bool] = {}
+    for path, entry, before in sorted(_differing(commit.tree, parents), key=lambda file: file[0]):
+        yield NewFile(path=path, blob=str(entry.id), before=before, skill=_skill_of(commit.tree, path, folders))
+
+
+def _differing(root: pygit2.Tree, before: list[pygit2.Tree]) -> Iterator[tuple[str, pygit2.Object, tuple[str, ...]]]:
+    """Yield path, entry and the parents' contents of every file that no parent has at the same path."""
+    waiting = [(root, before, "")]  # no recursion: folders lie as deep as a stranger likes
+    while waiting:
+        tree, parents, prefix = waiting.pop()
+        for entry in tree:
+            name, path = str(entry.name), f"{prefix}{entry_name(entry.raw_name or b'')}"
+            peers = [parent[name] for parent in parents if name in parent]
+            if any(peer.id == entry.id for peer in peers):
+                continue
+            if isinstance(entry, pygit2.Tree):
+                waiting.append((entry, [peer for peer in peers if isinstance(peer, pygit2.Tree)], f"{path}/"))
+            elif entry.filemode in _FILES:
+                yield path, entry, tuple(str(peer.id) for peer in peers if isinstance(peer, pygit2.Blob))
+
+
+def _skill_of(root: pygit2.Tree, path: str, cache: dict[str, bool]) -> str:
+    """Return the outermost folder above ``path`` that holds a ``SKILL.md``."""
+    parts = path.split("/")[:-1]
+    for depth in range(1, len(parts) + 1):
+        folder = "/".join(parts[:depth])
+        if folder not in cache:
+            cache[folder] = f"{folder}/{DOCUMENT}" in root
+        if cache[folder]:
+            return folder
+    return ""

@@ -66,7 +66,9 @@ class RunWriter:
         self._clock = clock
         self._identity = identity or repo.identity()
         tips = repo.tips()
-        self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.folded}
+        self._heads = {
+            source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.is_folded
+        }
         self._tips = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = history_reader.read_run(repo, run) if self._heads else []
         self._versions = derived_refs.versions(self._records)

@@ -286,10 +286,10 @@ def plan_drop(
     repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
     trees = kept_trees(repo, run)
-    stored = [record for record in records if record.evidence in trees]
-    old = tuple(record for record in stored if record.time < before and record.commit not in exempt)
+    candidates = [record for record in records if record.evidence in trees]
+    old = tuple(record for record in candidates if record.time < before and record.commit not in exempt)
     old_trees = {record.evidence for record in old}
-    staying = _blobs(repo, {record.evidence for record in stored} - old_trees)
+    staying = _blobs(repo, {record.evidence for record in candidates} - old_trees)
     objects = map(repo.raw.get, _blobs(repo, old_trees) - staying)
     return Dropped(records=old, size=sum(obj.size for obj in objects if isinstance(obj, pygit2.Blob)))
 

@@ -30,7 +30,7 @@ class Source:
     ref: refs.Ref  # the branch as it is called in the repository of the run's writer
     actual: str
     tip: str
-    folded: bool = False
+    is_folded: bool = False
 
 
 def run_names(tips: Iterable[str]) -> list[str]:
@@ -50,7 +50,7 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     local = by_remote.pop("", {})
     attic = refs.attic_ref(run)
     attic_sources = _candidates(repo, attic, tips[attic]) if attic in tips else {}
-    branches = {branch: replace(source, folded=True) for branch, source in attic_sources.items()} | local
+    branches = {branch: replace(source, is_folded=True) for branch, source in attic_sources.items()} | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:

@@ -16,8 +16,7 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import credentials
-from skillgit.store import push_contents
-from skillgit.store.push_contents import content
+from skillgit.store.diff import content, new_commits, publishable
 from skillgit.store.tree import skill_folders
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.secret_scan import Secret, SecretScanner
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.store.push_contents import NewCommit, NewFile
+    from skillgit.store.diff import NewCommit, NewFile
     from skillgit.store.repo import Repo
 
 _SHORT = 12
@@ -57,7 +56,7 @@ def scan(context: Context, word: str | None = None, *, evidence: bool = False) -
     """
     with open_workspace(context) as workspace:
         if word is None:
-            tips, bases = push_contents.publishable(workspace.repo, evidence=evidence)
+            tips, bases = publishable(workspace.repo, evidence=evidence)
         else:
             tips, bases = _ends(workspace, word)
         return scan_commits(context, workspace, tips, bases)
@@ -69,7 +68,7 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], ba
     exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
     with secret_scanner() as scanner:
         look = ScanCollector(workspace.repo, scanner, leaks, exceptions)
-        for commit in push_contents.new_commits(workspace.repo, tips, bases):
+        for commit in new_commits(workspace.repo, tips, bases):
             look.at(commit)
         look.at_tips(tips)
     return Scan(
