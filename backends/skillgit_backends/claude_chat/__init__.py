@@ -123,7 +123,7 @@ class ClaudeChatBackend:
 
         from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
 
-        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+        class AnthropicHttpClient(BoundedClient, DefaultAioHttpClient):
             """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(None, connect=_CONNECT_S)  # the caller has a deadline
@@ -135,7 +135,7 @@ class ClaudeChatBackend:
             base_url=self._settings.base_url or None,
             max_retries=0,
             timeout=timeout,
-            http_client=BoundedHttpClient(backend=self.info.name, timeout=timeout),
+            http_client=AnthropicHttpClient(backend=self.info.name, timeout=timeout),
         )
         self._made_for = (loop, key)
         return self._client

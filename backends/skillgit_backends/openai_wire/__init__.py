@@ -64,13 +64,13 @@ class Connection:
 
         from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
 
-        class BoundedHttpClient(BoundedClient, DefaultAioHttpClient):
+        class OpenAIHttpClient(BoundedClient, DefaultAioHttpClient):
             """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
         # Without TLS nobody's certificates count, which spares reading all that there are.
         verify = endpoint.url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        transport = BoundedHttpClient(backend=self._backend, timeout=timeout, verify=verify)
+        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=verify)
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
@@ -87,11 +87,7 @@ class Connection:
     def _tokens(self, endpoint: Endpoint) -> Callable[[], Awaitable[str]]:
         """Return where the SDK gets a token for each call; it is kept until shortly before it expires."""
         try:
-            from azure.identity.aio import (  # noqa: PLC0415 - an extra that few need
-                AzureCliCredential,
-                ManagedIdentityCredential,
-                get_bearer_token_provider,
-            )
+            from azure.identity.aio import AzureCliCredential, ManagedIdentityCredential, get_bearer_token_provider  # noqa: PLC0415 - an extra that few need
         except ImportError:
             raise FatalBackendError(
                 f"the sign-in '{endpoint.auth}' needs the package azure-identity",

@@ -11,13 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from skillgit.errors import (
-    ContentFilterError,
-    NoAnswerError,
-    RefusalError,
-    RetryableBackendError,
-    UnusableAnswerError,
-)
+from skillgit.errors import ContentFilterError, NoAnswerError, RefusalError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_tokens, flatten, token_count
 from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
