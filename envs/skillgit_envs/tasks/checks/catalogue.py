@@ -81,7 +81,7 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
     whole = fsum(check["weight"] for check in checks)
     soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
     messages = [
-        check["message"] if "message" in check and not ok else grade.said
+        check["message"] if "message" in check and not ok else grade.reason
         for check, grade, ok in zip(checks, grades, passes, strict=True)
     ]
     listing = (f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))

@@ -26,8 +26,6 @@ _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
 _LONGEST_NAME = 60  # characters by which a criterion is told from others
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
-QUESTIONS = {False: 1, True: 2}
-"""How often the judge is asked, by whether it compares: then with the places swapped too."""
 _AS_EXPECTED = "The result is as described here: {}"
 
 
@@ -68,7 +66,7 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
     parts = [(shorten(text, _LONGEST_NAME), score) for text, score in zip(fields["criteria"], scores, strict=True)]
     which = f", less than full for {len(misses)} of {count} criteria" if misses and count > 1 else ""
     return Grade(
-        score=total, said=f"the judge gives {total:.2f}{which}: {reason}", parts=tuple(parts) if count > 1 else ()
+        score=total, reason=f"the judge gives {total:.2f}{which}: {reason}", parts=tuple(parts) if count > 1 else ()
     )
 
 
@@ -89,7 +87,7 @@ async def _compared(fields: Fields, sheet: Sheet) -> Grade:
         points.append(pair[index])
         reasons.append(reason)
     score = sum(points) / len(points)
-    return Grade(score=score, said=f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}")
+    return Grade(score=score, reason=f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}")
 
 
 def _criteria(fields: Fields) -> str:

@@ -67,7 +67,7 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     )
     result = await sandbox.run(job)
     if result.ended != "exit":
-        return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
+        return Grade(score=0.0, reason=f"the check was stopped ({result.ended})")
     try:
         outcome: Any = read_document(result.files.get(RESULT, b"{}"))
     except DocumentError as error:
@@ -81,7 +81,7 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
         )
     score = _share(outcome["score"], fields["function"])
     reason = str(outcome.get("said") or "")[:_TOLD]
-    return Grade(score=score, said=reason or ("correct" if score >= 1 else "the check is not content"))
+    return Grade(score=score, reason=reason or ("correct" if score >= 1 else "the check is not content"))
 
 
 def _share(score: float, check: str) -> float:
@@ -110,7 +110,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
     )
     result, command = await sandbox.run(job), " ".join(fields["command"])
     if result.ended != "exit":
-        return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
+        return Grade(score=0.0, reason=f"the check was stopped ({result.ended})")
     if result.exit_code in _CANNOT_RUN:
         raise EnvironmentFaultError(
             f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
@@ -124,7 +124,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
     score = float(ok) if partial is None else _share(partial, command)
     output = "\n".join(lines).strip()[-_TOLD:]
     # A command that ends with a failure has not passed, whatever it prints.
-    return Grade(score=score if ok or score < 1 else 0.0, said=output or ("correct" if ok else "the check failed"))
+    return Grade(score=score if ok or score < 1 else 0.0, reason=output or ("correct" if ok else "the check failed"))
 
 
 KINDS = (

@@ -258,7 +258,11 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
     reports = zip(items, chain(statuses, repeat("applied")), strict=False)
     effective = [(item, status) for item, status in reports if status.startswith("applied")]
     edits = tuple(_edits(effective))
-    title = str(step.own.get("title") or _title(step, [item for item, _ in effective]))
+    summary = step.record.get("rewrite_change_summary")
+    titles = [str(line) for line in summary] if isinstance(summary, list) else []
+    titles += [str(item.get("title") or item.get("content") or item.get("target") or "") for item, _ in effective]
+    lines = (line.strip(" -*#") for text in titles for line in text.splitlines())
+    title = str(step.own.get("title") or next(filter(None, lines), f"step {step.number}"))
     # What the optimizer wrote speaks of all its edits.
     reason = ranking.get("reasoning") or merge.get("reasoning") if len(effective) == len(items) else ""
     reasoning = str(step.own.get("why") or reason or "")
@@ -297,14 +301,6 @@ def _edits(effective: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
             support=count(item.get("support_count")) or 0,
             source=EditSource(source) if source in set(EditSource) else EditSource.MIXED,
         )
-
-
-def _title(step: Step, items: Sequence[Row]) -> str:
-    summary = step.record.get("rewrite_change_summary")
-    titles = [str(line) for line in summary] if isinstance(summary, list) else []
-    titles += [str(item.get("title") or item.get("content") or item.get("target") or "") for item in items]
-    lines = [line.strip(" -*#") for text in titles for line in text.splitlines()]
-    return next((line for line in lines if line), f"step {step.number}")
 
 
 def _rewrite(
