@@ -55,12 +55,7 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    text = None
-    if step.action == "reject" or step.accepted:
-        text = source.directory.text(f"{step.folder}/candidate_skill.md")
-    if text is None and step.accepted:  # then it is the current text too
-        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
-    score = _score(source, step)
+    text, score = _candidate(source, step), _score(source, step)
     if text is None or score is None:
         _tell_skip(source, step, score)
         return
@@ -98,6 +93,16 @@ def tell_step(source: Import, step: Step) -> None:
     outcome_event = Accepted(**fields, version=base + 1) if step.accepted else event
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
     story.tell(Chapter(event=outcome_event, skill=skill, evidence=evidence, time=time), score.evaluation)
+
+
+def _candidate(source: Import, step: Step) -> SkillText | None:
+    """Return the text of the candidate, if any, as far as it is here; an accepted one is the current text too."""
+    text = None
+    if step.action == "reject" or step.accepted:
+        text = source.directory.text(f"{step.folder}/candidate_skill.md")
+    if text is None and step.accepted:
+        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
+    return text
 
 
 def text_hash(text: str) -> str:
