@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Models
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _FILES = (
