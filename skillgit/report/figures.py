@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -132,9 +132,9 @@ class Curve:
 
 def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
     """Return the events that have a place on the curve: a slow update that was merged is told by its merge."""
-    unmarked = {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
-    scored = [row for row in rows if row.known is not None]
-    return [row for row in scored if row.kind not in unmarked or row.decision in {"reject", "indecisive"}]
+    unmarked_kinds = {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
+    scored_rows = [row for row in rows if row.known is not None]
+    return [row for row in scored_rows if row.kind not in unmarked_kinds or row.decision in {"reject", "indecisive"}]
 
 
 def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
@@ -233,13 +233,14 @@ class _Plot:
             )
 
     def score_ticks(self) -> tuple[tuple[float, str], ...]:
-        count = round((self._high - self._low) / self._tick)
-        values = [self._low + self._tick * number for number in range(count + 1)]
+        ticks = round((self._high - self._low) / self._tick)
+        values = [self._low + self._tick * number for number in range(ticks + 1)]
         return tuple((self._y(value), f"{value:.2f}") for value in values)
 
     def step_ticks(self) -> tuple[tuple[float, int], ...]:
         most = 16 if self._size.width >= WIDE.width else 8
-        every = next(n for n in _stride() if (self._last - self._first) / n <= most)
+        strides = (factor * 10**power for power in count() for factor in (1, 2, 5))
+        every = next(stride for stride in strides if (self._last - self._first) / stride <= most)
         first = ceil(self._first / every) * every
         return tuple((self._x(step), step) for step in range(first, self._last + 1, every))
 
@@ -258,13 +259,6 @@ def _places(rows: Sequence[LogRow]) -> dict[str, float]:
         for number, row in enumerate(same):
             positions[row.commit] = step + _SPREAD * number / len(same)
     return positions
-
-
-def _stride() -> Iterator[int]:
-    factor = 1
-    while True:
-        yield from (factor, 2 * factor, 5 * factor)
-        factor *= 10
 
 
 def _scale(low: float, high: float) -> tuple[float, float, float]:

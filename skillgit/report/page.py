@@ -27,8 +27,6 @@ from skillgit.view.surface import UNICODE
 from skillgit.view.text import inert
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow
@@ -111,7 +109,10 @@ def verdict_of(entry: EventStory) -> Verdict | None:
 
 def rule(report: RunReport) -> str:
     """Return by which rule the run's gate decides."""
-    verdict = next(filter(None, map(verdict_of, _gated(report))), None)
+    # an intervention may have a gate of its own, as compress has
+    events = (*report.versions.told, *report.rejected.told, *report.slow.told)
+    steps = (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
+    verdict = next(filter(None, map(verdict_of, steps)), None)
     if verdict is None:
         return "no candidate came as far as the gate"
     if not verdict.gated:
@@ -129,12 +130,6 @@ def rule(report: RunReport) -> str:
             return f"{text}, and if no item scores lower"
         case _:
             assert_never(verdict.no_regression)
-
-
-def _gated(report: RunReport) -> Iterable[EventStory]:
-    # an intervention may have a gate of its own, as compress has
-    events = (*report.versions.told, *report.rejected.told, *report.slow.told)
-    return (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
 
 
 def compared(verdict: Verdict, *, bound: bool) -> str:

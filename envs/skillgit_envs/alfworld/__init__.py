@@ -86,16 +86,16 @@ _TASK = "Your task is to:"
 
 
 def reference_messages(
-    skill: Skill, observations: Sequence[str], given: Sequence[str], commands: Sequence[str], history: int
+    skill: Skill, observations: Sequence[str], actions: Sequence[str], commands: Sequence[str], history: int
 ) -> list[Message]:
     """Return the messages as the reference asks: every step is a question of its own, with ``history`` steps or 2."""
     scene = {"observation": observations[-1]}
-    if given:
-        first = max(len(given) - (history or REFERENCE_HISTORY), 0)
-        steps = zip(observations[first:], given[first:], strict=False)
+    if actions:
+        first = max(len(actions) - (history or REFERENCE_HISTORY), 0)
+        steps = zip(observations[first:], actions[first:], strict=False)
         recent = "\n\n".join(f"{observation}\n> {command or 'none'}" for observation, command in steps)
         task = observations[0].rpartition(_TASK)[2].strip()
-        scene = {"task": task, "steps_so_far": str(len(given)), "last_steps": recent, **scene}
+        scene = {"task": task, "steps_so_far": str(len(actions)), "last_steps": recent, **scene}
     possible = "\n".join(f"'{command}'" for command in commands if command != "help")
     parts = (
         with_skill("{skill}", skill, PromptWording.REFERENCE),

@@ -16,17 +16,16 @@ import resource
 import shutil
 import signal
 import socket
-import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from skillgit_envs.alfworld.simulator import FRAME, START
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FRAME = struct.Struct("!cI")
-START, KILL = b"S", b"K"
 CPU_SECONDS = 900
 MEMORY_BYTES = 4 << 30
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,11 +18,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.alfworld.fork_server import FRAME, KILL, START
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+FRAME = struct.Struct("!cI")  # what the fork server is told: a letter and the token of a game
+START, KILL = b"S", b"K"
 STEP_SECONDS = 180.0  # longest time that a game may take to load, or for one step: a game that takes longer hangs
 _END_SECONDS = 10
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")

@@ -45,8 +45,8 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     identity, image = text_field(where, fields, "taskId", "id"), text_field(where, fields, "image")
     question = text_field(where, fields, "question")
     require(where, "babyvision", {"taskId": identity, "image": image, "question": question})
-    listed = fields.get("options") or []
-    choices = [str(choice) for choice in listed] if isinstance(listed, list) else []
+    options = fields.get("options") or []
+    choices = [str(choice) for choice in options] if isinstance(options, list) else []
     content = {
         "question": question,
         "choices": choices,

@@ -95,20 +95,19 @@ def _first(fields: Mapping[str, object], *names: str) -> str:
 
 def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pattern[str]) -> list[str]:
     value = fields.get(name) or []
-    if isinstance(value, str):
-        value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            listing = json.loads(value)
+        except ValueError as error:
+            problem = f"{where} has {name} that are no list: {value[:60]}"
+            raise DataError(problem, hint='write ["one", "two"]') from error
+        check_storable(where, listing)
+        value = listing
+    elif isinstance(value, str):
+        value = between.split(value)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"{where} has {name} that are no texts", hint=fields_hint("officeqa"))
     return [text.strip() for text in value if text.strip()]
-
-
-def _json_list(where: str, name: str, text: str) -> object:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{where} has {name} that are no list: {text[:60]}", hint='write ["one", "two"]') from error
-    check_storable(where, value)
-    return value
 
 
 LOOKING: tuple[Name, ...] = ("glob", "grep", "read")

@@ -127,8 +127,8 @@ class WorkbookTasks:
         identity = text_field(row.where, row.fields, "id") or row.name
         names = ("instruction", "answer_position", "instruction_type", "answer_sheet")
         instruction, position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
-        required = {"id": identity, "instruction": instruction, "answer_position": position}
-        require(row.where, "spreadsheetbench", required)
+        values = {"id": identity, "instruction": instruction, "answer_position": position}
+        require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
         if fault := path_fault(path):
             raise DataError(

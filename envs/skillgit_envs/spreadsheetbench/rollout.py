@@ -78,7 +78,7 @@ def _ends(runs: Mapping[int, Run]) -> str:
     """Return how the last program fared; cases in which it wrote the same are told together."""
     groups: dict[str, list[str]] = {}
     for number, run_ in runs.items():
-        groups.setdefault(run_.told, []).append(str(number))
+        groups.setdefault(run_.report, []).append(str(number))
     return "\n".join(f"case {', '.join(numbers)}: {text}" for text, numbers in groups.items())
 
 
@@ -137,8 +137,8 @@ def task(item: Item, preview: str, wording: PromptWording = PromptWording.OWN) -
 def after_run(run: Run, content: Contents | None) -> str:
     """Return what is said after a program has run on the first workbook; ``content`` is what its answer cells hold."""
     if run.output is None:
-        return f"{run.told}\n\n{FAILED}"
-    return "\n\n".join(filter(None, (run.told, _cells(content) if content else "", CHECK)))
+        return f"{run.report}\n\n{FAILED}"
+    return "\n\n".join(filter(None, (run.report, _cells(content) if content else "", CHECK)))
 
 
 def _cells(content: Contents) -> str:
@@ -172,7 +172,7 @@ class Run:
     """How a program fared on one workbook."""
 
     output: bytes | None  # the workbook that it made; None if it made none or did not come to a good end
-    told: str  # what it wrote and how it ended, for whoever wrote it
+    report: str  # what it wrote and how it ended, for whoever wrote it
 
 
 def find_program(reply: str) -> str:
@@ -215,10 +215,10 @@ async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
     files = {PROGRAM: code.encode(errors="replace"), INPUT: book}
     result = await sandbox.run(sandbox.python_job(_START, files=files, limits=limits, collect=(OUTPUT,)))
     output = result.files.get(OUTPUT) if result.ok else None
-    return Run(output=output, told=_told(result, has_output=output is not None, seconds=seconds))
+    return Run(output=output, report=_report(result, has_output=output is not None, seconds=seconds))
 
 
-def _told(result: Result, *, has_output: bool, seconds: float) -> str:
+def _report(result: Result, *, has_output: bool, seconds: float) -> str:
     if result.ok:
         end = "the program ended well" if has_output else "the program ended well, but wrote nothing to OUTPUT_PATH"
     elif result.ended == "exit":

@@ -22,7 +22,6 @@ from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
-from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
 from skillgit_envs.tasks.checks.check import Sheet
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
@@ -266,7 +265,8 @@ class Tasks(PackagedEnvironment):
 
     def call_bounds(self, item: Item) -> CallBounds:
         """Return how many calls a task takes: the judge is asked by some checks only, and once more if need be."""
-        questions = sum(judging.QUESTIONS["against" in check] for check in _checks(item) if check["type"] == "judge")
+        # One that compares asks twice, with the places swapped.
+        questions = sum(1 + ("against" in check) for check in _checks(item) if check["type"] == "judge")
         return CallBounds(target=(1, self._most_replies), judge=(questions, questions), repairs=questions)
 
     @property
@@ -281,8 +281,8 @@ class Tasks(PackagedEnvironment):
             conversation = await converse(target, request, NoTools(), 1)
         else:
             async with _laid_out(item, attachments) as folder:
-                limits, offered = self._limits("tool_timeout"), TOOLS[self._tools]
-                toolbox = SandboxTools(sandbox=self._sandbox, documents=folder, offered=offered, limits=limits)  # type: ignore[arg-type]
+                limits, names = self._limits("tool_timeout"), TOOLS[self._tools]
+                toolbox = SandboxTools(sandbox=self._sandbox, documents=folder, offered=names, limits=limits)  # type: ignore[arg-type]
                 conversation = await converse(target, request, toolbox, self._turns)
             products = toolbox.files
         answer = EXTRACTORS[str(item.content["extract"])](conversation.text)

@@ -189,7 +189,8 @@ class _Installation:
     def _keep(self) -> str:
         """Copy what is at the place, and return the name of the copy."""
         name = self._new_name()
-        target = self._record.new_copy(name)
+        target = self._record.kept(name)
+        target.parent.mkdir(parents=True)
         copy(self._place, target)
         if read_entries(target) != self._there:
             raise ConflictError(f"{self._place} changed while it was read", hint="stop who writes it, then try again")

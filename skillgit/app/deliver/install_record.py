@@ -70,11 +70,6 @@ class InstallRecord:
     def kept(self, name: str) -> Path:
         return self._folder / _KEPT / name / _CONTENT
 
-    def new_copy(self, name: str) -> Path:
-        folder = self.kept(name)
-        folder.parent.mkdir(parents=True)
-        return folder
-
     def at(self, path: Path) -> InstalledFolder | None:
         return self.places.get(str(path))
 

@@ -182,7 +182,7 @@ def report(context: Context, run: str | None) -> RunReport:
     room = DiffAllowance()
     difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
     kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
-    rejected, slow, skipped = ([event for event in rows if event.kind == kind] for kind in kinds)
+    rejections, proposals, skips = ([event for event in rows if event.kind == kind] for kind in kinds)
     return RunReport(
         run=row,
         start=start,
@@ -197,9 +197,9 @@ def report(context: Context, run: str | None) -> RunReport:
         rules=rule_stories(context, seed_name, best_name),
         item_map=item_map(context, name),
         versions=tell(context, [event for event in rows if event.version is not None], room),
-        rejected=tell(context, rejected, room),
-        slow=tell(context, slow, room),
-        skipped=tuple(skipped),
+        rejected=tell(context, rejections, room),
+        slow=tell(context, proposals, room),
+        skipped=tuple(skips),
         cost=cost(context, name),
         settings=settings,
     )

@@ -139,18 +139,16 @@ class SplitProgress:
 
 def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
     """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
-    return tuple(_progress(context, run, target, split) for split in ("selection", "test"))
-
-
-def _progress(context: Context, run: RunRow, own: str, split: str) -> SplitProgress:
-    scores = matrix(context, run.name, split)
-    by_version = {
-        row.row.version: _standing(row.row.version, cell)
-        for row in scores.rows
-        for cell in row.cells  # that of the run's own target on its own items, if there is one
-        if row.row.version is not None and cell.model == own and not cell.differs
-    }
-    return SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
+    splits = []
+    for split in ("selection", "test"):
+        by_version = {
+            row.row.version: _standing(row.row.version, cell)
+            for row in matrix(context, run.name, split).rows
+            for cell in row.cells  # that of the run's own target on its own items, if there is one
+            if row.row.version is not None and cell.model == target and not cell.differs
+        }
+        splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
+    return tuple(splits)
 
 
 def _standing(version: int, cell: MatrixCell) -> VersionStanding:

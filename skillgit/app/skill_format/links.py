@@ -30,7 +30,7 @@ class Target:
 
     path: str  # the path as it is written, without what follows ``#`` or ``?``
     line: int  # its line, counted from 1
-    linked: bool  # whether it is a link; else a path in a code span
+    is_link: bool  # whether it is a link; else a path in a code span
 
 
 def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fault]:
@@ -49,18 +49,18 @@ def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fa
 def _faults(path: str, target: Target, paths: Collection[str], first: Collection[str]) -> Iterator[Fault]:
     destination = _resolved(path, target.path)
     if destination.startswith("..") or target.path.startswith(("/", "~")) or _DRIVE.match(target.path):
-        if target.linked:
+        if target.is_link:
             yield broken("link-outside", path, target.line, f"the link to {target.path} leaves the skill folder")
         return
     if destination not in paths:
-        if not target.linked:
+        if not target.is_link:
             # A path in a code span is meant from the folder, wherever the file stands that mentions it.
             if path == DOCUMENT:
                 yield broken("mention-missing", path, target.line, f"there is no {target.path} in the folder")
             return
         rule = "link-missing" if path == DOCUMENT else "companion-link-missing"
         yield broken(rule, path, target.line, f"the link leads to {target.path}, which is not there")
-    elif target.linked and destination.endswith(".md") and destination not in {*first, path, DOCUMENT}:
+    elif target.is_link and destination.endswith(".md") and destination not in {*first, path, DOCUMENT}:
         yield broken("reference-chain", path, target.line, f"{destination} is linked here, and not in {DOCUMENT}")
 
 
@@ -84,11 +84,11 @@ def _inline(block: Token, first: int) -> Iterator[Target]:
             line += 1
         elif token.type in {"link_open", "image"}:
             if path := _local(str(token.attrGet("href" if token.type == "link_open" else "src") or "")):
-                yield Target(path=path, line=line, linked=True)
+                yield Target(path=path, line=line, is_link=True)
         elif token.type == "code_inline":
             # A code span names paths alone or in a command.
             mentions = filter(_MENTION.fullmatch, token.content.split())
-            yield from (Target(path=mention, line=line, linked=False) for mention in mentions)
+            yield from (Target(path=mention, line=line, is_link=False) for mention in mentions)
 
 
 def _local(address: str) -> str:
@@ -127,9 +127,9 @@ def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """Yield path and reason of each file that begins like someone else's and has no licence file above it."""
     folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():
-        place = PurePosixPath(path)
-        licensed = is_licence(path) or folders & set(place.parents)
-        if not licensed and (reason := _reason(place, content)):
+        location = PurePosixPath(path)
+        has_licence = is_licence(path) or folders & set(location.parents)
+        if not has_licence and (reason := _reason(location, content)):
             yield path, reason
 
 

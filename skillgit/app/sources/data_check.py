@@ -65,8 +65,8 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
 
 def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list[Leak]:
     """Return what ``skill`` quotes of selection and test items, beyond ``known_text``, the environment's taxonomy."""
-    shared = vocabulary([row.secrets for row in rows])
-    index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), shared)
+    common_words = vocabulary([row.secrets for row in rows])
+    index = build_index(((row.item.id, row.split, _measured(row)) for row in rows), common_words)
     text = "\n\n".join(content for _, content in skill.text_files())
     return list(find_leaks(index, text, known_text))
 
@@ -78,8 +78,8 @@ def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
     item's own question are in the same train item.
     """
     held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
-    shared = vocabulary([row.secrets for row in rows])
-    index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), shared)
+    common_words = vocabulary([row.secrets for row in rows])
+    index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), common_words)
     # Words that are known say nothing by themselves, so that every answer needs words of its question.
     known_text = " ".join(answer for row in held_out for answer in row.secrets.answers)
     for row in rows:

@@ -204,8 +204,8 @@ def write_items(
             if contents[identity] != digest(row):
                 raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repetitions += 1
-    written = tuple(files[key].written(name) for key, name in names.items())
-    return written, contents, repetitions
+    item_files = tuple(files[key].written(name) for key, name in names.items())
+    return item_files, contents, repetitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,13 +244,13 @@ def fetch(
     split_ids = read_folders(context.directory / ids, read_ids) if ids is not None else None
     remark(f"fetching {source.place} at {revision or source.revision}")
     commit, files = download(source, revision or source.revision, context.environ)
-    written, repetitions = _write(info, files, commit, split_ids, folder)
+    item_files, repetitions = _write(info, files, commit, split_ids, folder)
     return FetchedData(
         environment=info.name,
         place=folder,
         source=source.place,
         revision=commit,
-        files=written,
+        files=item_files,
         repeated=repetitions,
         options=(f"env.data_path={target}",)
         if ids is None
@@ -281,9 +281,9 @@ def _write(
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        written, ids, repetitions = write_items(part, convert(rows(files)), splits)
+        item_files, ids, repetitions = write_items(part, convert(rows(files)), splits)
         _refuse_missing(split_ids or {}, ids, f"{source.place} at {revision}")
-        (part / "SOURCE.md").write_text(_note(info, source.place, revision, written), encoding="utf-8")
+        (part / "SOURCE.md").write_text(_note(info, source.place, revision, item_files), encoding="utf-8")
         part.rename(folder)
     except OSError as error:
         raise UsageError(
@@ -291,7 +291,7 @@ def _write(
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return written, repetitions
+    return item_files, repetitions
 
 
 def _refuse_missing(split_ids: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:

@@ -59,25 +59,25 @@ def test_a_program_finds_its_paths_and_nothing_is_added_to_its_text(box: Sandbox
     code = f'from __future__ import annotations\ntext = """one\ntwo"""\nprint(repr(text), __name__)\n{COPY}'
     done = tried(box, code)
     assert done.output
-    assert done.told == "'one\\ntwo' __main__\n[the program ended well]"
+    assert done.report == "'one\\ntwo' __main__\n[the program ended well]"
 
 
 def test_what_goes_wrong_is_told_with_the_line_of_the_program(box: Sandbox):
     done = tried(box, f"{COPY}value = 1\nvalue.missing\n")
     assert done.output is None, "a program that saves and then fails has made nothing"
-    assert 'solution.py", line 4' in done.told
-    assert done.told.endswith("[the program failed with exit code 1]")
-    assert tried(box, "pass").told == "[the program ended well, but wrote nothing to OUTPUT_PATH]"
+    assert 'solution.py", line 4' in done.report
+    assert done.report.endswith("[the program failed with exit code 1]")
+    assert tried(box, "pass").report == "[the program ended well, but wrote nothing to OUTPUT_PATH]"
 
 
 def test_a_program_that_does_not_end_is_stopped(box: Sandbox):
-    assert tried(box, "import time\ntime.sleep(600)", seconds=1.0).told == "[the program was stopped after 1 seconds]"
+    assert tried(box, "import time\ntime.sleep(600)", seconds=1.0).report == "[the program was stopped after 1 seconds]"
 
 
 def test_each_run_begins_in_a_folder_with_the_workbook_alone(box: Sandbox):
     code = f"import os\nprint(sorted(os.listdir('.')))\nopen('left', 'w').write('x')\n{COPY}"
     for _ in range(2):
-        assert "['input.xlsx', 'main.py', 'solution.py']" in tried(box, code).told
+        assert "['input.xlsx', 'main.py', 'solution.py']" in tried(box, code).report
 
 
 def test_an_answer_cannot_be_read_from_inside(box: Sandbox, tmp_path: Path):
@@ -85,6 +85,6 @@ def test_an_answer_cannot_be_read_from_inside(box: Sandbox, tmp_path: Path):
     answer.write_bytes(workbook({"A1": 42}))
     done = tried(box, f"import shutil\nshutil.copy({str(answer)!r}, OUTPUT_PATH)")
     assert done.output is None
-    assert "Error" in done.told
+    assert "Error" in done.report
     link = tried(box, f"import os\nos.symlink({str(answer)!r}, OUTPUT_PATH)")
     assert link.output is None, "a link is not followed"

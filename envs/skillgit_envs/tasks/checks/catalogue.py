@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import DataError
 from skillgit_envs.answers import extract, last_line
-from skillgit_envs.tasks.checks import comparisons, judging, programs
+from skillgit_envs.tasks.checks import comparisons, graders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
-KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, programs, judging) for kind in module.KINDS}
+KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, graders) for kind in module.KINDS}
 _HEAVIEST = 1_000_000  # far above any use; sums of weights stay finite
 _COMMON: dict[str, tuple[type, ...]] = dict.fromkeys(("type", "name"), (str,))
 _COMMON |= dict.fromkeys(("weight", "pass"), (int, float)) | {"message": (str,)}
 
 
 def scorers() -> list[str]:
-    return [*comparisons.SCORERS, programs.SCORER, *judging.scorer()]
+    return [*comparisons.SCORERS, *graders.scorers()]
 
 
 def read_checks(source: CheckSource, values: Sequence[object]) -> list[Fields]:
@@ -81,7 +81,7 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
     whole = fsum(check["weight"] for check in checks)
     soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
     messages = [
-        check["message"] if "message" in check and not ok else grade.said
+        check["message"] if "message" in check and not ok else grade.reason
         for check, grade, ok in zip(checks, grades, passes, strict=True)
     ]
     listing = (f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))

@@ -24,7 +24,7 @@ class Grade:
     """What a check finds."""
 
     score: float  # from 0 to 1
-    said: str  # why, for the optimizer; the source of a check is no part of it
+    reason: str  # why, for the optimizer; the source of a check is no part of it
     parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
 
 
@@ -54,11 +54,6 @@ class CheckSource:
     expected: str = ""  # what the row says of a good result, in words
 
 
-def as_read(fields: Fields, source: CheckSource) -> Fields:
-    del source
-    return fields
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
     """A kind of check."""
@@ -68,5 +63,7 @@ class CheckKind:
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
-    prepare: Callable[[Fields, CheckSource], Fields] = as_read  # completes the fields, or raises a ValueError
+    prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: (
+        fields
+    )  # completes the fields, or raises a ValueError
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said

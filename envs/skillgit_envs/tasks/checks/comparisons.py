@@ -64,11 +64,11 @@ def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], A
     async def grade(fields: Fields, sheet: Sheet) -> Grade:
         best = float(max(score(sheet.answer, answer) for answer in fields["answers"]))
         if best >= 1:
-            return Grade(score=1.0, said="correct")
+            return Grade(score=1.0, reason="correct")
         if not sheet.answer.strip():
-            return Grade(score=0.0, said=f"{expected(fields['answers'])}; there is no answer")
+            return Grade(score=0.0, reason=f"{expected(fields['answers'])}; there is no answer")
         excerpt = quoted(sheet.answer[:_SHOWN])
-        return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {excerpt}")
+        return Grade(score=best, reason=f"{expected(fields['answers'])}; the answer is {excerpt}")
 
     return grade
 
@@ -88,9 +88,9 @@ async def _choice(fields: Fields, sheet: Sheet) -> Grade:
     choices, (right,) = fields["choices"], fields["answers"]
     guess = label_of(sheet.answer, choices)
     if guess == right:
-        return Grade(score=1.0, said="correct")
+        return Grade(score=1.0, reason="correct")
     description = f"gives {guess}. {choices[guess]}" if guess else "gives no label"
-    return Grade(score=0.0, said=f'expected: "{right}. {choices[right]}"; the answer {description}')
+    return Grade(score=0.0, reason=f'expected: "{right}. {choices[right]}"; the answer {description}')
 
 
 def _compiled(fields: Fields, source: CheckSource) -> Fields:
@@ -118,7 +118,7 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
             f"a regular expression took more than {_REGEX_SECONDS:g} seconds", hint="write it without nested repetition"
         ) from error
     message = "the form is right" if match else "the answer does not have the form that is asked for"
-    return Grade(score=float(match is not None), said=message)
+    return Grade(score=float(match is not None), reason=message)
 
 
 _RELATIVE = 1e-9
@@ -150,7 +150,7 @@ def _numbered(fields: Fields, source: CheckSource) -> Fields:
 async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
     number = number_in(sheet.answer)
     if number is None:
-        return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer has no number")
+        return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer has no number")
     relative, absolute = fields.get("rel", 0.0 if "abs" in fields else _RELATIVE), fields.get("abs", 0.0)
     golds = [number_in(answer) for answer in fields["answers"]]
     # isclose takes the larger of the two as the base of the relative tolerance; here it is the accepted answer.
@@ -158,8 +158,8 @@ async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
         gold is not None and math.isclose(number, gold, rel_tol=0.0, abs_tol=max(absolute, relative * abs(gold)))
         for gold in golds
     ):
-        return Grade(score=1.0, said="correct")
-    return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer gives {number:g}")
+        return Grade(score=1.0, reason="correct")
+    return Grade(score=0.0, reason=f"{expected(fields['answers'])}; the answer gives {number:g}")
 
 
 _TOLD = 3
@@ -199,16 +199,16 @@ async def _json(fields: Fields, sheet: Sheet) -> Grade:
     try:
         value = storable_json(json.loads(sheet.answer))
     except (ValueError, RecursionError) as error:
-        return Grade(score=0.0, said=f"the answer is no JSON: {error}")
+        return Grade(score=0.0, reason=f"the answer is no JSON: {error}")
     faults = list(islice(_faults(fields.get("schema"), value), _TOLD))
     if faults:
-        return Grade(score=0.0, said=f"the JSON has not the form that is asked for: {'; '.join(faults)}")
+        return Grade(score=0.0, reason=f"the JSON has not the form that is asked for: {'; '.join(faults)}")
     golds: dict[str, object] = fields.get("fields", {})
     wrong = {path: gold for path, gold in golds.items() if not _equal(_field(value, path), gold)}
     if not wrong:
-        return Grade(score=1.0, said="correct")
+        return Grade(score=1.0, reason="correct")
     details = "; ".join(f"{path}: expected {json.dumps(gold, ensure_ascii=False)}" for path, gold in wrong.items())
-    return Grade(score=1.0 - len(wrong) / len(golds), said=f"wrong fields: {details}")
+    return Grade(score=1.0 - len(wrong) / len(golds), reason=f"wrong fields: {details}")
 
 
 def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:

@@ -353,7 +353,7 @@ def _laid_out(repo: Repo, records: Sequence[Recorded], folder: Path, metric: Met
     if not isinstance(start, RunStarted):
         raise HistoryError(f"run {start.run} has no beginning", hint="skillgit fsck")
     evidence = _evidence(repo, records[0])
-    layout = Layout(started=start, evidence=evidence, folder=folder, metric=metric, soft_weight=soft_weight)
+    layout = Layout(start=start, evidence=evidence, folder=folder, metric=metric, soft_weight=soft_weight)
     for record in records:
         event = record.event
         makes = getattr(event, "version", None) is not None or hasattr(event, "verdict")

@@ -42,7 +42,7 @@ INITIAL = "initial"  # where the reference says that a text comes from that no s
 class Layout:
     """A directory, and where the run stands while its events are laid out."""
 
-    started: RunStarted
+    start: RunStarted
     evidence: Mapping[str, bytes]
     folder: Path  # where it will be; the trainer of the reference goes on by absolute paths
     metric: Metric
@@ -104,7 +104,7 @@ class Layout:
             for name in names:
                 if isinstance(values, dict) and values.get(name) is not None:  # it computes with what is there
                     row[_FLAT_NAMES.get(f"{section}.{name}", name)] = values[name]
-        for role, model_name in (("target", self.started.models.target), ("optimizer", self.started.models.optimizer)):
+        for role, model_name in (("target", self.start.models.target), ("optimizer", self.start.models.optimizer)):
             backend, _, model = model_name.partition("/")
             row |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
         return row | nowhere
@@ -210,7 +210,7 @@ def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, byt
     for folder, version in folders.items():
         if version in tests:
             layout.add_outcomes(folder, evidence, f"test-{version_label(version)}.json")
-    first = layout.started.evaluation
+    first = layout.start.evaluation
     hard, soft = getattr(first, "hard", None), getattr(first, "soft", None)
     baseline = layout.value(hard, soft) if hard is not None and soft is not None else None
     layout.add_json(

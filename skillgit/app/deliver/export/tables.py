@@ -337,8 +337,8 @@ def _outcomes(repo: Repo, records: Sequence[Recorded]) -> dict[int, Outcomes]:
         elif isinstance(event, MakesVersion | Measured) and isinstance(
             getattr(event, "evaluation", 0), EvaluationSummary
         ):
-            merged = isinstance(event, SlowMerged)
-            by_version[event.version] = proposal_rows if merged else _rows(repo, record, _SELECTION)
+            is_merge = isinstance(event, SlowMerged)
+            by_version[event.version] = proposal_rows if is_merge else _rows(repo, record, _SELECTION)
     return by_version
 
 

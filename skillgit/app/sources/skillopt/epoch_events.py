@@ -77,12 +77,6 @@ def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
     _tell_guidance(source, proposal, slow, outcomes, evidence, last=last)
 
 
-def measured_at_the_end(source: Import) -> bool:
-    """Say whether the measurement at the end of the run is that of the last guidance, and was told with it."""
-    last = next((chapter.event for chapter in reversed(source.story.chapters) if chapter.skill is not None), None)
-    return isinstance(last, SlowMerged) and not last.verdict.gated and not isinstance(last.evaluation, Inherited)
-
-
 def _tell_guidance(
     source: Import,
     proposal: SlowProposed,
@@ -213,7 +207,10 @@ def tell_end(source: Import) -> None:
         return
     evaluations, evidence = _tests(source)
     final = read_outcomes(source.directory, ["final_selection_eval"], "final")
-    if final is not None and not measured_at_the_end(source):
+    newest = next((chapter.event for chapter in reversed(story.chapters) if chapter.skill is not None), None)
+    # What was measured at the end may be the last guidance, and told with it.
+    is_told = isinstance(newest, SlowMerged) and not (newest.verdict.gated or isinstance(newest.evaluation, Inherited))
+    if final is not None and not is_told:
         evidence |= final.evidence("final_selection.json", shown=False)
     for name in ("config.json", "runtime_state.json", "summary.json", "history.json"):
         content = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)

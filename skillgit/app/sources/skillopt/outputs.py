@@ -24,7 +24,6 @@ from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from skillgit.app.sources.skillopt.directory import Row
     from skillgit.app.sources.skillopt.outcomes import Outcomes
@@ -234,22 +233,12 @@ def _write(workspace: Workspace, name: str, chapters: Sequence[Chapter], there: 
     main = workspace.repo.tip(refs.MAIN)
     if main is None:
         raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
-    clock = _Clock(chapters[there].time)
-    writer = RunWriter(workspace.repo, name, clock, workspace.repo.identity())
+    time = chapters[there].time
+    writer = RunWriter(workspace.repo, name, lambda: time, workspace.repo.identity())
     for chapter in chapters[there:]:
-        clock.time = chapter.time
+        time = chapter.time  # the clock of the writer shows it
         writer.append(chapter.event, chapter.skill, chapter.evidence, start=main)
     workspace.index.refresh()
-
-
-class _Clock:
-    """Shows the time of the event that is being written."""
-
-    def __init__(self, time: datetime) -> None:
-        self.time = time
-
-    def __call__(self) -> datetime:
-        return self.time
 
 
 def _result(source: Import, name: str, count: int, *, dry_run: bool) -> Imported:

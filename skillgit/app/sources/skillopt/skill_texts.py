@@ -65,11 +65,7 @@ class Texts:
 
 def alike(first: str, second: str) -> bool:
     """Say whether two texts differ in white space and empty regions at most."""
-    return _bare(first) == _bare(second)
-
-
-def _bare(text: str) -> list[str]:
-    return _EMPTY_REGION.sub("", text).split()
+    return _EMPTY_REGION.sub("", first).split() == _EMPTY_REGION.sub("", second).split()
 
 
 def _fields(text: str) -> dict[str, str | dict[str, str]] | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Models
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _FILES = (
@@ -54,12 +55,7 @@ class _Told(TypedDict):
 
 
 def tell_step(source: Import, step: Step) -> None:
-    text = None
-    if step.action == "reject" or step.accepted:
-        text = source.directory.text(f"{step.folder}/candidate_skill.md")
-    if text is None and step.accepted:  # then it is the current text too
-        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
-    score = _score(source, step)
+    text, score = _candidate(source, step), _score(source, step)
     if text is None or score is None:
         _tell_skip(source, step, score)
         return
@@ -97,6 +93,16 @@ def tell_step(source: Import, step: Step) -> None:
     outcome_event = Accepted(**fields, version=base + 1) if step.accepted else event
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
     story.tell(Chapter(event=outcome_event, skill=skill, evidence=evidence, time=time), score.evaluation)
+
+
+def _candidate(source: Import, step: Step) -> SkillText | None:
+    """Return the text of the candidate, if any, as far as it is here; an accepted one is the current text too."""
+    text = None
+    if step.action == "reject" or step.accepted:
+        text = source.directory.text(f"{step.folder}/candidate_skill.md")
+    if text is None and step.accepted:
+        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
+    return text
 
 
 def text_hash(text: str) -> str:
@@ -257,7 +263,11 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
     reports = zip(items, chain(statuses, repeat("applied")), strict=False)
     effective = [(item, status) for item, status in reports if status.startswith("applied")]
     edits = tuple(_edits(effective))
-    title = str(step.own.get("title") or _title(step, [item for item, _ in effective]))
+    summary = step.record.get("rewrite_change_summary")
+    titles = [str(line) for line in summary] if isinstance(summary, list) else []
+    titles += [str(item.get("title") or item.get("content") or item.get("target") or "") for item, _ in effective]
+    lines = (line.strip(" -*#") for text in titles for line in text.splitlines())
+    title = str(step.own.get("title") or next(filter(None, lines), f"step {step.number}"))
     # What the optimizer wrote speaks of all its edits.
     reason = ranking.get("reasoning") or merge.get("reasoning") if len(effective) == len(items) else ""
     reasoning = str(step.own.get("why") or reason or "")
@@ -296,14 +306,6 @@ def _edits(effective: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
             support=count(item.get("support_count")) or 0,
             source=EditSource(source) if source in set(EditSource) else EditSource.MIXED,
         )
-
-
-def _title(step: Step, items: Sequence[Row]) -> str:
-    summary = step.record.get("rewrite_change_summary")
-    titles = [str(line) for line in summary] if isinstance(summary, list) else []
-    titles += [str(item.get("title") or item.get("content") or item.get("target") or "") for item in items]
-    lines = [line.strip(" -*#") for text in titles for line in text.splitlines()]
-    return next((line for line in lines if line), f"step {step.number}")
 
 
 def _rewrite(
