@@ -96,28 +96,19 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(_Event):
-    """A run begins: version 0 is the seed skill.
-
-    Attributes:
-        config: Digest of the resolved configuration, prompts included; the file is evidence.
-        splits: Digest of the items of all splits.
-        environment: Digest of the environment: its source, prompts and scorer.
-        evaluation: The seed's score on the selection split.
-        gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
-        fork_of: ``<run>/v<N>`` for a fork.
-        cost: What the baseline cost.
-    """
+    """A run begins: version 0 is the seed skill."""
 
     kind = EventKind.RUN_STARTED
 
-    config: str
-    splits: str
-    environment: str
+    config: str  # digest of the resolved configuration, prompts included; the file is evidence
+    splits: str  # digest of the items of all splits
+    environment: str  # digest of the environment: its source, prompts and scorer
     models: Models
-    evaluation: Measurement
+    evaluation: Measurement  # the seed's score on the selection split
+    # what the run's gate compares; the hard score where a history of an older skillgit does not tell
     gauge: Gauge = field(default_factory=Gauge)
-    fork_of: str = ""
-    cost: Cost = field(default_factory=Cost)
+    fork_of: str = ""  # `<run>/v<N>` for a fork
+    cost: Cost = field(default_factory=Cost)  # what the baseline cost
 
     @property
     def version(self) -> int:
@@ -126,28 +117,21 @@ class RunStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Proposed(_Event):
-    """What a gated candidate has.
-
-    Attributes:
-        edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
-        changes: Their text, line by line.
-        patch: How many edits there were.
-        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an
-            intervention that of the step that the run is at.
-        number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
-        of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
-        appendix: What happened to the appendix; absent where it stayed as it was.
-    """
+    """What a gated candidate has."""
 
     step: int
     base: int
+    # the applied edits; the first 24 if there are more, so that trailers stay readable
     edits: tuple[EditRecord, ...] = ()
-    changes: tuple[Change, ...] = ()
-    patch: PatchCounts
+    changes: tuple[Change, ...] = ()  # their text, line by line
+    patch: PatchCounts  # how many edits there were
+    # where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an intervention
+    # that of the step that the run is at
     origin: Origin = Origin.STEP
+    # which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch
     number: int = 0
-    of: str = ""
-    appendix: AppendixCounts | None = None
+    of: str = ""  # what an intervention took it from, as `<run>/v7` or `<run>/r17`; empty where it took nothing
+    appendix: AppendixCounts | None = None  # what happened to the appendix; absent where it stayed as it was
     evaluation: EvaluationSummary
     verdict: Verdict
     fixed: tuple[str, ...] = ()
@@ -191,23 +175,16 @@ class Skipped(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowProposed(_Event):
-    """The slow update of an epoch: guidance for the skill and memory for the optimizer.
-
-    Attributes:
-        guidance: The text for the slow region; empty if there was nothing to say.
-        memory: What the optimizer remembers from now on.
-        evaluation: Score of the base with the guidance; absent without guidance.
-        verdict: The gate's decision on it; absent without guidance.
-    """
+    """The slow update of an epoch: guidance for the skill and memory for the optimizer."""
 
     kind = EventKind.SLOW_PROPOSED
 
     step: int
     base: int
-    guidance: SkillText
-    memory: str
-    evaluation: EvaluationSummary | None = None
-    verdict: Verdict | None = None
+    guidance: SkillText  # the text for the slow region; empty if there was nothing to say
+    memory: str  # what the optimizer remembers from now on
+    evaluation: EvaluationSummary | None = None  # score of the base with the guidance; absent without guidance
+    verdict: Verdict | None = None  # the gate's decision on it; absent without guidance
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     models: Models
@@ -232,22 +209,16 @@ class SlowMerged(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reverted(_Event):
-    """A version whose text is that of an older one.
-
-    Attributes:
-        target: The version whose text it takes.
-        evaluation: Measured, or inherited from the target.
-        verdict: The gate's decision; absent if it passed none.
-    """
+    """A version whose text is that of an older one."""
 
     kind = EventKind.REVERTED
 
     step: int
     version: int
     base: int
-    target: int
-    evaluation: Measurement
-    verdict: Verdict | None = None
+    target: int  # the version whose text it takes
+    evaluation: Measurement  # measured, or inherited from the target
+    verdict: Verdict | None = None  # the gate's decision; absent if it passed none
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     models: Models = NOBODY
@@ -259,10 +230,6 @@ class Edited(_Event):
     """A person changed the skill with a commit of their own on the run's branch.
 
     The commit has no trailers; everything here is told by its message, its author and its place in the history.
-
-    Attributes:
-        author: Who made the commit.
-        changes: The changed lines of the text.
     """
 
     kind = EventKind.EDITED
@@ -270,8 +237,8 @@ class Edited(_Event):
     step: int
     version: int
     base: int
-    author: str = ""
-    changes: tuple[Change, ...] = ()
+    author: str = ""  # who made the commit
+    changes: tuple[Change, ...] = ()  # the changed lines of the text
 
     def __post_init__(self) -> None:
         # titles of ours are cut; what a person wrote stays whole
@@ -283,21 +250,15 @@ class Edited(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
-    """The current version, whose text nobody had measured, got a score to go on from.
-
-    Attributes:
-        version: The version that was measured.
-        verdict: How it compares with the newest version before it that has a score; it passed no gate.
-        fixed: Items that score higher than under that one.
-    """
+    """The current version, whose text nobody had measured, got a score to go on from."""
 
     kind = EventKind.MEASURED
 
     step: int
-    version: int
+    version: int  # the version that was measured
     evaluation: EvaluationSummary
-    verdict: Verdict
-    fixed: tuple[str, ...] = ()
+    verdict: Verdict  # how it compares with the newest version before it that has a score; it passed no gate
+    fixed: tuple[str, ...] = ()  # items that score higher than under that one
     broken: tuple[str, ...] = ()
     models: Models
     cost: Cost
@@ -305,23 +266,17 @@ class Measured(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(_Event):
-    """A run reached its end.
-
-    Attributes:
-        outcome: How it ended.
-        evaluations: Scores on the test split of the first, the best and the last version, each naming its version.
-        placebo: What the gate made of candidates that change nothing; absent if there were none.
-        cost: What the final evaluation cost.
-    """
+    """A run reached its end."""
 
     kind = EventKind.RUN_FINISHED
 
     step: int
-    outcome: RunOutcome
+    outcome: RunOutcome  # how it ended
+    # scores on the test split of the first, the best and the last version, each naming its version
     evaluations: tuple[EvaluationSummary, ...] = ()
-    placebo: Placebo | None = None
+    placebo: Placebo | None = None  # what the gate made of candidates that change nothing; absent if there were none
     models: Models
-    cost: Cost
+    cost: Cost  # what the final evaluation cost
 
 
 Event = (

@@ -56,14 +56,10 @@ class LeakKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secrets:
-    """What is secret about one item.
-
-    Attributes:
-        inputs: What the target reads, the question first: a document, search results, …
-    """
+    """What is secret about one item."""
 
     answers: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  # what the target reads, the question first: a document, search results, …
     checks: tuple[str, ...] = ()
 
 

@@ -31,15 +31,10 @@ SENTENCES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placebo:
-    """How many candidates that change nothing went through the gate, and how many passed.
+    """How many candidates that change nothing went through the gate, and how many passed."""
 
-    Attributes:
-        n: Number of candidates.
-        accepted: Those that the gate accepted.
-    """
-
-    n: int
-    accepted: int
+    n: int  # number of candidates
+    accepted: int  # those that the gate accepted
 
     @property
     def rate(self) -> float:

@@ -79,12 +79,9 @@ def _shortens(skill: Skill) -> Callable[[ReplyModel], None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteResult:
-    """What happened to the chosen proposals.
+    """What happened to the chosen proposals."""
 
-    Attributes:
-        application: The new skill, and what happened to each edit; of a rewrite, the stretches of lines that changed.
-    """
-
+    # the new skill, and what happened to each edit; of a rewrite, the stretches of lines that changed
     application: Application
     rewrite: SkillText | None = None  # the new editable text; absent where edits were applied
     failure: str = ""  # why there is no new text though one was wanted

@@ -21,16 +21,13 @@ P = TypeVar("P", bound=Edit | Suggestion | Rewrite)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """Proposals with the reasoning behind them and a title for the commit.
-
-    Attributes:
-        cut: Whether proposals were left out since title and reasoning were written, which then speak of more.
-    """
+    """Proposals with the reasoning behind them and a title for the commit."""
 
     proposals: tuple[Proposed, ...] = ()  # edits, suggestions or whole documents, the most valuable first
     reasoning: str = ""
     title: str = ""
     unusable: tuple[str, ...] = ()  # kinds of optimizer calls on the way here whose replies could not be used
+    # whether proposals were left out since title and reasoning were written, which then speak of more
     cut: bool = False
 
     def limited(self, budget: int | None) -> Draft:

@@ -1,4 +1,4 @@
-"""How a run that has come to its end turned out, and the sentence that says why.
+"""When a run ends before its last step, how it turned out, and the sentence that says why.
 
 Only what the run found out is recorded. A provider that failed, a cap that was reached and a user who stopped it end a
 process, not the run: they write no event, and the run goes on where it stands.
@@ -25,6 +25,34 @@ if TYPE_CHECKING:
 
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
+
+
+def stop_at_once(session: Session, state: RunState) -> str:
+    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
+    settings, evaluation = session.settings, state.evaluation(state.version)
+    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
+    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
+        version = version_label(state.version)
+        return f"{version} has the full score on the selection split, so that no edit can score higher."
+    return ""
+
+
+def stop_before_step(session: Session, state: RunState) -> str:
+    """Return why no further step is taken though there would be one; empty if one is taken."""
+    patience = session.settings.train.patience
+    count = state.step - state.versions[state.best].step
+    if patience and count >= patience and state.step < session.steps:
+        steps = "1 step" if count == 1 else f"{count} steps in a row"
+        return f"{steps} made no new best version, and train.patience is {patience}."
+    return ""
+
+
+def stop_sentence(session: Session, state: RunState) -> str:
+    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
+    if state.step >= session.steps:
+        return ""
+    return stop_at_once(session, state) or stop_before_step(session, state)
+
 
 SAMPLES_APART = 1_000_000
 """So far apart are the draws of one placebo from those of another, and from those of real candidates."""

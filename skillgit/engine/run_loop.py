@@ -23,7 +23,14 @@ from skillgit.engine.evaluate import EvaluationResult, evaluate, evaluate_select
 from skillgit.engine.gating import lacks_score, measure_version
 from skillgit.engine.minibatches import epoch_of
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.run_end import finish_sentence, measure_placebo, run_outcome
+from skillgit.engine.run_end import (
+    finish_sentence,
+    measure_placebo,
+    run_outcome,
+    stop_at_once,
+    stop_before_step,
+    stop_sentence,
+)
 from skillgit.engine.session import Monitor, Overlap, Session, SkillHistory, Stage, Transition, unanswered_file
 from skillgit.engine.step import run_step, step_batches
 from skillgit.errors import ServiceError
@@ -289,33 +296,6 @@ class Trainer:
             return await evaluate(session, self.history.skill(version), Split.TEST)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))
-
-
-def stop_at_once(session: Session, state: RunState) -> str:
-    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
-    settings, evaluation = session.settings, state.evaluation(state.version)
-    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
-    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
-        version = version_label(state.version)
-        return f"{version} has the full score on the selection split, so that no edit can score higher."
-    return ""
-
-
-def stop_before_step(session: Session, state: RunState) -> str:
-    """Return why no further step is taken though there would be one; empty if one is taken."""
-    patience = session.settings.train.patience
-    count = state.step - state.versions[state.best].step
-    if patience and count >= patience and state.step < session.steps:
-        steps = "1 step" if count == 1 else f"{count} steps in a row"
-        return f"{steps} made no new best version, and train.patience is {patience}."
-    return ""
-
-
-def stop_sentence(session: Session, state: RunState) -> str:
-    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
-    if state.step >= session.steps:
-        return ""
-    return stop_at_once(session, state) or stop_before_step(session, state)
 
 
 def is_due(session: Session, state: RunState) -> bool:

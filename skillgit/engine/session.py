@@ -57,13 +57,7 @@ def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Everything that a stage may use.
-
-    Attributes:
-        feedback: Returns what people have said about the run's versions by now, oldest first.
-        recorded: Returns the outcomes that the run has recorded of a version on the selection split; None if they are
-            not here.
-    """
+    """Everything that a stage may use."""
 
     run: str
     skill_path: str
@@ -75,8 +69,10 @@ class Session:
     monitor: Monitor
     leaks: LeakLint = field(default_factory=LeakLint)
     pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
+    # returns what people have said about the run's versions by now, oldest first
     feedback: Callable[[], tuple[Feedback, ...]] = tuple
     tried: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
+    # returns the outcomes that the run has recorded of a version on the selection split; None if they are not here
     recorded: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
 
     @property

@@ -27,21 +27,14 @@ _VERDICTS = {
 
 
 class Look(NamedTuple):
-    """What events of a kind look like on every surface.
+    """What events of a kind look like on every surface."""
 
-    Attributes:
-        sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
-        words: What happened; empty where the gate says it.
-        beside: Whether they are beside the line of their run.
-        rank: Which sign is seen where several meet in a plot: the one of the highest rank.
-    """
-
-    sign: str
+    sign: str  # the name of their sign in :class:`Glyphs`, and of their shape in drawings
     style: Style
     prefix: str
-    words: str = ""
-    beside: bool = False
-    rank: int = 3
+    words: str = ""  # what happened; empty where the gate says it
+    beside: bool = False  # whether they are beside the line of their run
+    rank: int = 3  # which sign is seen where several meet in a plot: the one of the highest rank
 
     def drawn(self, glyphs: Glyphs) -> str:
         return str(getattr(glyphs, self.sign))
@@ -67,13 +60,7 @@ def look_of(kind: EventKind, decision: str) -> Look:
 
 
 class Entry(NamedTuple):
-    """What a line says of an event: its title without prefix, and its score as far as it is known.
-
-    Attributes:
-        delta: The score's distance from what it was compared with; absent where only a bound is known.
-        measured: Whether the score was measured for this text.
-        origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
-    """
+    """What a line says of an event: its title without prefix, and its score as far as it is known."""
 
     kind: EventKind
     label: str
@@ -81,9 +68,10 @@ class Entry(NamedTuple):
     step: int
     title: str
     score: Score | None
-    delta: float | None
-    measured: bool
+    delta: float | None  # the score's distance from what it was compared with; absent where only a bound is known
+    measured: bool  # whether the score was measured for this text
     decision: str
+    # where its candidate comes from: a step, the reflection on an epoch (`meta`), or an intervention
     origin: str = _STEP
 
     @classmethod

@@ -65,19 +65,12 @@ def _container(value: object) -> Json:
 
 
 class RowFormat(NamedTuple):
-    """A list in machine formats; names are fields, separated by spaces.
+    """A list in machine formats; names are fields, separated by spaces."""
 
-    Attributes:
-        schema: The shape of the JSON document.
-        rows: The field of the document that holds the rows.
-        columns: The columns of ``--plain``, fields of a row.
-        head: The fields of the result that the document has before the rows.
-    """
-
-    schema: str
-    rows: str
-    columns: str
-    head: str = ""
+    schema: str  # the shape of the JSON document
+    rows: str  # the field of the document that holds the rows
+    columns: str  # the columns of `--plain`, fields of a row
+    head: str = ""  # the fields of the result that the document has before the rows
 
 
 _PLUGIN = "name reference error"

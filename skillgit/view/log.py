@@ -24,32 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """Where an event stands.
-
-    Attributes:
-        above: For each lane whether a line comes down to the event's row; lanes further on have none.
-        below: The same for lines that go on under it.
-        joined: The lanes that are tied to the event on its row.
-    """
+    """Where an event stands."""
 
     lane: int
-    above: tuple[bool, ...]
-    below: tuple[bool, ...]
-    joined: tuple[int, ...]
+    above: tuple[bool, ...]  # for each lane whether a line comes down to the event's row; lanes further on have none
+    below: tuple[bool, ...]  # the same for lines that go on under it
+    joined: tuple[int, ...]  # the lanes that are tied to the event on its row
 
 
 @dataclass(slots=True)
 class _Lane:
-    """A lane that leads to a row.
-
-    Attributes:
-        drawn: Whether there is a line: not above the newest version of a run, where candidates are beside nothing.
-        own: Whether it is that of the event's run; otherwise it leads there from another one.
-    """
+    """A lane that leads to a row."""
 
     toward: int
-    drawn: bool
-    own: bool
+    drawn: bool  # whether there is a line: not above the newest version of a run, where candidates are beside nothing
+    own: bool  # whether it is that of the event's run; otherwise it leads there from another one
 
 
 def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:

@@ -34,18 +34,14 @@ _STYLES = {"slow": Style.SLOW, "human": Style.REVERTED, "seed": Style.FAINT}
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """One column of the table.
-
-    Attributes:
-        rank: Where there is little room for the text, the columns of the highest rank are left out first; 0 stays.
-        mark: Whether a mark stands for a repeated cell.
-    """
+    """One column of the table."""
 
     title: str
     cells: Sequence[str]
     right: bool = False
+    # where there is little room for the text, the columns of the highest rank are left out first; 0 stays
     rank: int = 0
-    mark: bool = False
+    mark: bool = False  # whether a mark stands for a repeated cell
 
     @cached_property
     def columns(self) -> int:

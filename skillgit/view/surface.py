@@ -108,18 +108,14 @@ _TO_ASCII = str.maketrans(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Where text goes.
-
-    Attributes:
-        width: Columns; 0 where lines may be of any length.
-        seal: Digits that mark the colours of this process as its own, until they are written: nobody who wrote a text
-            can have known them. Without a seal any colour passes.
-    """
+    """Where text goes."""
 
     terminal: bool = False
     colour: bool = False
     unicode: bool = True
-    width: int = 0
+    width: int = 0  # columns; 0 where lines may be of any length
+    # digits that mark the colours of this process as its own, until they are written: nobody who wrote a text can have
+    # known them. Without a seal any colour passes.
     seal: str = ""
 
     @property
