@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.environment import CallBounds, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
 from skillgit.plugin.seed_folder import read_skill
-from skillgit.plugin.splits import load_splits
+from skillgit.plugin.splits import Splits, load_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.plugin.environment import EnvironmentInfo
-    from skillgit.plugin.splits import Splits
     from skillgit.sandbox import Sandbox
 
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
-from skillgit.domain.trajectory import Item
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.files import read_plain
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Trajectory
     from skillgit.plugin.environment import Target
 
 _MEGABYTE = 1_000_000

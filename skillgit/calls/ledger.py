@@ -17,6 +17,8 @@ from skillgit.calls.ledger_rows import (
     CHARGED,
     COUNTS,
     FAILED_PREFIX,
+    KnownRollout,
+    PaidReply,
     RowError,
     encode_charges,
     encode_json,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from skillgit.calls.ledger_rows import KnownRollout, PaidReply
     from skillgit.calls.retry_policy import FailedAttempt
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.cli.output import Form
-from skillgit.cli.session import require_terminal
+from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.view import progress as sight
 from skillgit.view.log import event_line
 from skillgit.view.numbers import plural, rfc3339
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from skillgit.app.setup.model_session import EvalProgress
     from skillgit.app.train.train import TrainRequest
     from skillgit.cli.diagnostics import Diagnostics
-    from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
     from skillgit.view.event_marks import Entry

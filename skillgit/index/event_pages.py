@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import known
+from skillgit.domain.score import Score, Sign, known
 from skillgit.index import queries, schema
 from skillgit.index.log_filter import KEY, Selection, condition, hits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.domain.score import Score, Sign
     from skillgit.index.refresh import Index
     from skillgit.index.rows import LogRow
 

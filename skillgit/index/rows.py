@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.address import address_of
-from skillgit.domain.score import known
+from skillgit.domain.address import Address, address_of
+from skillgit.domain.score import Score, known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from skillgit.domain.address import Address
     from skillgit.domain.cost import Cost
     from skillgit.domain.event_kinds import EventKind
-    from skillgit.domain.score import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
 from skillgit.index import evidence_rows, schema
-from skillgit.index.event_rows import Beside, Proof, rows_of
-from skillgit.index.evidence_rows import WITH_OUTCOMES
+from skillgit.index.event_rows import Beside, Proof, Rows, rows_of
+from skillgit.index.evidence_rows import WITH_OUTCOMES, PlanRow
 from skillgit.index.schema import SCORE
-from skillgit.index.version_queries import Before
+from skillgit.index.version_queries import Before, Scores
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
 from skillgit.store.history_reader import bulk_reading
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.domain.event_keys import OrderKey
-    from skillgit.index.event_rows import Rows
-    from skillgit.index.evidence_rows import PlanRow
-    from skillgit.index.version_queries import Scores
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 

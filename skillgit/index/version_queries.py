@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.errors import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.domain.event import Event
     from skillgit.index.refresh import Index
 
 

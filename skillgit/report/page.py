@@ -15,7 +15,7 @@ from markupsafe import Markup
 import skillgit
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import Decision, NoRegression
+from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall, wanted
 from skillgit.domain.skill_rules import Region
 from skillgit.report import figures
@@ -28,7 +28,6 @@ from skillgit.view.text import inert
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.index.rows import LogRow
 
 

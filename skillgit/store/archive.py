@@ -16,13 +16,12 @@ import pygit2
 from skillgit.errors import HistoryError
 from skillgit.store import refs
 from skillgit.store.git_activity import until_kept
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.store.repo import Repo
 
 _SUBJECT = re.compile(r"fold (?P<branch>rejected/\S+)\n")
 _LINKED = 2

@@ -9,23 +9,20 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Edited, SlowProposed
-from skillgit.domain.event_keys import event_order
+from skillgit.domain.event import Edited, Event, SlowProposed
+from skillgit.domain.event_keys import OrderKey, event_order
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store import commit_prose
 from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
 from skillgit.store.trailer_values import NEEDED, Record, read_cost
-from skillgit.store.trailers import PREFIX, format_block, parse_block
+from skillgit.store.trailers import PREFIX, TrailerBlock, format_block, parse_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from skillgit.domain.event import Event
-    from skillgit.domain.event_keys import OrderKey
     from skillgit.store.commit_prose import Body
-    from skillgit.store.trailers import TrailerBlock
 
 _TREE = re.compile(r"[0-9a-f]{40}")
 _COSTS = ("Cost", "Spent")

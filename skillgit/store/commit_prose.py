@@ -25,13 +25,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict
 
 from skillgit.domain.address import Address
-from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event import (
     Accepted,
     Event,
     Gated,
     Inherited,
     Measured,
+    Measurement,
     Rejected,
     Reverted,
     RunFinished,
@@ -49,8 +50,6 @@ from skillgit.errors import TrailerError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.domain.evaluation import Gauge
-    from skillgit.domain.event import Measurement
 
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)

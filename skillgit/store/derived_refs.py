@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Accepted, Measured, Reverted, RunStarted, SlowMerged, version_of
+from skillgit.domain.event import Accepted, Event, Measured, Reverted, RunStarted, SlowMerged, version_of
 from skillgit.domain.gate_decision import Decision
 from skillgit.store import refs
 from skillgit.store.transaction import RefUpdate
@@ -12,7 +12,6 @@ from skillgit.store.transaction import RefUpdate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillgit.domain.event import Event
     from skillgit.store.commit_message import Recorded
 
 

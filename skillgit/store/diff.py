@@ -15,12 +15,10 @@ from skillgit.domain.untrusted.file_names import entry_name
 from skillgit.errors import HistoryError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.git_binary import NO_PROGRAMS, git
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from skillgit.store.repo import Repo
 
 
 def common_ancestor(repo: Repo, first: str, second: str) -> str | None:

@@ -17,6 +17,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
     Edited,
+    Event,
     Gated,
     Measured,
     Rejected,
@@ -31,7 +32,7 @@ from skillgit.domain.event import (
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, derived_refs, history, history_reader, refs, tree
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from skillgit.domain.event import Event
-    from skillgit.domain.skill import Skill
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Identity, Repo
 

@@ -21,7 +21,7 @@ from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import derived_refs, refs, tree
 from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import IntegrityProblem
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")
 """Settings, environment, and ids and digests of items."""

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from skillgit.store import refs
 from skillgit.store.archive import read_attic
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from skillgit.store.repo import Repo
 
 _PREFERRED_REMOTE = "origin"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import Edited, RunStarted, SlowProposed, event_step, version_of
+from skillgit.domain.event import Edited, Event, RunStarted, SlowProposed, event_step, version_of
 from skillgit.domain.event_keys import event_at
 from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
@@ -24,15 +24,13 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
 from skillgit.store import commit_message, commit_prose, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
-from skillgit.store.repo import REPAIR, author_of, message_of
+from skillgit.store.repo import REPAIR, Repo, author_of, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillgit.domain.event import Event
     from skillgit.store.history import Source
-    from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.git_activity import until_kept
-from skillgit.store.git_binary import git, work_trees
+from skillgit.store.git_binary import GitResult, git, work_trees
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from skillgit.store.git_binary import GitResult
 
 TRAILER = "Promoted"
 """``Skillgit-Promoted: <run>/v<N>``: a promotion is no event of a run, and this is its one trailer."""

@@ -13,7 +13,7 @@ from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
 from skillgit.store import archive, derived_refs, history_reader, refs
-from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
+from skillgit.store.evidence import EvidenceLink, dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_activity import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
 _SHORT = 12

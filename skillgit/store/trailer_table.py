@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
@@ -16,6 +16,7 @@ from skillgit.domain.event import (
     NOBODY,
     Accepted,
     Edited,
+    Event,
     Measured,
     Rejected,
     Reverted,
@@ -44,14 +45,12 @@ from skillgit.store.trailer_values import (
     SPENT,
     SUMMARY,
     TEXT,
+    Record,
+    TokenKind,
     ValueForm,
     default_of,
     member,
 )
-
-if TYPE_CHECKING:
-    from skillgit.domain.event import Event
-    from skillgit.store.trailer_values import Record, TokenKind
 
 KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.items() if event is not Edited}
 """The events that have trailers, by name."""

@@ -14,7 +14,7 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
-from skillgit.domain.event import Inherited, Models
+from skillgit.domain.event import Inherited, Measurement, Models
 from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from enum import StrEnum
 
-    from skillgit.domain.event import Measurement
 
 T = TypeVar("T")
 NEEDED: Final[Any] = object()

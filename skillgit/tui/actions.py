@@ -20,7 +20,7 @@ from textual.screen import Screen
 
 from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.lines import FindBar
-from skillgit.tui.widgets.painted_lines import AbstractNode, app_of
+from skillgit.tui.widgets.painted_lines import AbstractNode, PaintedLines, app_of
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.tui.app import SkillgitApp
     from skillgit.tui.screens.dialogs import Choice
-    from skillgit.tui.widgets.painted_lines import PaintedLines
 
 
 class SearchScreen(Screen[None], metaclass=AbstractNode):

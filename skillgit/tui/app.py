@@ -18,9 +18,10 @@ from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.actions import exchange
 from skillgit.tui.commands import Ran
-from skillgit.tui.start import THEME, setting_names
+from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, KeyCommands, LastFilter
 from skillgit.view.surface import Screen as Facts
+from skillgit.view.surface import Style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from skillgit.app.workspace.context import Context
-    from skillgit.tui.start import StartPicture
-    from skillgit.view.surface import Style
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import UsageError
-from skillgit.index.event_pages import Number, NumberComparison
+from skillgit.index.event_pages import Narrowing, Number, NumberComparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.domain.score import Sign
-    from skillgit.index.event_pages import Narrowing
 
 TOKENS: Final = "event: score> step: epoch: item: edit: run: after: before: text:"
 """The tokens, as help lists them."""

@@ -18,17 +18,15 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
-from skillgit.app.history.browse import standing
+from skillgit.app.history.browse import Overview, Page, standing
 from skillgit.app.workspace.workspace import git_settings
-from skillgit.index.event_pages import Narrowing
+from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.app.history.browse import Overview, Page
     from skillgit.app.workspace.context import Context
-    from skillgit.index.event_pages import Point
     from skillgit.index.rows import RunRow
 
 PAGE: Final = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.lint_rules import RuleSeverity
-from skillgit.app.upkeep.replay import INDEX
+from skillgit.app.upkeep.replay import INDEX, Replay, Replayed
 from skillgit.view.numbers import plural, short
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, pad
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from skillgit.app.skill_format.lint import Linted
     from skillgit.app.upkeep.fsck import Checked, Problem
     from skillgit.app.upkeep.maintenance import Tidied
-    from skillgit.app.upkeep.replay import Replay, Replayed
-    from skillgit.view.surface import Screen
 
 
 _STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVERTED}

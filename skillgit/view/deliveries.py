@@ -11,7 +11,7 @@ from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.items import name
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown
     from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.app.sources.skillopt.outputs import Imported
-    from skillgit.view.surface import Screen
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from skillgit.domain.text_diff import Sign
+from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, Span
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.view.items import CHANGED, counted, differing, headline, length
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.diff.items import DiffStat
     from skillgit.app.history.diff.text import Diffed
-    from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
-    from skillgit.view.surface import Screen
 
 
 def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:

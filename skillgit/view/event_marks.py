@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import known
+from skillgit.domain.score import Score, known
 from skillgit.view import numbers
-from skillgit.view.surface import UNICODE, Style
+from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 
 if TYPE_CHECKING:
-    from skillgit.domain.score import Score
     from skillgit.index.rows import LogRow
     from skillgit.index.rule_queries import OriginRow
-    from skillgit.view.surface import Glyphs, Screen
 
 _NEW_BEST = "accept_new_best"
 _STEP = "step"

@@ -8,7 +8,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.score import known
 from skillgit.view import gate, numbers
 from skillgit.view.gate import following
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, table
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillgit.app.interventions.promote import Promoted
     from skillgit.app.interventions.restore import RestoreResult
     from skillgit.app.interventions.retry import Retried, RetryResult
-    from skillgit.view.surface import Screen
 
 
 def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:

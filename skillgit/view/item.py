@@ -11,7 +11,7 @@ from skillgit.view import numbers
 from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, fit, pad, width, wrap
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.bisect import Bisected, Flip
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
-    from skillgit.view.surface import Screen
 
 
 _HEAD, _TAIL = 200, 400

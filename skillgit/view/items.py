@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.view import numbers
-from skillgit.view.surface import Style
+from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, headed, one_line, table
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from skillgit.app.recorded.check_scores import CheckChange
     from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Glyphs, Screen
 
 
 STYLES: Final[dict[Change, Style]] = {

@@ -11,7 +11,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import LOOKS, Entry
-from skillgit.view.surface import Style
+from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, pad, width
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Glyphs, Screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
 from skillgit.view.items import differing
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, under
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillgit.app.measure.retest import Retested, RetestRow
     from skillgit.app.measure.verify import ClaimVerdict, Verified
     from skillgit.app.recorded.score_summary import Interval, Scores, SkillComparison
-    from skillgit.view.surface import Screen
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:

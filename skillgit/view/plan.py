@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.plan import Bound
+from skillgit.app.setup.plan import Bound, Plan, PlanRow
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Grouping
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.view import numbers
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed, one_line, under, wrap
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.cost import CostRow, Spending
     from skillgit.app.history.status import Unfinished
-    from skillgit.app.setup.plan import Plan, PlanRow
     from skillgit.app.train.run_report import ReportRow, Trained
     from skillgit.domain.placebo import Placebo
-    from skillgit.view.surface import Screen
 
 
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:

@@ -10,7 +10,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.view import gate, numbers
 from skillgit.view.items import headline
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, fit, headed, inert, pad, under, width, wrap
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
     from skillgit.app.interventions.ablate import Ablated, AblatedRule
     from skillgit.app.interventions.shorten import Pruned
-    from skillgit.view.surface import Screen
 
 
 _TEXT_LEAST = 44  # columns that the text gets before others are left out for it

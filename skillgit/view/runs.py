@@ -8,7 +8,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import facts, headed
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.status import Status
     from skillgit.index.rows import RunRow
-    from skillgit.view.surface import Screen
 
 _RUNS_NAMED = 5
 

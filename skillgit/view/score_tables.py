@@ -9,7 +9,7 @@ from skillgit.domain.score import known
 from skillgit.view import numbers
 from skillgit.view.items import name
 from skillgit.view.json_values import named_values, picked
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, headed, pad, width
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from skillgit.app.history.matrix import Difference, Matrix, MatrixCell, MatrixRow
     from skillgit.app.recorded.item_history import Cell
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Screen
 
 
 _MARKS: Final[dict[Difference, str]] = {"items": "*", "environment": "!", "judge": "?"}

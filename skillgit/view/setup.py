@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.view import numbers
 from skillgit.view.numbers import plural, short
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, pad, table, width, wrap
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.plugin.backend import Price
     from skillgit.plugin.environment import Option
-    from skillgit.view.surface import Screen
 
 
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")

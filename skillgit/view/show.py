@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.evaluation import Metric
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric
 from skillgit.domain.event import (
     NOBODY,
     Accepted,
@@ -24,15 +24,15 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate_decision import NoRegression
-from skillgit.domain.proposal import BudgetSource
+from skillgit.domain.gate_decision import NoRegression, Verdict
+from skillgit.domain.proposal import BudgetSource, PatchCounts
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import check_cells, name
-from skillgit.view.json_values import named_values
-from skillgit.view.surface import Style
+from skillgit.view.json_values import Json, named_values
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ if TYPE_CHECKING:
     from skillgit.app.interventions.note import Noted
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
     from skillgit.domain.edit import LeftOut
-    from skillgit.domain.evaluation import EvaluationSummary, Gauge
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.proposal import PatchCounts
-    from skillgit.view.json_values import Json
-    from skillgit.view.surface import Screen
 
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:

@@ -7,15 +7,12 @@ import unicodedata
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.text_diff import Sign
+from skillgit.domain.text_diff import Line, Sign, Span
 from skillgit.domain.untrusted.model_text import visible, visible_characters
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from skillgit.domain.text_diff import Line, Span
-    from skillgit.view.surface import Screen
 
 
 def inert(text: str) -> str:

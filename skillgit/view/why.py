@@ -11,7 +11,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.show import gate, left_out
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, under, wrap
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skillgit.app.attribution.why import Story
     from skillgit.app.recorded.step_evidence import TrainAttempt
     from skillgit.index.rule_queries import OriginRow
-    from skillgit.view.surface import Screen
 
 _LABEL, _UNDER = 9, 10
 _LEAST, _WIDEST = 24, 100

@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError, RefusalError, RetryableBackendError
+from skillgit.errors import (
+    BackendError,
+    BadRequestError,
+    FatalBackendError,
+    PromptTooLongError,
+    RefusalError,
+    RetryableBackendError,
+)
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from skillgit.errors import BackendError
     from skillgit.plugin.backend import Usage
 
 LONGEST = 500

@@ -18,14 +18,25 @@ from skillgit.errors import (
     RetryableBackendError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_usage, token_count
+from skillgit.plugin.backend import (
+    FinishReason,
+    Image,
+    Message,
+    Part,
+    Reply,
+    Request,
+    Text,
+    ToolCall,
+    Usage,
+    estimated_usage,
+    token_count,
+)
 from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.plugin.backend import FinishReason, Message, Part, Request
     from skillgit_backends.claude_chat.settings import ClaudeChatSettings
 
 

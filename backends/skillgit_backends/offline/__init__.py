@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import CHARACTERS_PER_TOKEN, BackendInfo, FinishReason, Price, Reply, estimated_usage
+from skillgit.plugin.backend import (
+    CHARACTERS_PER_TOKEN,
+    BackendInfo,
+    FinishReason,
+    Message,
+    Price,
+    Reply,
+    Request,
+    estimated_usage,
+)
 from skillgit_backends.offline import agent, epochs, reader
 from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.diagnosis import by_cause
@@ -38,7 +47,6 @@ from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.plugin.backend import Message, Request
 
 _FEW = 2
 _RULES_AT_ONCE = 2

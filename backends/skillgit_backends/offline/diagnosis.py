@@ -20,6 +20,7 @@ from skillgit_backends.offline.text import (
     HONORIFICS,
     QUALIFIERS,
     UNITS,
+    Document,
     documents,
     sentences,
     topics,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
-    from skillgit_backends.offline.text import Document
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _QUALIFIER = re.compile(rf"^(?:{QUALIFIERS})$")

@@ -31,6 +31,7 @@ from skillgit_backends.offline.text import (
     CATEGORY_NOUNS,
     FUNCTION_WORDS,
     HEDGES,
+    Document,
     Sentence,
     all_sentences,
     documents,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from skillgit.plugin.backend import Message
-    from skillgit_backends.offline.text import Document
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")

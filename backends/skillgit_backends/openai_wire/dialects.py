@@ -12,14 +12,24 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ContentFilterError, NoAnswerError, RefusalError, RetryableBackendError, UnusableAnswerError
-from skillgit.plugin.backend import Image, Reply, Text, ToolCall, Usage, estimated_tokens, flatten, token_count
+from skillgit.plugin.backend import (
+    Image,
+    Message,
+    Part,
+    Reply,
+    Request,
+    Text,
+    ToolCall,
+    Usage,
+    estimated_tokens,
+    flatten,
+    token_count,
+)
 from skillgit_backends.provider_messages import mapping, quoted
 from skillgit_backends.request_fields import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from skillgit.plugin.backend import Message, Part, Request
 
     Fields = Mapping[str, object]
 

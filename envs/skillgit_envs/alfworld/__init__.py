@@ -11,13 +11,13 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.plugin.backend import assistant, system, user
-from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.splits import OPTIONS, check, divide
+from skillgit.plugin.backend import Message, assistant, system, user
+from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
+from skillgit.plugin.splits import OPTIONS, Splits, check, divide
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
-from skillgit_envs.alfworld.simulator import Simulator
+from skillgit_envs.alfworld.simulator import Game, Simulator
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PackagedEnvironment,
@@ -33,11 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Message
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
-    from skillgit_envs.alfworld.simulator import Game
 
 REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 

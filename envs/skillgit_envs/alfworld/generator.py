@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING
 import alfworld
 from alfworld.gen import constants, goal_library
 
-from skillgit_envs.alfworld.games import GENERATOR
+from skillgit_envs.alfworld.games import GENERATOR, Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from skillgit_envs.alfworld.games import Recipe
 
 
 _ABILITIES = {"Cleanable": "cleanable", "Heatable": "heatable", "Coolable": "coolable"}

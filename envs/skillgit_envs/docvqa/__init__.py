@@ -11,23 +11,18 @@ from rapidfuzz.distance import Levenshtein
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
-from skillgit_envs.visual_questions import VisualQuestions
+from skillgit_envs.visual_questions import Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from skillgit.domain.trajectory import Trajectory
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge
-    from skillgit_envs.visual_questions import Pictures
 
 
 def _other_names(row: Mapping[str, object]) -> list[str]:

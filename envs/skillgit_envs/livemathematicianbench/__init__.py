@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import AGAIN, LABEL_SCORER, label_of, until_answered
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Trajectory
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
 
 
 MOST_CHOICES = 26

@@ -7,23 +7,19 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never, cast
 
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit_envs.answers import chosen, folded, graded, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, VisualQuestions
+from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.evaluation import Scored
-    from skillgit.domain.trajectory import Trajectory
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge
-    from skillgit_envs.visual_questions import Pictures
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)

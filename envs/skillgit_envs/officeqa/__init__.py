@@ -14,13 +14,13 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.backend import system, user
-from skillgit.plugin.data_rows import check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.backend import Tool, ToolCall, system, user
+from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
-from skillgit.sandbox.tools import TOOLS, SandboxTools, read_arguments
+from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import (
     ALL_CHARACTERS,
     LONGEST_RESULT,
@@ -49,12 +49,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Tool, ToolCall
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
     from skillgit.sandbox import Sandbox
-    from skillgit.sandbox.tools import Name
 
 
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")

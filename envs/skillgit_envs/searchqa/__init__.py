@@ -15,7 +15,7 @@ from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
 from skillgit_envs.shipped_environment import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.environment import Judge, Target
 
 Row = Mapping[str, object]
 HINT = fields_hint("searchqa")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
+from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Trajectory
-    from skillgit.plugin.data_rows import Row
-    from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
 
 _NUMBERED = re.compile(r"(\d+)_.*_(input|answer|init|golden)\s*\.xlsx", re.IGNORECASE)
 _ALONE = {"initial": "input", "input": "input", "golden": "answer", "answer": "answer"}

@@ -8,21 +8,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.trajectory import Trajectory, Turn
+from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.plugin.backend import assistant, system, user
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
 from skillgit_envs.shipped_environment import PromptWording, sections
-from skillgit_envs.spreadsheetbench.workbooks import ROWS, contents, preview
+from skillgit_envs.spreadsheetbench.workbooks import ROWS, Area, Contents, contents, preview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Result, Sandbox
-    from skillgit_envs.spreadsheetbench.workbooks import Area, Contents
 
 
 MODES = ("single", "multi", "react")

@@ -18,13 +18,19 @@ from typing import TYPE_CHECKING, TypeAlias
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox.libreoffice import recalculate
-from skillgit_envs.spreadsheetbench.workbooks import READINGS, Area, UnreadablePositionError, contents
+from skillgit_envs.spreadsheetbench.workbooks import (
+    READINGS,
+    Area,
+    AreaContent,
+    Contents,
+    UnreadablePositionError,
+    contents,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.sandbox import Sandbox
-    from skillgit_envs.spreadsheetbench.workbooks import AreaContent, Contents
 
 
 _SHOWN_CELLS = 3

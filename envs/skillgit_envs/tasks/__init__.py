@@ -9,33 +9,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Trajectory
+from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Target
 from skillgit.plugin.seed_folder import write_files
-from skillgit.plugin.splits import OPTIONS, check, data_files
+from skillgit.plugin.splits import OPTIONS, Splits, check, data_files
 from skillgit.sandbox import Limits, Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
-from skillgit_envs.tasks.checks.check import Sheet
+from skillgit_envs.tasks.checks.check import Fields, Sheet
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
-    from skillgit.plugin.environment import Judge, Target
-    from skillgit.plugin.splits import Splits
     from skillgit_envs.tasks.attachments import Attachments, Listed
-    from skillgit_envs.tasks.checks.check import Fields
 
 FORMS: Mapping[str, str] = {
     "whole": "Your whole reply is taken as the result.",

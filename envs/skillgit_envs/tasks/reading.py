@@ -13,17 +13,15 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import check_storable, read_each, text_field
+from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, read_checks, reading_of
-from skillgit_envs.tasks.checks.check import CheckSource
+from skillgit_envs.tasks.checks.check import CheckSource, Fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.plugin.data_rows import Row
-    from skillgit_envs.tasks.checks.check import Fields
 
 PROMPTS = ("prompt", "question", "input", "task")
 ANSWERS = ("answers", "answer", "expected")

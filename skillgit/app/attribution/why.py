@@ -8,12 +8,12 @@ from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.attribution.blame import author, credits_of, find_place
-from skillgit.app.attribution.rule_lineage import RuleHistory
+from skillgit.app.attribution.blame import SkillFile, author, credits_of, find_place
+from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, Wording
 from skillgit.app.recorded.evidence_json import members, objects, parsed
-from skillgit.app.recorded.step_evidence import StepEvidence, with_questions
+from skillgit.app.recorded.step_evidence import StepEvidence, TrainAttempt, TrajectoryPattern, with_questions
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.edit import normalised
+from skillgit.domain.edit import LeftOut, normalised
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.sequence_diff import similarity, words
 from skillgit.domain.skill_rules import Rule
@@ -24,14 +24,9 @@ from skillgit.store import history_reader, tree
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from skillgit.app.attribution.blame import SkillFile
     from skillgit.app.attribution.provenance import Credit, Credits
-    from skillgit.app.attribution.rule_lineage import LaterChange, RuleText, Wording
-    from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.proposal import PatchCounts

@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.deliver.install_record import Layer, known_places, open_record
+from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord, Layer, known_places, open_record
 from skillgit.app.setup.config.error_sentences import nearest
 from skillgit.app.skill_format.atomic_write import (
     copy,
@@ -29,8 +29,8 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.revision import NamedSkill, skill_named
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.index import queries
@@ -38,10 +38,7 @@ from skillgit.index import queries
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.app.deliver.install_record import InstalledFolder, InstallRecord
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.revision import NamedSkill
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.app.attribution.blame import blame, find_place
+from skillgit.app.attribution.blame import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
-from skillgit.app.attribution.why import Stories
+from skillgit.app.attribution.why import Stories, Story
 from skillgit.app.deliver.report_parts import DiffAllowance, DiffExcerpt, ItemMap, SplitProgress, item_map, progress
-from skillgit.app.history.cost import cost
+from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff import items as item_differences
-from skillgit.app.history.diff.rules import rules_diffed
+from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import LogRequest, log
-from skillgit.app.history.show import recorded_settings
-from skillgit.app.recorded.check_scores import changes_from_base
-from skillgit.app.recorded.step_evidence import StepEvidence
+from skillgit.app.history.show import RunSetting, recorded_settings
+from skillgit.app.recorded.check_scores import CheckChange, changes_from_base
+from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.event import Event, RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.errors import NotFoundError, RevisionNotFoundError
@@ -31,18 +31,9 @@ from skillgit.store.history_reader import read_commit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.app.attribution.blame import Blame
-    from skillgit.app.attribution.why import Story
-    from skillgit.app.history.cost import Spending
     from skillgit.app.history.diff.items import ItemDiff
-    from skillgit.app.history.diff.rules import RuleChange
-    from skillgit.app.history.show import RunSetting
-    from skillgit.app.recorded.check_scores import CheckChange
-    from skillgit.app.recorded.step_evidence import AppliedEdit, TrajectoryPattern
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.edit import LeftOut
-    from skillgit.domain.event import Event
     from skillgit.index.rows import LogRow, RunRow
 
 T = TypeVar("T")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.history.items import ItemOrder, ItemsRequest, items
-from skillgit.app.history.matrix import matrix
+from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
+from skillgit.app.history.matrix import MatrixCell, matrix
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from skillgit.app.history.items import ItemTable
-    from skillgit.app.history.matrix import MatrixCell
     from skillgit.app.recorded.score_summary import Interval
     from skillgit.app.workspace.context import Context
     from skillgit.domain.text_diff import FileDiff, Hunk, Line

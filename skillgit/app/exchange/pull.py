@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.errors import ConflictError, UsageError
+from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.errors import SkillgitError
 
 _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.exchange.connection import Listener, line_for, shown_address
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.store.exchange.sending import Parcel
 
 _SHORT = 12

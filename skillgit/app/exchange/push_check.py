@@ -5,28 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.findings import FindingKind, ScanFinding, finding, read_allowed
+from skillgit.app.exchange.findings import Allowed, FindingKind, ScanFinding, finding, read_allowed
 from skillgit.app.exchange.findings import ScanSeverity as Severity
-from skillgit.app.exchange.secret_scan import BY_SHAPE, LeakFinder, is_allowed_inline, masked, secret_scanner
+from skillgit.app.exchange.secret_scan import (
+    BY_SHAPE,
+    LeakFinder,
+    Secret,
+    SecretScanner,
+    is_allowed_inline,
+    masked,
+    secret_scanner,
+)
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.links import licence_files, unlicensed
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import split_range
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
 from skillgit.plugin.redaction import credentials
-from skillgit.store.diff import content, new_commits, publishable
+from skillgit.store.diff import NewCommit, NewFile, content, new_commits, publishable
 from skillgit.store.tree import skill_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.exchange.findings import Allowed
-    from skillgit.app.exchange.secret_scan import Secret, SecretScanner
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.store.diff import NewCommit, NewFile
     from skillgit.store.repo import Repo
 
 _SHORT = 12

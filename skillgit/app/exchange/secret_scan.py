@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.sources.data_check import told
 from skillgit.domain.evaluation import Split
-from skillgit.domain.leaks import build_index, find_leak, find_leaks
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak, find_leaks
 from skillgit.errors import SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.redaction import MASK, credentials, redact
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.leaks import Leak, SecretIndex
 
 
 class LeakFinder:

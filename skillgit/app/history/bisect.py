@@ -8,15 +8,15 @@ from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.history.item import attempts
-from skillgit.app.recorded.evaluation_notes import as_outcomes_note, record
-from skillgit.app.recorded.item_history import absences, load, unknown_item
+from skillgit.app.history.item import Attempt, attempts
+from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
+from skillgit.app.recorded.item_history import Cell, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
-from skillgit.app.setup.model_session import MeasuringTerms, measured_or_planned
+from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, measured_or_planned
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
@@ -27,13 +27,8 @@ from skillgit.store.history_reader import read_commit, skill_at
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.history.item import Attempt
-    from skillgit.app.recorded.evaluation_notes import Note
-    from skillgit.app.recorded.item_history import Cell
-    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Absence, Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.proposal import EditRecord
     from skillgit.domain.trajectory import Item

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.item_history import (
+    Cell,
     absences,
     doubts,
     evidence_trees,
@@ -17,19 +18,16 @@ from skillgit.app.recorded.item_history import (
     unknown_item,
 )
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import BRING, Absence, open_workspace
+from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError
-from skillgit.index.item_queries import told_flips
+from skillgit.index.item_queries import MeasuredRow, told_flips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.recorded.item_history import Cell
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.index.item_queries import MeasuredRow
     from skillgit.index.rows import LogRow
 
 SELECTION = "selection.json"

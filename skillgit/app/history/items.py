@@ -10,18 +10,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.check_scores import check_scores
-from skillgit.app.recorded.item_history import doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.recorded.item_history import Cell, RunItems, doubts, first_solved, flips, load, no_outcomes
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.recorded.item_history import Cell, RunItems
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Absence, Workspace
 
 
 class ItemOrder(StrEnum):

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.recorded.evaluation_notes import known_evaluations
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations
 from skillgit.app.recorded.run_record import started
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Gauge, Scored, Split
 from skillgit.index import queries, version_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from skillgit.app.recorded.evaluation_notes import KnownEvaluation
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import RunStarted
     from skillgit.index.rows import LogRow
     from skillgit.index.version_queries import ScoreRow

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillgit.app.history.log import LogRequest, check_wanted
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Event, Inherited
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import log_filter, queries
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 

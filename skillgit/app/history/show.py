@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.proposal import Feedback

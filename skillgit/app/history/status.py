@@ -11,7 +11,7 @@ from skillgit.app.workspace.revision import default_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Edited, Inherited, RunFinished, RunStarted, SlowMerged
+from skillgit.domain.event import Edited, Event, Inherited, RunFinished, RunStarted, SlowMerged
 from skillgit.domain.event_keys import (
     event_scope,
     finish_scope,
@@ -28,7 +28,7 @@ from skillgit.domain.proposal import Origin
 from skillgit.domain.statistics import LEVEL
 from skillgit.errors import HistoryError
 from skillgit.index import cost_queries, queries
-from skillgit.store.exchange.sending import unpushed
+from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
 
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
-    from skillgit.domain.event import Event
     from skillgit.domain.placebo import Placebo
     from skillgit.index.rows import LogRow, ProgressRow, RunRow
-    from skillgit.store.exchange.sending import Unpushed
 
 
 def runs(context: Context) -> tuple[RunRow, ...]:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import open_measuring
-from skillgit.app.recorded.evaluation_notes import record
+from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring, open_measuring
+from skillgit.app.recorded.evaluation_notes import Note, record
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.outcomes import Pairs
-from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.skill_rules import Region, Worth, rules, without, worth
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.skill_rules import Region, Rule, Worth, rules, without, worth
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.index import queries
@@ -27,13 +27,8 @@ from skillgit.store.history_reader import skill_at
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from skillgit.app.interventions.intervention import GateWatcher, RunMeasuring
-    from skillgit.app.recorded.evaluation_notes import Note
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.skill_rules import Rule
     from skillgit.index.rows import LogRow
 
 KIND = "ablation"

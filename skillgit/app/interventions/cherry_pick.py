@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, human_edits, open_gating
 from skillgit.app.interventions.three_way_merge import Conflict, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
@@ -26,10 +26,8 @@ from skillgit.store.history_reader import read_commit, skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.intervention import GateWatcher, Gating
     from skillgit.app.setup.plan import Plan
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

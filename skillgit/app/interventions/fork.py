@@ -11,7 +11,7 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event import Rejected, RunStarted
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
-from skillgit.domain.run_state import fold
+from skillgit.domain.run_state import RunState, fold
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.version_queries import score_evidence, start_evidence
@@ -25,7 +25,6 @@ from skillgit.store.run_ownership import is_own, local_settings
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.evaluation import Gauge
-    from skillgit.domain.run_state import RunState
     from skillgit.index.rows import LogRow
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo

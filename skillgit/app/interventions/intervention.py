@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.recorded.score_summary import scores
-from skillgit.app.setup.model_session import EvalWatcher, Measuring, carry_out, open_session, planner
+from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTerms, carry_out, open_session, planner
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import differences, measuring_setup
+from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import UpdateMode, changed_hunks
-from skillgit.domain.edit import EditReport, EditSource, EditStatus, Patch, apply, left_out
-from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.event import Accepted, Rejected, version_of
+from skillgit.domain.edit import EditReport, EditSource, EditStatus, LeftOut, Patch, apply, left_out
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Split
+from skillgit.domain.event import Accepted, Event, Rejected, version_of
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
-from skillgit.domain.run_state import advance, fold
+from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
 from skillgit.engine.candidate_guards import invalid, skill_tokens
 from skillgit.engine.evaluate import evaluate
-from skillgit.engine.gating import lacks_score, measure_version
+from skillgit.engine.gating import Judgement, lacks_score, measure_version
 from skillgit.engine.salvage import attributed
-from skillgit.engine.session import Stage
+from skillgit.engine.session import Session, Stage
 from skillgit.errors import ConfigError, SkillError, SkillgitError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
@@ -38,23 +38,15 @@ from skillgit.store.lock import RunLock
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit import LeftOut
-    from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.gate_policies import Policy
     from skillgit.domain.outcomes import VersionOutcomes
-    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.engine.gating import Judgement
-    from skillgit.engine.session import Session
     from skillgit.index.rows import LogRow
     from skillgit.store.commit_message import Recorded
 

@@ -6,13 +6,21 @@ from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
-from skillgit.app.interventions.three_way_merge import Choice
+from skillgit.app.interventions.intervention import (
+    Candidate,
+    Decided,
+    GateWatcher,
+    Gating,
+    RunMeasuring,
+    human_edits,
+    open_gating,
+)
+from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.evidence_files import json_file
@@ -22,10 +30,7 @@ from skillgit.store.diff import common_ancestor
 from skillgit.store.history_reader import skill_at
 
 if TYPE_CHECKING:
-    from skillgit.app.interventions.intervention import GateWatcher, Gating, RunMeasuring
-    from skillgit.app.interventions.three_way_merge import Merge
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

@@ -11,7 +11,7 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
 from skillgit.store import promotion, refs
@@ -19,7 +19,6 @@ from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
 
 _SHORT = 12

@@ -12,7 +12,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.proposal import Origin
-from skillgit.domain.run_state import advance, fold
+from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
     from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

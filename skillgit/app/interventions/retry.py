@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.cherry_pick import Applied, apply_again
-from skillgit.app.interventions.intervention import Candidate, Decided, open_gating, open_measuring
+from skillgit.app.interventions.intervention import (
+    Candidate,
+    Decided,
+    GateWatcher,
+    Gating,
+    RunMeasuring,
+    open_gating,
+    open_measuring,
+)
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.recorded.run_record import started
 from skillgit.app.recorded.score_summary import compare
@@ -14,9 +22,9 @@ from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.event_keys import intervention_scope
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import decide
@@ -28,11 +36,8 @@ from skillgit.store.history_reader import skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.intervention import GateWatcher, Gating, RunMeasuring
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

@@ -7,17 +7,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
-from skillgit.app.interventions.intervention import Candidate, Decided, human_edits, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, human_edits, open_gating
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.skill_rules import Region, without
 from skillgit.engine.candidate_text import STAGE
 from skillgit.engine.candidate_text import compress as shorten
@@ -29,10 +29,7 @@ from skillgit.errors import SkillgitError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.interventions.intervention import GateWatcher, Gating
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record
-from skillgit.app.recorded.score_summary import by_type, compare, scores
-from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, too_few
+from skillgit.app.measure.variants import Arm, Arms, read_arms, resolve_all
+from skillgit.app.recorded.evaluation_notes import Note, known_evaluations, reads_of_test, record
+from skillgit.app.recorded.score_summary import Scores, SkillComparison, by_type, compare, scores
+from skillgit.app.setup.model_session import (
+    EvalWatcher,
+    Measuring,
+    MeasuringTerms,
+    evaluation_note,
+    measured_or_planned,
+    too_few,
+)
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import differences, measuring_setup
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import asks_judge
@@ -19,14 +26,8 @@ from skillgit.plugin.environment import asks_judge
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.app.measure.variants import Arm, Arms
-    from skillgit.app.recorded.evaluation_notes import Note
-    from skillgit.app.recorded.score_summary import Scores, SkillComparison
-    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
 
 ALL = "all"

@@ -16,16 +16,23 @@ from skillgit.app.measure.pull_request_verdicts import (
     conclusion,
     exit_code,
 )
-from skillgit.app.measure.variants import NONE, changed_skills, emptied
-from skillgit.app.recorded.evaluation_notes import record
-from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, let_measure, planned
+from skillgit.app.measure.variants import NONE, ChangedSkill, changed_skills, emptied
+from skillgit.app.recorded.evaluation_notes import Note, record
+from skillgit.app.setup.model_session import (
+    EvalWatcher,
+    Measuring,
+    MeasuringTerms,
+    evaluation_note,
+    let_measure,
+    planned,
+)
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, cap_notes, total_of
-from skillgit.app.setup.run_setup import can_be_found, measuring_setup
-from skillgit.app.workspace.revision import resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.setup.run_setup import Setup, can_be_found, measuring_setup
+from skillgit.app.workspace.revision import Resolved, resolve_in
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.evaluation import Evaluation, Outcome, Scored, Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode, UsageError
 from skillgit.index import queries
@@ -35,15 +42,8 @@ from skillgit.store.history_reader import skill_at
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.measure.variants import ChangedSkill
-    from skillgit.app.recorded.evaluation_notes import Note
-    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.revision import Resolved
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Outcome, Scored
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.recorded.evaluation_notes import noted_outcomes
+from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
 from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import FailedToEvaluate, Scored, item_set_digest
-from skillgit.domain.gate_decision import Decision, decide, flips_of
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
+from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
 from skillgit.domain.gate_policies import PAIRED, shortfall
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.measure.variants import Change
-    from skillgit.app.recorded.evaluation_notes import NotedOutcomes
     from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Evaluation, Split
-    from skillgit.domain.gate_decision import GateRule, Verdict
 
 
 class KnownOutcomes:

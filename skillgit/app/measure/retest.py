@@ -5,33 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.measure.variants import read_arms, resolve_all
-from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test, record
+from skillgit.app.measure.variants import Arm, Arms, read_arms, resolve_all
+from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.run_record import recorded_outcomes, started
-from skillgit.app.recorded.score_summary import compare, scores
-from skillgit.app.setup.comparable_conditions import Aspect, differences, matter, of_event, of_setup
-from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, too_few
+from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
+from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
+from skillgit.app.setup.model_session import (
+    EvalWatcher,
+    Measuring,
+    MeasuringTerms,
+    evaluation_note,
+    measured_or_planned,
+    too_few,
+)
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import measuring_setup
-from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.evaluation import Split
+from skillgit.app.setup.run_setup import Setup, measuring_setup
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.measure.variants import Arm, Arms
-    from skillgit.app.recorded.evaluation_notes import KnownEvaluation, Note
-    from skillgit.app.recorded.score_summary import Scores, SkillComparison
-    from skillgit.app.setup.comparable_conditions import Difference
-    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.gate_decision import GateRule
 
 BACKENDS = "skillgit.backends"

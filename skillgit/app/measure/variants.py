@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import SkillError, UsageError
@@ -17,7 +17,6 @@ from skillgit.store.work_tree import skill_trees, skills_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.workspace.revision import Resolved
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rows import LogRow
 

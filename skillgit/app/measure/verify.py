@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.recorded.evaluation_notes import known_evaluations, noted_outcomes, reads_of_test, record
 from skillgit.app.recorded.run_record import AsMeasured, event_outcomes, is_own, recorded_items, start_record, started
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.model_session import MeasuringTerms, evaluation_note, measured_or_planned, planned
+from skillgit.app.setup.model_session import (
+    EvalWatcher,
+    Measuring,
+    MeasuringTerms,
+    evaluation_note,
+    measured_or_planned,
+    planned,
+)
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import measuring_setup, other_models
+from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split, mean
+from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split, mean
 from skillgit.domain.event import RunStarted
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
@@ -27,13 +34,9 @@ from skillgit.store.history_reader import read_commit, skill_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.setup.model_session import EvalWatcher, Measuring
     from skillgit.app.setup.planner import Planner
-    from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.trajectory import Item
     from skillgit.index.rows import LogRow

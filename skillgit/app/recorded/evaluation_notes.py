@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from skillgit.app.recorded.evidence_json import members, parsed
-from skillgit.domain.evaluation import Evaluation, Scored
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Scored
 from skillgit.index import version_queries
 from skillgit.store import notes
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.index.rows import LogRow
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.evaluation_notes import noted_outcomes
 from skillgit.app.recorded.evidence_json import entries, evidence_file, objects, parsed
 from skillgit.app.recorded.run_record import AsMeasured, start_section
-from skillgit.app.workspace.workspace import Absence, absence_of, measure
+from skillgit.app.workspace.workspace import Absence, Workspace, absence_of, measure
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Scored
+from skillgit.domain.evaluation import Gauge, Scored
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
@@ -20,8 +20,6 @@ from skillgit.store.evidence import dropped_trees, read_evidence
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Gauge
     from skillgit.index.item_queries import MeasuredRow
 
 

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import entries, evidence_file
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric, Outcome
 from skillgit.domain.event import Gated, RunStarted, SlowMerged
-from skillgit.domain.gate_decision import decide_items, rule_behind
+from skillgit.domain.gate_decision import Flips, GateRule, Verdict, decide_items, rule_behind
 from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
-from skillgit.domain.run_state import advance, begin
+from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.gate_decision import Flips, GateRule, Verdict
-    from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 

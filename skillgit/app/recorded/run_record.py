@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.evaluation_notes import noted_outcomes
+from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
 from skillgit.errors import SkillgitError
@@ -22,9 +22,7 @@ from skillgit.store.history_reader import read_commit, read_run
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit.app.recorded.evaluation_notes import NotedOutcomes
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import Outcome
     from skillgit.index.rows import ItemRow, LogRow
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, Scored, mean
-from skillgit.domain.event import Inherited
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome, Scored, mean
+from skillgit.domain.event import Inherited, RunStarted
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect, wilson_interval
 from skillgit.domain.untrusted.json_limits import loads
@@ -14,8 +14,6 @@ from skillgit.domain.untrusted.json_limits import loads
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from skillgit.domain.evaluation import EvaluationSummary, Outcome
-    from skillgit.domain.event import RunStarted
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.trajectory import Item
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import start_section
 from skillgit.domain.address import refused_label
-from skillgit.domain.evaluation import Metric
+from skillgit.domain.evaluation import EvaluationSummary, Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import Decision
-from skillgit.domain.run_state import fold
+from skillgit.domain.gate_decision import Decision, GateRule
+from skillgit.domain.run_state import RunState, StepMemory, fold
 from skillgit.index import queries
 from skillgit.store.history_reader import read_run
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.workspace.workspace import Workspace
-    from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.run_state import RunState, StepMemory
 
 DIAGNOSE_AFTER = 5
 """Refused steps in a row before there is a diagnosis, where the configuration does not say."""

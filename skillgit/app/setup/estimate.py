@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, tokens_of
+from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, Planner, tokens_of
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
-from skillgit.domain.skill import DOCUMENT
-from skillgit.engine.method_settings import ControlMode, PairPolicy
+from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.engine.method_settings import ControlMode, MethodSettings, OptimizerSettings, PairPolicy
 from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.engine.prompt_sections import FILES, prompt
 from skillgit.engine.reply_schemas import DIALECTS
@@ -20,9 +20,6 @@ from skillgit.plugin.environment import asks_judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.setup.planner import Planner
-    from skillgit.domain.skill import Skill
-    from skillgit.engine.method_settings import MethodSettings, OptimizerSettings
     from skillgit.engine.session import Task
 
 _TESTED = 3

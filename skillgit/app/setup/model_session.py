@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from skillgit.app.recorded.evaluation_notes import as_note, with_outcomes
-from skillgit.app.recorded.score_summary import by_type, scores
+from skillgit.app.recorded.evaluation_notes import Note, as_note, with_outcomes
+from skillgit.app.recorded.score_summary import Scores, by_type, scores
 from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.calls.client import CallPolicy, Calls
@@ -18,7 +18,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session, Stage
+from skillgit.engine.session import Monitor, Progress, Session, Stage
 from skillgit.errors import BudgetError, ServiceError, StoppedError
 from skillgit.index.cost_queries import paces
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from skillgit.app.recorded.evaluation_notes import Note
-    from skillgit.app.recorded.score_summary import Scores
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.run_setup import Setup
     from skillgit.app.workspace.context import Context
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.engine.session import Progress
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from skillgit.calls.pricing import find_context, find_price, price_of
 from skillgit.domain.ids import short_digest
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import PlaysRole, Probes, TellsContext
+from skillgit.plugin.backend import Backend, PlaysRole, Probe, Probes, TellsContext
 from skillgit.plugin.registry import find_backend, load_backend
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skillgit.app.setup.run_setup import Setup
     from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
-    from skillgit.plugin.backend import Backend, Probe
     from skillgit.plugin.plugin_identity import PluginSource
 
 

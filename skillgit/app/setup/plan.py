@@ -7,12 +7,10 @@ from enum import StrEnum
 from math import fsum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.cost import count, duration, money
+from skillgit.domain.cost import Caps, count, duration, money
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from skillgit.domain.cost import Caps
 
 
 class Bound(StrEnum):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
-from skillgit.calls.pipeline import QUESTION, reply_key
+from skillgit.calls.pipeline import QUESTION, Route, reply_key
 from skillgit.calls.pricing import dollars
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import delivered, rollout_keys
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.app.setup.run_setup import Setup
-    from skillgit.calls.pipeline import Route
     from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item

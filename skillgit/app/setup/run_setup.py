@@ -11,13 +11,13 @@ from skillgit.app.recorded.run_record import recorded_items, start_record
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_config, load_recorded, named_keys
-from skillgit.app.setup.config.resolved import read_document, recorded_settings
+from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import find_routes
-from skillgit.app.workspace.workspace import BRING
+from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.gate_decision import NoRegression
+from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.ids import short_digest
-from skillgit.domain.untrusted.allowed_settings import of_own_run, of_stranger
+from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_run, of_stranger
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompt_sections import FILES, prompts_digest
 from skillgit.engine.session import Task, setup_digest
@@ -34,15 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.setup.model_session import MeasuringTerms
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.calls.client import Route
     from skillgit.domain.event import RunStarted
-    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.trajectory import Item
-    from skillgit.domain.untrusted.allowed_settings import RecordedSettings
     from skillgit.engine.method_settings import GateSettings
     from skillgit.index.rows import LogRow
     from skillgit.plugin.backend import Price

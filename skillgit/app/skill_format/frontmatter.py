@@ -14,6 +14,7 @@ from skillgit.app.skill_format.lint_rules import (
     DESCRIPTION_LENGTH,
     KEYS,
     NAME_LENGTH,
+    Fault,
     RuleSeverity,
     broken,
 )
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yaml.nodes import MappingNode
-
-    from skillgit.app.skill_format.lint_rules import Fault
 
 
 VERSION = "version"  # the key under ``metadata`` that holds the version of a release

@@ -9,15 +9,13 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from skillgit.app.skill_format.lint_rules import broken
+from skillgit.app.skill_format.lint_rules import Fault, broken
 from skillgit.domain.skill import DOCUMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from markdown_it.token import Token
-
-    from skillgit.app.skill_format.lint_rules import Fault
 
 
 _MENTION = re.compile(r"(?:\./)?(?:scripts|references|assets)/[\w./-]*[\w-]\.\w+")

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.links import licence_files, link_faults
-from skillgit.app.skill_format.lint_rules import BODY_TOKENS, CHARACTERS_PER_TOKEN, DOCUMENT_LINES, RuleSeverity, broken
+from skillgit.app.skill_format.lint_rules import (
+    BODY_TOKENS,
+    CHARACTERS_PER_TOKEN,
+    DOCUMENT_LINES,
+    Fault,
+    RuleSeverity,
+    broken,
+)
 from skillgit.domain.protected_regions import (
     APPENDIX_END,
     APPENDIX_START,
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.app.skill_format.lint_rules import Fault
     from skillgit.app.workspace.context import Context
 
 

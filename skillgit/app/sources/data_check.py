@@ -15,11 +15,11 @@ from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.train.starting_point import first_skill
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.leaks import SHORTEST_QUOTED, LeakKind, Secrets, build_index, find_leaks, vocabulary, words
+from skillgit.domain.leaks import SHORTEST_QUOTED, Leak, LeakKind, Secrets, build_index, find_leaks, vocabulary, words
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.data_rows import singled
-from skillgit.plugin.environment import KeepsSecrets, secrets_of
+from skillgit.plugin.environment import Environment, KeepsSecrets, secrets_of
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.splits import repetitions
 
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.config.resolved import ResolvedConfig
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.leaks import Leak
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
-    from skillgit.plugin.environment import Environment
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties

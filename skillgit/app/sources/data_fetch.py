@@ -20,7 +20,7 @@ from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.data_rows import raise_all, read_rows
-from skillgit.plugin.environment import SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import missing_ids, read_folders, read_ids
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoSibling
 
     from skillgit.app.workspace.context import Context
-    from skillgit.plugin.environment import EnvironmentInfo, PublicSource
 
 
 PARQUET = ".parquet"

@@ -17,7 +17,7 @@ from skillgit.app.setup.planner import row_of, tokens_of
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.calls.pipeline import QUESTION
+from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.app.workspace.context import Context
-    from skillgit.calls.pipeline import Route
     from skillgit.domain.skill import Skill
     from skillgit.plugin.backend import Price
 

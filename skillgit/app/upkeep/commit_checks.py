@@ -25,9 +25,9 @@ from skillgit.domain.event import (
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, EditRecord, Origin
 from skillgit.domain.protected_regions import slow_guidance, with_appendix, with_slow_guidance
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.domain.untrusted.model_text import verbatim
+from skillgit.domain.untrusted.model_text import SkillText, verbatim
 from skillgit.errors import SkillgitError, UnsafeNameError
 from skillgit.store import history_reader
 from skillgit.store.evidence import read_evidence
@@ -35,8 +35,6 @@ from skillgit.store.evidence import read_evidence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 

@@ -10,6 +10,7 @@ from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
     Edited,
+    Event,
     Gated,
     Measured,
     Rejected,
@@ -28,7 +29,7 @@ from skillgit.domain.proposal import EDITS_SHOWN, Origin
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import SkillgitError
 from skillgit.store import history_reader
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
 from skillgit.store.trailers import PREFIX, has_trailers, parse_block
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from skillgit.domain.cost import Cost
-    from skillgit.domain.event import Event
     from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 
 def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:

@@ -6,23 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
+from skillgit.domain.event import Accepted, Event, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
 from skillgit.domain.event_kinds import TRAITS
 from skillgit.domain.ids import short_digest
 from skillgit.domain.proposal import Origin
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import history_reader, refs
-from skillgit.store.evidence import dropped_trees, dropping_problems, evidence_names, read_evidence
+from skillgit.store.evidence import EvidenceLink, dropped_trees, dropping_problems, evidence_names, read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
 from skillgit.store.run_ownership import evidence_elsewhere, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.domain.event import Event
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.evidence import EvidenceLink
     from skillgit.store.repo import Repo
 
 _PLAN = CONFIG, ENVIRONMENT, SPLITS = "config.json", "environment.json", "splits.json"

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.recorded.recomputed_gates import recompute_gates
+from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
 from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.upkeep import run_checks
 from skillgit.app.workspace.revision import find_run
@@ -19,7 +19,6 @@ from skillgit.store.evidence import read_evidence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.recorded.recomputed_gates import Recomputed
     from skillgit.app.workspace.context import Context
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo

@@ -22,20 +22,18 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.proposal import Origin
-from skillgit.domain.run_state import advance, begin
+from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
 from skillgit.store import derived_refs, history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
-from skillgit.store.repo import message_of
+from skillgit.store.repo import Repo, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.domain.evaluation import Metric
-    from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 _SHORT = 12
 

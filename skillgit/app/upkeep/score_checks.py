@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
-from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, SlowMerged
+from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, RunFinished, SlowMerged
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError
@@ -15,7 +15,6 @@ from skillgit.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.domain.event import RunFinished
     from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded

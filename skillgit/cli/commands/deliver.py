@@ -10,14 +10,13 @@ import click
 
 from skillgit.cli.options import complete_revisions, document_form, flag, list_forms, option, verb
 from skillgit.cli.output import Form
-from skillgit.cli.session import may_replace
+from skillgit.cli.session import CommandSession, may_replace
 from skillgit.view.items import name
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
     from skillgit.app.deliver.checkout import CheckedOut
     from skillgit.app.deliver.install import Scope
-    from skillgit.cli.session import CommandSession
 
 
 @verb("checkout")

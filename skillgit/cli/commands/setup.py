@@ -32,7 +32,7 @@ from skillgit.cli.output import Form
 from skillgit.view import setup as render
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 from skillgit.view.json_values import plain_value
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.cli.session import CommandSession
     from skillgit.domain.cost import Caps
-    from skillgit.view.surface import Screen
 
 
 Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.options import complete_runs, flag, option, verb
-from skillgit.cli.session import require_terminal
+from skillgit.cli.session import CommandSession, require_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from skillgit.cli.session import CommandSession
 
 
 def served(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.exchange.transport import CHECKED, ask
-from skillgit.store.git_binary import git
+from skillgit.store.exchange.transport import CHECKED, RemoteConnection, ask
+from skillgit.store.git_binary import GitResult, git
 from skillgit.store.lock import repo_lock
 from skillgit.store.run_ownership import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -18,8 +18,6 @@ from skillgit.store.work_tree import skills_at
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from skillgit.store.exchange.transport import RemoteConnection
-    from skillgit.store.git_binary import GitResult
     from skillgit.store.repo import Repo
 
 _USUAL = "origin"

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.store import archive, refs
-from skillgit.store.exchange.transport import ask, refusal, talk
+from skillgit.store.exchange.transport import RemoteConnection, ask, refusal, talk
 from skillgit.store.lock import repo_lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.store.exchange.transport import RemoteConnection
     from skillgit.store.repo import Repo
 
 _ORDER = (refs.RefKind.RUN, refs.RefKind.SLOW, refs.RefKind.BEST, refs.RefKind.TAG, refs.RefKind.REJECTED)

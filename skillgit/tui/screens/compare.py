@@ -11,9 +11,9 @@ from textual import on
 from textual.containers import Horizontal
 from textual.message import Message
 
-from skillgit.app.history.diff.items import items
-from skillgit.app.history.diff.rules import rule_diff
-from skillgit.app.history.diff.text import diff
+from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, items
+from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
+from skillgit.app.history.diff.text import Diffed, diff
 from skillgit.domain.text_diff import CONTEXT
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
@@ -27,7 +27,8 @@ from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view import numbers
 from skillgit.view.items import STYLES, change_words, headline, name, sign, totals
 from skillgit.view.rules import change_lines, sums
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
+from skillgit.view.surface import Screen as Facts
 from skillgit.view.text import table, width
 
 if TYPE_CHECKING:
@@ -37,13 +38,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff
-    from skillgit.app.history.diff.rules import RulesDiffed
-    from skillgit.app.history.diff.text import Diffed
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Screen
-    from skillgit.view.surface import Screen as Facts
 
 
 NAMED = 4

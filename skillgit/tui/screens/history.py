@@ -13,11 +13,11 @@ from textual.widgets import Input
 from skillgit.app.history import browse
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
-from skillgit.index.event_pages import Narrowing
+from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
-from skillgit.tui.start import PAGE, STEPS, named
+from skillgit.tui.start import PAGE, STEPS, StartPicture, named
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.events import EventList, ScorePlot
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from skillgit.app.history.browse import EventStretch, Overview, Page
-    from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
-    from skillgit.tui.start import StartPicture
 
 
 _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}

@@ -12,7 +12,7 @@ from textual import events, on
 from textual.containers import Container, Vertical
 from textual.widgets import Static
 
-from skillgit.app.history.item import item_story, item_trajectory
+from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, item_story, item_trajectory
 from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import CopyScreen
@@ -22,7 +22,7 @@ from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import broken, on_one_line, shown
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
     from skillgit.errors import SkillgitError
-    from skillgit.view.surface import Screen
 
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}

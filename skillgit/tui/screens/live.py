@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from skillgit.app.history import browse
 from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
-from skillgit.app.history.status import spent_on_unfinished
-from skillgit.index.event_pages import Narrowing
+from skillgit.app.history.status import Unfinished, spent_on_unfinished
+from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.actions import VersionScreen
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.history.browse import Page
-    from skillgit.app.history.status import Unfinished
-    from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
     from skillgit.tui.trainer import TrainerProcess
 

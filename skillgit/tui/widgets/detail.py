@@ -21,7 +21,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import STYLES, sign
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, pad
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Screen
 
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from rich.cells import cell_len
 from textual.message import Message
 
-from skillgit.domain.text_diff import CONTEXT, Sign
+from skillgit.domain.text_diff import CONTEXT, FileDiff, Hunk, Line, Sign, Span
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Mark, Painted, PaintedLines, Part, emphasised
 from skillgit.tui.widgets.shown_text import ShownLine, broken, cut, shown
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from textual.binding import BindingType
-
-    from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
 
 
 GUTTER = 4

@@ -17,7 +17,7 @@ from skillgit.tui.widgets.row_list import RowList
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
-from skillgit.view.surface import Style
+from skillgit.view.surface import Glyphs, Screen, Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.history.browse import EventStretch, Page
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Glyphs, Screen
 
 
 _KEPT: Final = 25  # pages that are kept

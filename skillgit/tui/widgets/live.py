@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events, on
 from textual.widgets import Static
 
-from skillgit.app.history.live import Standing
+from skillgit.app.history.live import LiveLook, Snapshot, StageCount, Standing
 from skillgit.domain.event_kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
@@ -20,7 +20,7 @@ from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers, progress
 from skillgit.view.event_marks import Entry
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
     from textual.binding import BindingType
 
-    from skillgit.app.history.live import LiveLook, Snapshot, StageCount
     from skillgit.domain.outcomes import Failing
     from skillgit.index.event_pages import Point
     from skillgit.index.rows import LogRow
-    from skillgit.view.surface import Screen
 
 
 ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})

@@ -19,7 +19,7 @@ from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from skillgit.tui.widgets.shown_text import broken, on_one_line
-from skillgit.view.surface import Style
+from skillgit.view.surface import Screen, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from skillgit.domain.text_diff import Span
     from skillgit.errors import SkillgitError
     from skillgit.tui.app import SkillgitApp
-    from skillgit.view.surface import Screen
 
 
 class AbstractNode(_MessagePumpMeta, ABCMeta):

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit_envs.answers import LABEL_SCORER, WORDS_SCORER, exact_match, f1, folded, label_of, quoted
-from skillgit_envs.tasks.checks.check import CheckKind, Grade
+from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from skillgit_envs.tasks.checks.check import CheckSource, Fields, Sheet
 
 SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", "tasks-numeric/1", "tasks-json/1")
 _REGEX_SECONDS = 2.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from skillgit.app.deliver.export.tables import run_data
+from skillgit.app.deliver.export.tables import EventTableRow, RunData, VersionRow, run_data
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from skillgit.app.deliver.export.tables import EventTableRow, RunData, VersionRow
     from skillgit.app.workspace.context import Context
     from skillgit.domain.skill import Skill
 

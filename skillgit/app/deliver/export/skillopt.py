@@ -20,13 +20,14 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditStatus
-from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.evaluation import EvaluationSummary, Metric
 from skillgit.domain.event import (
     Accepted,
     Edited,
     Event,
     MakesVersion,
     Measured,
+    Measurement,
     Rejected,
     RunFinished,
     RunStarted,
@@ -35,7 +36,7 @@ from skillgit.domain.event import (
     SlowProposed,
     event_step,
 )
-from skillgit.domain.gate_decision import Decision, NoRegression
+from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
 from skillgit.domain.proposal import Origin
 from skillgit.errors import ConflictError, HistoryError, UsageError
@@ -50,9 +51,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace.context import Context
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import Metric
-    from skillgit.domain.event import Measurement
-    from skillgit.domain.gate_decision import Verdict
     from skillgit.domain.skill import Skill
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo

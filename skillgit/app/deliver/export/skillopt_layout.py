@@ -12,7 +12,7 @@ from skillgit.app.sources.skillopt.directory import SECTIONED
 from skillgit.app.sources.skillopt.outcomes import ORIGIN
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split
 from skillgit.domain.trajectory import Turn
 from skillgit.domain.untrusted.file_names import name_key, path_fault
 from skillgit.domain.untrusted.json_limits import loads
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import RunFinished, RunStarted
     from skillgit.domain.skill import Skill
 

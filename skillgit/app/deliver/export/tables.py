@@ -31,7 +31,7 @@ from skillgit.domain.event import (
     event_step,
     version_of,
 )
-from skillgit.domain.run_state import fold
+from skillgit.domain.run_state import RunState, fold
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConflictError, HistoryError, UsageError
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.workspace.context import Context
-    from skillgit.domain.run_state import RunState
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 

@@ -12,27 +12,24 @@ from skillgit.app.history.diff.text import Sides, sides
 from skillgit.app.recorded.check_scores import CheckChange, check_changes, check_scores
 from skillgit.app.recorded.item_history import absences
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
-from skillgit.app.setup.comparable_conditions import differences, matter, of_event
+from skillgit.app.setup.comparable_conditions import Difference, differences, matter, of_event
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
-from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries
-from skillgit.index.rows import ItemRow
+from skillgit.index.rows import ItemRow, LogRow
 from skillgit.store import diff as store_diff
 from skillgit.store import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.app.setup.comparable_conditions import Difference
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.revision import Resolved
-    from skillgit.domain.evaluation import Gauge
-    from skillgit.index.rows import LogRow
 
 
 Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.attribution.provenance import Credits
-from skillgit.app.attribution.rule_lineage import RuleHistory
+from skillgit.app.attribution.rule_lineage import RuleHistory, RuleText
 from skillgit.app.history.diff.text import Sides, sides
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import normalised
@@ -20,7 +20,6 @@ from skillgit.store import tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.attribution.rule_lineage import RuleText
     from skillgit.app.recorded.step_evidence import AppliedEdit
     from skillgit.app.workspace.context import Context
     from skillgit.app.workspace.revision import Resolved

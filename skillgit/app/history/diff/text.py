@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.workspace.revision import Resolved, resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store import diff as store_diff
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.text_diff import FileDiff
     from skillgit.index.rows import LogRow
 

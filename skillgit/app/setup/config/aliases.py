@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.setup.config.error_sentences import shown
-from skillgit.app.setup.config.files import OLD_KEYS, key_today, leaf_today
+from skillgit.app.setup.config.files import OLD_KEYS, Layer, Leaf, key_today, leaf_today
 from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from skillgit.app.setup.config.files import Layer, Leaf
 
 FLAT = {
     "env": "env.name",

@@ -19,12 +19,12 @@ from skillgit.app.setup.config.files import (
     read_overrides,
 )
 from skillgit.app.setup.config.resolved import SPELLED, ConfigEntry, ResolvedConfig, recorded_layer
-from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
+from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, Config, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.setup.config.typed_values import ROLES, typed
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
-from skillgit.plugin.environment import SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, SourceKind
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from skillgit.app.setup.config.schema import Config
     from skillgit.app.workspace.context import Context
     from skillgit.domain.untrusted.allowed_settings import RecordedSettings
-    from skillgit.plugin.environment import EnvironmentInfo
 
 _INERT = {
     "env.out_root": "the output of a run is the repository",

@@ -35,7 +35,7 @@ from skillgit.app.setup.config.files import (
     leaf_today,
     nested,
 )
-from skillgit.app.setup.config.schema import SECTIONS, EnvSettings
+from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.app.setup.config.typed_values import settings_of, written_as
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from skillgit.app.setup.config.schema import Config
     from skillgit.domain.untrusted.allowed_settings import RecordedSettings
 
 

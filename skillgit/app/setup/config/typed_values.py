@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args
 from pydantic import ValidationError
 
 from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest, nearest_key, shown
-from skillgit.app.setup.config.files import nested
-from skillgit.app.setup.config.schema import SECTIONS, Config
+from skillgit.app.setup.config.files import Layer, Leaf, nested
+from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
-
-    from skillgit.app.setup.config.files import Layer, Leaf
-    from skillgit.app.setup.config.schema import EnvSettings
 
 
 ROLES = ("target", "optimizer", "judge")

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.app.setup.config.aliases import FLAT, RENAMED
-from skillgit.app.sources.skillopt.outcomes import measured, number
+from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore, measured, number
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.domain.event import Models
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.domain.untrusted.model_text import clean, storable
+from skillgit.domain.untrusted.model_text import SkillText, clean, storable
 from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.redaction import MASK, redact
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes, RecordedScore
     from skillgit.app.sources.skillopt.run_events import ImportStory, Step
     from skillgit.app.sources.skillopt.skill_texts import Texts
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")

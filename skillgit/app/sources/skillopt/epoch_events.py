@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.skillopt.outcomes import ORIGIN, ROUNDING, RecordedScore, measured, number, read_outcomes
-from skillgit.app.sources.skillopt.run_events import ACCEPTED, SKIPPED, Chapter, own
+from skillgit.app.sources.skillopt.outcomes import (
+    ORIGIN,
+    ROUNDING,
+    ImportedScore,
+    Outcomes,
+    RecordedScore,
+    measured,
+    number,
+    read_outcomes,
+)
+from skillgit.app.sources.skillopt.run_events import ACCEPTED, SKIPPED, Chapter, ImportedJudgement, Step, own
 from skillgit.app.sources.skillopt.skill_texts import alike, without_their_markers
 from skillgit.app.sources.skillopt.step_events import rule_of
 from skillgit.domain.address import version_label
@@ -25,16 +34,13 @@ from skillgit.domain.event import (
 from skillgit.domain.outcomes import contradicted
 from skillgit.domain.protected_regions import has_marker, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.untrusted.model_text import EMPTY, clean
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
 from skillgit.engine.evidence_files import json_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.sources.skillopt.directory import Import, Row
-    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportedJudgement, Step
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _PLACEHOLDER = "inject_placeholder"

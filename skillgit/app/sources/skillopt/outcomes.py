@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Scored, item_set_digest
+from skillgit.domain.evaluation import (
+    Evaluation,
+    EvaluationSummary,
+    FailedToEvaluate,
+    Outcome,
+    Scored,
+    Split,
+    item_set_digest,
+)
 from skillgit.domain.ids import text_digest
 from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError
@@ -14,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.sources.skillopt.directory import Directory, Row
-    from skillgit.domain.evaluation import Outcome, Split
 
 ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with
 ROUNDING = 1e-9  # means that differ by less differ by the order in which they were added up

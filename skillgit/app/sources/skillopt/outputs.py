@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.app.sources.skillopt import epoch_events, step_events
-from skillgit.app.sources.skillopt.directory import Directory, Import, ReferenceSettings
-from skillgit.app.sources.skillopt.outcomes import ORIGIN, RecordedScore, read_outcomes
+from skillgit.app.sources.skillopt.directory import Directory, Import, ReferenceSettings, Row
+from skillgit.app.sources.skillopt.outcomes import ORIGIN, Outcomes, RecordedScore, read_outcomes
 from skillgit.app.sources.skillopt.run_events import Chapter, ImportStory, read_steps
 from skillgit.app.sources.skillopt.skill_texts import Texts
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
 from skillgit.domain.ids import check_run_name, new_run_name, text_digest
@@ -25,10 +25,7 @@ from skillgit.store.lock import RunLock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.sources.skillopt.directory import Row
-    from skillgit.app.sources.skillopt.outcomes import Outcomes
     from skillgit.app.workspace.context import Context
-    from skillgit.app.workspace.workspace import Workspace
     from skillgit.domain.untrusted.model_text import SkillText
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.sources.skillopt.outcomes import count, number
+from skillgit.app.sources.skillopt.outcomes import ImportedScore, count, number
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.evaluation import Metric
-from skillgit.domain.event import RunStarted, version_of
-from skillgit.domain.gate_decision import Decision, Flips, Verdict, decide, decision, flips
-from skillgit.domain.run_state import advance, begin
+from skillgit.domain.evaluation import Evaluation, Metric
+from skillgit.domain.event import Event, RunStarted, version_of
+from skillgit.domain.gate_decision import Decision, Flips, GateRule, Verdict, decide, decision, flips
+from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import DataError
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.app.sources.skillopt.directory import Directory, Row
-    from skillgit.app.sources.skillopt.outcomes import ImportedScore
-    from skillgit.domain.evaluation import Evaluation
-    from skillgit.domain.event import Event
-    from skillgit.domain.gate_decision import GateRule
-    from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
 
 ACCEPTED = frozenset({"accept_new_best", "accept", "force_accept"})

@@ -7,31 +7,35 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypedDict
 
-from skillgit.app.sources.skillopt.outcomes import ORIGIN, ROUNDING, RecordedScore, count, number, read_outcomes
-from skillgit.app.sources.skillopt.run_events import Chapter, cost
+from skillgit.app.sources.skillopt.outcomes import (
+    ORIGIN,
+    ROUNDING,
+    ImportedScore,
+    Outcomes,
+    RecordedScore,
+    count,
+    number,
+    read_outcomes,
+)
+from skillgit.app.sources.skillopt.run_events import Chapter, ImportedJudgement, Step, cost
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.gate_decision import NoRegression
+from skillgit.domain.event import Accepted, Models, Rejected, Skipped
+from skillgit.domain.gate_decision import GateRule, NoRegression
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.proposal import BudgetSource, EditRecord, PatchCounts, changed_lines
-from skillgit.domain.untrusted.model_text import EMPTY, clean, verbatim
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean, verbatim
 from skillgit.engine.evidence_files import json_file, patch_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.sources.skillopt.directory import Directory, Import, Row
-    from skillgit.app.sources.skillopt.outcomes import ImportedScore, Outcomes
-    from skillgit.app.sources.skillopt.run_events import ImportedJudgement, Step
     from skillgit.domain.cost import Cost
-    from skillgit.domain.event import Models
-    from skillgit.domain.gate_decision import GateRule
     from skillgit.domain.skill import Skill
-    from skillgit.domain.untrusted.model_text import SkillText
 
 
 _FILES = (
