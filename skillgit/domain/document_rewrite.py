@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillgit.domain.edit import Edit, EditSource, Op
+from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op
 from skillgit.domain.protected_regions import Owner, blocks, has_marker
 from skillgit.domain.sequence_diff import differences
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -175,3 +175,9 @@ def changed_hunks(old: Skill, new: Skill, *, support: int, source: EditSource) -
             op = Op.APPEND
         edits.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(plus), support=support, source=source))
     return tuple(edits)
+
+
+def human_edits(base: Skill, skill: Skill) -> tuple[EditReport, ...]:
+    """Return what changed between two texts, as edits that a person applied."""
+    hunks = changed_hunks(base, skill, support=1, source=EditSource.HUMAN)
+    return tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)

@@ -61,8 +61,7 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
 
 
 def _following(rows: Sequence[LogRow]) -> dict[int, int]:
-    successors: dict[int, int] = {}
-    latest: dict[str, int] = {}
+    successors, latest = dict[int, int](), dict[str, int]()
     for index, row in enumerate(rows):
         if row.run in latest:
             successors[latest[row.run]] = index
@@ -89,8 +88,7 @@ class _Lanes:
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
         """End the lanes that lead to an event; return its lane, whether a line came down there, and the others.
 
-        What stands on the line of its run takes the first line that leads there, as in git; what is beside it
-        stays beside it.
+        On the line of its run it takes the first line that leads there, as in git; beside it, it stays beside it.
         """
         arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
         usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
@@ -136,10 +134,8 @@ _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The graph in front of an event, and on the lines between it and the next."""
-
-    row: str
-    below: str
+    row: str  # the graph in front of an event
+    below: str  # the graph on the lines between it and the next
 
 
 @dataclass(frozen=True, slots=True)

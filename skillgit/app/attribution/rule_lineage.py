@@ -1,13 +1,15 @@
-"""The life of a rule: the wordings that it had before, and what happened to it in later versions."""
+"""The life of a rule: the wordings that it had before, what happened to it later, and what leaving it out changed."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.attribution.provenance import TracedLine, Tracer
+from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.domain.skill import DOCUMENT, excess
 from skillgit.domain.skill_rules import Rule, RuleDiff, match, rules
 from skillgit.errors import SkillError
@@ -15,7 +17,7 @@ from skillgit.index import rule_queries
 from skillgit.store import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from skillgit.app.workspace.workspace import Workspace
     from skillgit.index.rule_queries import OriginRow
@@ -192,3 +194,51 @@ class RuleHistory:
 def _age(line: TracedLine) -> tuple[bool, int, int]:
     origin = line.origin
     return (origin is not None, int(origin.time.timestamp()) if origin else 0, origin.step if origin else 0)
+
+
+_KIND = "ablation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleWorth:
+    """What leaving a rule out changed."""
+
+    version: int | None  # the version that it was left out of; absent for a rejected candidate
+    split: str
+    n: int
+    score: float  # what the skill scored without it
+    delta: float  # the score's distance from that of the whole skill
+    fixed: int  # how many items scored higher without it
+    broken: int  # how many items scored lower without it
+    worth: str  # what the rule is good for: `works`, `mixed`, `harmful` or `dead`
+
+
+def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
+    """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
+    notes = rule_queries.notes_about(workspace.index, run, _KIND)
+    return tuple(worth for version, line in notes for worth in _read(version, line, text))
+
+
+def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
+    note = members(parsed(line))
+    rows = [row for row in objects(note.get("rules")) if note.get("kind") == _KIND and row.get("text") == text]
+    yield from filter(None, (_worth(version, note, row) for row in rows))
+
+
+def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, object]) -> RuleWorth | None:
+    score, delta, n = row.get("score"), row.get("delta"), note.get("n")
+    fixes, breaks = row.get("fixed"), row.get("broken")
+    if not isinstance(fixes, list) or not isinstance(breaks, list) or not isinstance(n, int):
+        return None
+    if not isinstance(score, int | float) or not isinstance(delta, int | float) or not isfinite(score + delta):
+        return None
+    return RuleWorth(
+        version=version,
+        split=str(note.get("split", "")),
+        n=n,
+        score=float(score),
+        delta=float(delta),
+        fixed=len(fixes),
+        broken=len(breaks),
+        worth=str(row.get("worth", "")),
+    )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.attribution.blame import SkillFile, author, credits_of, find_place
-from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, Wording
-from skillgit.app.recorded.evidence_json import members, objects, parsed
+from skillgit.app.attribution.rule_lineage import LaterChange, RuleHistory, RuleText, RuleWorth, Wording, known_worth
 from skillgit.app.recorded.step_evidence import StepEvidence, TrainAttempt, TrajectoryPattern, with_questions
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.edit import LeftOut, normalised
@@ -22,7 +20,7 @@ from skillgit.index import rule_queries
 from skillgit.store import history_reader, tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.attribution.provenance import Credit, Credits
     from skillgit.app.workspace.context import Context
@@ -149,54 +147,6 @@ def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: Orig
         older = list(history.skill(str(parents[0]), skill).values())
     for path, content in history.skill(event.commit, skill).items():
         yield from ((path, rule) for rule in content.rules if not any(rule.text in text.by_words for text in older))
-
-
-_KIND = "ablation"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleWorth:
-    """What leaving a rule out changed."""
-
-    version: int | None  # the version that it was left out of; absent for a rejected candidate
-    split: str
-    n: int
-    score: float  # what the skill scored without it
-    delta: float  # the score's distance from that of the whole skill
-    fixed: int  # how many items scored higher without it
-    broken: int  # how many items scored lower without it
-    worth: str  # what the rule is good for: `works`, `mixed`, `harmful` or `dead`
-
-
-def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
-    """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
-    notes = rule_queries.notes_about(workspace.index, run, _KIND)
-    return tuple(worth for version, line in notes for worth in _read(version, line, text))
-
-
-def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
-    note = members(parsed(line))
-    rows = [row for row in objects(note.get("rules")) if note.get("kind") == _KIND and row.get("text") == text]
-    yield from filter(None, (_worth(version, note, row) for row in rows))
-
-
-def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, object]) -> RuleWorth | None:
-    score, delta, n = row.get("score"), row.get("delta"), note.get("n")
-    fixes, breaks = row.get("fixed"), row.get("broken")
-    if not isinstance(fixes, list) or not isinstance(breaks, list) or not isinstance(n, int):
-        return None
-    if not isinstance(score, int | float) or not isinstance(delta, int | float) or not isfinite(score + delta):
-        return None
-    return RuleWorth(
-        version=version,
-        split=str(note.get("split", "")),
-        n=n,
-        score=float(score),
-        delta=float(delta),
-        fixed=len(fixes),
-        broken=len(breaks),
-        worth=str(row.get("worth", "")),
-    )
 
 
 _ALIKE = 0.6

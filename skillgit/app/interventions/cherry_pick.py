@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, human_edits, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
 from skillgit.app.interventions.three_way_merge import Conflict, merge
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.workspace.revision import event_in, find_run, version_of_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply, title_of
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_policies import NOT_WORSE

@@ -13,8 +13,8 @@ from skillgit.app.setup.model_session import EvalWatcher, Measuring, MeasuringTe
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.domain.address import version_label
-from skillgit.domain.document_rewrite import UpdateMode, changed_hunks
-from skillgit.domain.edit import EditReport, EditSource, EditStatus, LeftOut, Patch, apply, left_out
+from skillgit.domain.document_rewrite import UpdateMode
+from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Split
 from skillgit.domain.event import Accepted, Event, Rejected, version_of
 from skillgit.domain.event_keys import intervention_scope
@@ -68,9 +68,7 @@ class RunMeasuring(Measuring):
         self, workspace: Workspace, setup: Setup, session: Session, terms: MeasuringTerms, watcher: GateWatcher
     ) -> None:
         super().__init__(session, watcher)
-        self.workspace = workspace
-        self.setup = setup
-        self.terms = terms
+        self.workspace, self.setup, self.terms = workspace, setup, terms
         self._scope = ""
         self._evaluations: dict[tuple[str, Split], Evaluation] = {}
 
@@ -243,8 +241,7 @@ class Gating:
 
     def plan_ready(self, planner: Planner) -> None:
         """Plan what :meth:`ready` measures."""
-        state = self.state
-        if lacks_score(state):
+        if lacks_score(state := self.state):
             texts = [self.skill(version) for version in (state.last_measured(state.version), state.version)]
             planner.roll_out("unmeasured head", [(text, self.measuring.items, 0) for text in texts], certain=False)
 
@@ -265,10 +262,7 @@ class Gating:
         planner.may_roll_out("repeats", self.head, self.measuring.items, repeats)
 
     async def judge(self, candidate: Candidate, name: str) -> Judgement:
-        """Measure the base and the candidate, which the watcher knows as ``name``, and let the gate decide.
-
-        Nothing is measured if a script or data file that it changes does not parse, or it fails its self-check.
-        """
+        """Measure base and candidate, which the watcher knows as ``name``, unless it is invalid, and ask the gate."""
         await self.ready()
         measuring, state = self.measuring, self.state
         if (fault := await invalid(measuring.session, self.head, candidate.skill)) is not None:
@@ -355,37 +349,25 @@ class Gating:
     def _event(self, candidate: Candidate, judgement: Judgement) -> Accepted | Rejected:
         state, measuring, reports = self.state, self.measuring, candidate.reports
         edits = tuple(report.edit for report in reports if report.status is EditStatus.APPLIED)
-        facts = {
-            "run": measuring.run,
-            "skill": measuring.session.skill_path,
-            "epoch": state.epoch,
-            "step": state.step,
-            "base": state.version,
-            "origin": candidate.origin,
-            "number": self.number,
-            "of": candidate.of,
-            "title": redact(candidate.title),
-            "why": redact(candidate.why),
-            "edits": attributed(edits, judgement.verdict, UpdateMode.PATCH),
-            "changes": changed_lines(self.head, candidate.skill),
-            "patch": PatchCounts(
-                merged=len(reports),
-                ranked=len(reports),
-                applied=len(edits),
-                skipped=len(reports) - len(edits),
-                budget=None,
-                by=BudgetSource.NONE,
+        size, applied = len(reports), len(edits)
+        return engine_judge.judged_event(
+            measuring.session,
+            state,
+            judgement,
+            epoch=state.epoch,
+            step=state.step,
+            origin=candidate.origin,
+            number=self.number,
+            of=candidate.of,
+            title=redact(candidate.title),
+            why=redact(candidate.why),
+            edits=attributed(edits, judgement.verdict, UpdateMode.PATCH),
+            changes=changed_lines(self.head, candidate.skill),
+            patch=PatchCounts(
+                merged=size, ranked=size, applied=applied, skipped=size - applied, budget=None, by=BudgetSource.NONE
             ),
-            "evaluation": judgement.evaluation,
-            "verdict": judgement.verdict,
-            "fixed": judgement.fixed,
-            "broken": judgement.broken,
-            "models": measuring.session.models,
-            "cost": measuring.cost(),
-        }
-        if judgement.verdict.decision.accepted:
-            return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-        return Rejected(**facts)  # type: ignore[arg-type]
+            cost=measuring.cost(),
+        )
 
 
 @contextmanager
@@ -395,8 +377,7 @@ def open_gating(
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 
     def allowed(setup: Setup) -> None:
-        different = differences(workspace, run, setup)
-        if different:
+        if different := differences(workspace, run, setup):
             raise ConfigError(
                 f"nothing can be judged for run {run}: {different[0]}",
                 hint="scores under other conditions cannot be compared; skillgit eval measures without a gate",
@@ -417,9 +398,3 @@ def open_gating(
             outcomes=outcomes,
             writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
         )
-
-
-def human_edits(base: Skill, skill: Skill) -> tuple[EditReport, ...]:
-    """Return what changed between two texts, as edits that a person applied."""
-    hunks = changed_hunks(base, skill, support=1, source=EditSource.HUMAN)
-    return tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)

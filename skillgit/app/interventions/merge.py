@@ -6,21 +6,14 @@ from dataclasses import asdict, dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from skillgit.app.interventions.intervention import (
-    Candidate,
-    Decided,
-    GateWatcher,
-    Gating,
-    RunMeasuring,
-    human_edits,
-    open_gating,
-)
+from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, RunMeasuring, open_gating
 from skillgit.app.interventions.three_way_merge import Choice, Merge
 from skillgit.app.interventions.three_way_merge import merge as merge_texts
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.evidence_files import json_file

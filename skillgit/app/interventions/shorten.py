@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.app.interventions.ablate import Ablating, Ablation
-from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, human_edits, open_gating
+from skillgit.app.interventions.intervention import Candidate, Decided, GateWatcher, Gating, open_gating
 from skillgit.app.setup.model_session import MeasuringTerms
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, tokens_of
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
+from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin

@@ -7,7 +7,8 @@ import pytest
 from rule_run import UNITS, write_rule_run
 from sample_run import RUN
 
-from skillgit.app.attribution.why import RuleWorth, known_worth, why
+from skillgit.app.attribution.rule_lineage import RuleWorth, known_worth
+from skillgit.app.attribution.why import why
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.store import refs
 
