@@ -73,6 +73,7 @@ _LIST = (
         "Nothing in the frontmatter contains ---, where validators would split it.",
         "validators split there; write it another way",
     ),
+    _error("frontmatter-length", "The frontmatter has at most 64,000 characters.", "move what is long into the body"),
     _error("frontmatter-yaml", "The frontmatter is YAML.", "quote values that contain a colon"),
     _error("frontmatter-keys", "The frontmatter holds keys.", "it needs name and description"),
     _error("frontmatter-flow", "Braces and brackets are not used.", "write one 'key: value' per line"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from skills_ref.validator import validate
 from soaking import soak
 
+from skillgit.app import skill_format
 from skillgit.app.skill_format.lint import check_folder, lint
 from skillgit.app.skill_format.lint_rules import RULES, RuleSeverity
 from skillgit.errors import NotFoundError
@@ -239,3 +241,22 @@ def test_a_folder_that_is_no_skill_is_told_what_it_lacks_and_its_files_are_not_r
     os.mkfifo(folder / "deep" / "pipe")
     (skill,) = lint(empty, ("home",)).skills
     assert [fault.rule for fault in skill.faults] == ["document-missing"]
+
+
+def test_a_frontmatter_that_is_too_long_is_a_fault():
+    long_value = with_keys(f"name: demo\ndescription: {'x' * 70_000}\n")
+    assert ("frontmatter-length", "SKILL.md", 1) in fault_of(long_value)
+
+
+def test_every_rule_that_the_code_names_is_one():
+    folder = Path(skill_format.__file__).parent
+    calls = [node for path in folder.glob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    names = {"broken": "", "_unusable": "frontmatter-"}
+    named = {
+        names[call.func.id] + call.args[0].value
+        for call in calls
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
+        if call.args and isinstance(call.args[0], ast.Constant)
+    }
+    assert {"frontmatter-length", "frontmatter-missing"} <= named
+    assert named <= RULES.keys()
