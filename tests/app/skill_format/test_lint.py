@@ -49,6 +49,7 @@ BROKEN = {
     "hidden-character": ("SKILL.md", 8, with_body("# Demo\n\nRead \u202eit.\x00\n")),
     "frontmatter-missing": ("SKILL.md", 1, f"\n{GOOD}"),
     "frontmatter-open": ("SKILL.md", 1, "---\nname: demo\n"),
+    "frontmatter-length": ("SKILL.md", 1, with_keys(f"name: demo\ndescription: {'x' * 70_000}\n")),
     "frontmatter-fence": ("SKILL.md", 3, with_keys("name: demo\ndescription: a --- b\n")),
     "frontmatter-yaml": ("SKILL.md", 3, with_keys("name: demo\ndescription: a: b\n")),
     "frontmatter-keys": ("SKILL.md", 2, with_keys("just words\n")),
@@ -241,11 +242,6 @@ def test_a_folder_that_is_no_skill_is_told_what_it_lacks_and_its_files_are_not_r
     os.mkfifo(folder / "deep" / "pipe")
     (skill,) = lint(empty, ("home",)).skills
     assert [fault.rule for fault in skill.faults] == ["document-missing"]
-
-
-def test_a_frontmatter_that_is_too_long_is_a_fault():
-    long_value = with_keys(f"name: demo\ndescription: {'x' * 70_000}\n")
-    assert ("frontmatter-length", "SKILL.md", 1) in fault_of(long_value)
 
 
 def test_every_rule_that_the_code_names_is_one():
