@@ -24,7 +24,6 @@ from skillgit.plugin.backend import (
     system,
     user,
 )
-from skillgit.plugin.conformance import failure_checks
 from skillgit.plugin.conformance.case import Case, Promises, described
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ async def _check_calls(case: Case, promises: Promises) -> None:
         backend = case.cls(dict(case.settings))
         await backend.aclose()
         await backend.aclose()
-    await failure_checks.check_failures(case, promises)
+    await case.check_failures(case, promises)
 
 
 def _check_info(case: Case, promises: Promises) -> None:
