@@ -11,8 +11,8 @@ from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.setup.run_setup import refused_settings
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep import run_checks
+from skillgit.app.upkeep.commit_checks import note_problems
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
-from skillgit.app.upkeep.file_checks import note_problems
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label

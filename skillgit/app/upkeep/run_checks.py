@@ -6,9 +6,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep import commit_checks, score_checks
+from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
-from skillgit.app.upkeep.file_checks import NameChecks, text_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
