@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, token_count
-from skillgit.plugin.request_json import encodable
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable, token_count
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
 from skillgit_backends.openai_wire.endpoint import (

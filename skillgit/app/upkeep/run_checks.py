@@ -24,7 +24,7 @@ from skillgit.domain.event import (
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import derived_refs, history, history_reader, integrity, refs, trailers
+from skillgit.store import history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import Repo, message_of
@@ -58,7 +58,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             return [IntegrityProblem(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [IntegrityProblem(sentence=error.message)]
-    versions, contents, name_checks = derived_refs.versions(records), set[str](), NameChecks(repo)
+    versions, contents, name_checks = history.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
@@ -217,7 +217,7 @@ def _derived_problems(
     waiting = {
         record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
     }
-    for update in derived_refs.derived_updates(run, records, tips):
+    for update in history.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
             # A person's commit: the event that follows it brings its tag.
             continue
