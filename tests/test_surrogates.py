@@ -25,10 +25,9 @@ from skillgit.domain.trajectory import Trajectory
 from skillgit.domain.untrusted.model_text import storable, unstorable_place
 from skillgit.engine.evidence_files import json_file
 from skillgit.errors import DataError, EnvironmentFaultError
-from skillgit.plugin.backend import Reply, Tool, ToolCall, Usage
+from skillgit.plugin.backend import Reply, Tool, ToolCall, Usage, read_reply, reply_json
 from skillgit.plugin.data_rows import read_rows
 from skillgit.plugin.redaction import Redactor
-from skillgit.plugin.request_json import read_reply, reply_json
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.tools import read_arguments
 from skillgit.store import commit_message

@@ -6,7 +6,7 @@
 
 Roles, models and parameters stay as they were recorded: `model.target_backend: replay` with the same `model.target`. A
 request is found by its model, parameters, messages, tools and schema
-(``skillgit.plugin.request_json.request_digest``), else without its schema; one that was not recorded is an error that
+(``skillgit.plugin.backend.request_digest``), else without its schema; one that was not recorded is an error that
 says what was asked. Where the same request was recorded several times, the
 answers come in the order of their recording, and from the first again after the last.
 
@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens
-from skillgit.plugin.request_json import read_reply, request_digest
+from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimated_tokens, read_reply, request_digest
 from skillgit_backends.backend_settings import FreeKey, Gratis, read_keys
 
 if TYPE_CHECKING:

@@ -13,22 +13,20 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import Stop, item_deadline
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.limiter import CallPolicy, lanes
 from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.retry_policy import Failures
 from skillgit.calls.single_flight import Flights
-from skillgit.calls.spending_caps import Budget, Charge, Meter, Tab, estimate
+from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
-from skillgit.plugin.backend import Message, Reply, Request, Tool, estimated_usage
+from skillgit.plugin.backend import Message, Reply, Request, Tool, estimated_usage, request_digest
 from skillgit.plugin.redaction import Redactor
-from skillgit.plugin.request_json import request_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -30,7 +30,7 @@ from skillgit.calls.ledger_rows import (
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.request_json import reply_json
+from skillgit.plugin.backend import reply_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -11,8 +11,7 @@ from skillgit.calls.retry_policy import FailedAttempt
 from skillgit.calls.spending_caps import Charge
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
-from skillgit.plugin.backend import Reply, Usage, token_count
-from skillgit.plugin.request_json import read_reply
+from skillgit.plugin.backend import Reply, Usage, read_reply, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

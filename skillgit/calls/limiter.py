@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.calls.single_flight import Latency
+from skillgit.calls.spending_caps import Stop, waiting
 from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:

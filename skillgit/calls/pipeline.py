@@ -7,10 +7,10 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
-from skillgit.calls.deadline import Stop, overdue, waiting
 from skillgit.calls.limiter import CallPolicy, Lane, lane_of
 from skillgit.calls.retry_policy import Failures, RetryPolicy
 from skillgit.calls.single_flight import hedged
+from skillgit.calls.spending_caps import Stop, overdue, waiting
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.domain.untrusted.model_text import storable
@@ -22,9 +22,20 @@ from skillgit.errors import (
     SkillgitError,
     UnusableAnswerError,
 )
-from skillgit.plugin.backend import Backend, FinishReason, Message, Price, Reply, Request, Tool, ToolCall, Usage, user
+from skillgit.plugin.backend import (
+    Backend,
+    FinishReason,
+    Message,
+    Price,
+    Reply,
+    Request,
+    Tool,
+    ToolCall,
+    Usage,
+    parameters_json,
+    user,
+)
 from skillgit.plugin.redaction import redact
-from skillgit.plugin.request_json import parameters_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

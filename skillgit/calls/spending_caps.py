@@ -1,23 +1,150 @@
-"""What may be spent and what was: no call is made over a cap, and each call is charged once."""
+"""What may be spent and what was, how long an item may take without its waits, and the user's wish to stop.
+
+No call is made over a cap, and each call is charged once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from skillgit.calls.deadline import Stop, waiting
 from skillgit.calls.pricing import dollars
 from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
-from skillgit.errors import BudgetError, StoppedError
+from skillgit.errors import BudgetError, ItemTimeoutError, StoppedError
 from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 
     from skillgit.calls.pipeline import Route
+
+
+class _Deadline:
+    """A deadline that stands still while a call of the item waits."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._waiting = 0
+        self._left = 0.0
+        self._over = False
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Stand still while the block lasts; calls of one item that wait at the same time share one pause."""
+        self._waiting += 1
+        if self._waiting == 1:
+            self._left = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
+            self._move(None)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._move(asyncio.get_running_loop().time() + self._left)
+
+    @property
+    def over(self) -> bool:
+        return self._timeout.expired()
+
+    def end(self) -> None:
+        """Let go of the item; a call of it may outlast it."""
+        self._over = True
+
+    def _move(self, when: float | None) -> None:
+        if not self._over and not self._timeout.expired():
+            self._timeout.reschedule(when)
+
+
+_CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default=None)
+
+
+@asynccontextmanager
+async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block, as an ItemTimeoutError, if it takes longer than ``seconds``; None is no deadline."""
+    if seconds is None:
+        yield
+        return
+    timeout, cause = asyncio.timeout(seconds), None
+    try:
+        async with timeout:
+            deadline = _Deadline(timeout)
+            before = _CURRENT.set(deadline)
+            try:
+                yield
+            finally:
+                deadline.end()
+                _CURRENT.reset(before)
+    except Exception as error:  # what a block makes of its cancellation says nothing
+        if not timeout.expired():
+            raise
+        cause = error
+    if timeout.expired():
+        hint = "raise calls.item_timeout_s"
+        raise ItemTimeoutError(f"the item was not done within {seconds:g} s", hint=hint) from cause
+
+
+def overdue() -> bool:
+    """Say whether there is an item that is worked on and its time is over, so that its calls are cancelled."""
+    deadline = _CURRENT.get()
+    return deadline is not None and deadline.over
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Stop the clock of the item that is worked on, if there is one, while the block lasts."""
+    deadline = _CURRENT.get()
+    if deadline is None:
+        yield
+        return
+    with deadline.standing():
+        yield
+
+
+class Stop:
+    def __init__(self) -> None:
+        self.asked = False
+        self._watchers: set[asyncio.Future[bool]] = set()
+
+    def ask(self) -> None:
+        """Utter it; a handler of a signal may do so too."""
+        self.asked = True
+        for future in tuple(self._watchers):
+            loop = future.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_wake, future)
+
+    @contextmanager
+    def watch(self) -> Iterator[asyncio.Future[bool]]:
+        """Give a future to wait for, which someone may set to true; a stop sets it to false."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._watchers.add(future)
+        try:
+            if self.asked:
+                _wake(future)
+            yield future
+        finally:
+            self._watchers.discard(future)
+
+    async def cut_short(self, waiting: Awaitable[None]) -> None:
+        """Wait for ``waiting``, or until there is a wish to stop."""
+        task = asyncio.ensure_future(waiting)
+        try:
+            with self.watch() as stop:
+                either: set[asyncio.Future[Any]] = {task, stop}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+        finally:
+            task.cancel()
+
+
+def _wake(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(False)
 
 
 class Budget:

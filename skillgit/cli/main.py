@@ -140,7 +140,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return diagnostics.misused(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        from skillgit.app.upkeep.error_hints import explained  # noqa: PLC0415 - hardly ever needed
+        from skillgit.app.workspace.workspace import explained  # noqa: PLC0415 - hardly ever needed
 
         failure = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)

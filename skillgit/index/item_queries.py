@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.index.evidence_rows import WITH_OUTCOMES
+from skillgit.index.event_rows import WITH_OUTCOMES
 from skillgit.index.rows import EventRow
 
 if TYPE_CHECKING:

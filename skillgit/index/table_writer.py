@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
-from skillgit.index import evidence_rows, schema
-from skillgit.index.event_rows import Beside, Proof, Rows, rows_of
-from skillgit.index.evidence_rows import WITH_OUTCOMES, PlanRow
+from skillgit.index import event_rows, schema
+from skillgit.index.event_rows import WITH_OUTCOMES, Beside, PlanRow, Proof, Rows, rows_of
 from skillgit.index.schema import SCORE
 from skillgit.index.version_queries import Before, Scores
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
@@ -357,16 +356,16 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) ->
 
         rows = rows_of(run, records, Beside(seed=lambda record: _seed_text(repo, record), proof=proof), first)
         if rows.plan is None and records and _plans(tips):
-            files = evidence.read_evidence(repo, records[0].evidence, evidence_rows.PLANNED)
-            rows.plan = evidence_rows.plan(files or {})
+            files = evidence.read_evidence(repo, records[0].evidence, event_rows.PLANNED)
+            rows.plan = event_rows.plan(files or {})
         return rows
 
 
 def _read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
     """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
     # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-    files = None if tree in drops else evidence.read_evidence(repo, tree, evidence_rows.NEEDED)
-    return None if files is None else Proof(outcomes=evidence_rows.outcomes(files), plan=evidence_rows.plan(files))
+    files = None if tree in drops else evidence.read_evidence(repo, tree, event_rows.NEEDED)
+    return None if files is None else Proof(outcomes=event_rows.outcomes(files), plan=event_rows.plan(files))
 
 
 def _seed_text(repo: Repo, record: Recorded) -> str:

@@ -35,10 +35,10 @@ from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
-from skillgit.store import commit_message, derived_refs, history, history_reader, refs, tree
+from skillgit.store import commit_message, history, history_reader, refs, tree
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.git_activity import until_kept, write_again
-from skillgit.store.run_ownership import note_own
+from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import ATTRIBUTES
 
@@ -70,7 +70,7 @@ class RunWriter:
         }
         self._tips = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = history_reader.read_run(repo, run) if self._heads else []
-        self._versions = derived_refs.versions(self._records)
+        self._versions = history.versions(self._records)
         self._evidence: str | None = None
         self._is_resumed = False
 
@@ -212,9 +212,9 @@ class RunWriter:
     def _derived(self, record: Recorded) -> list[RefUpdate]:
         """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
         if self._is_resumed:
-            commits = self._versions | derived_refs.versions([record])
-            return derived_refs.derived_moves(self._run, [record], commits, self._tips)
-        return derived_refs.derived_updates(self._run, [*self._records, record], self._tips)
+            commits = self._versions | history.versions([record])
+            return history.derived_moves(self._run, [record], commits, self._tips)
+        return history.derived_updates(self._run, [*self._records, record], self._tips)
 
     def _evidence_end(self) -> str | None:
         """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
@@ -234,7 +234,7 @@ class RunWriter:
                 self._tips[update.name] = update.new
         self._heads[record.branch] = record.commit
         self._records.append(record)
-        self._versions |= derived_refs.versions([record])
+        self._versions |= history.versions([record])
         self._evidence = chain_end
         self._is_resumed = True
 

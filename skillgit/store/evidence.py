@@ -18,7 +18,7 @@ import pygit2
 from skillgit.domain.event import Inherited, SlowMerged
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
-from skillgit.store import derived_refs, refs, tree
+from skillgit.store import history, refs, tree
 from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import Repo, message_of
@@ -270,7 +270,7 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
     evidence was dropped; without ``inheritance`` such ones are left out.
     """
     state = fold(record.event for record in records)
-    versions, commits = {0, state.best, state.version}, derived_refs.versions(records)
+    versions, commits = {0, state.best, state.version}, history.versions(records)
     for version in tuple(versions) if inheritance else ():
         evaluation = state.versions[version].evaluation
         while isinstance(evaluation, Inherited):

@@ -12,13 +12,13 @@ import pygit2
 from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
-from skillgit.store import archive, derived_refs, history_reader, refs
+from skillgit.store import archive, history, history_reader, refs
 from skillgit.store.evidence import EvidenceLink, dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_activity import git_is_at_work, until_kept
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
 from skillgit.store.rewind import DERIVED, REASON, earlier_tips, moved_refs
-from skillgit.store.run_ownership import is_own
+from skillgit.store.seals import is_own
 from skillgit.store.transaction import RefUpdate, file_mark, update_refs
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
     tips = repo.tips(run)
-    updates = derived_refs.derived_updates(run, records, tips)
+    updates = history.derived_updates(run, records, tips)
     if updates:
         update_refs(repo, updates, reason=REASON)
     yield from moved_refs(updates)

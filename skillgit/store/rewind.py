@@ -17,12 +17,12 @@ import pygit2
 
 from skillgit.domain.run_state import fold
 from skillgit.errors import SkillgitError
-from skillgit.store import derived_refs, history_reader, refs
+from skillgit.store import history, history_reader, refs
 from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.git_activity import until_kept
 from skillgit.store.integrity import missing_files, missing_objects
 from skillgit.store.lock import repo_lock
-from skillgit.store.run_ownership import evidence_elsewhere, is_own
+from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
                 (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips(run)
     chain = partial(_evidence, repo, run, plan, tips)
-    derived_moves = derived_refs.derived_updates(run, plan.kept, tips)
+    derived_moves = history.derived_updates(run, plan.kept, tips)
     updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
     update_refs(repo, updates, reason=REASON, write=chain)
     last = plan.kept[-1]

@@ -9,8 +9,7 @@ from wire import wire_server
 from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
 from skillgit_backends.minimax_chat import MiniMaxChatBackend, _fault
-from skillgit_backends.openai_wire.endpoint import Endpoint
-from skillgit_backends.openai_wire.error_mapping import ServerFault, judged
+from skillgit_backends.openai_wire.endpoint import Endpoint, ServerFault, judged
 
 QUESTION = Request(model="MiniMax-M3-echo", messages=(user("hello"),), reasoning_effort="high")
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, ScriptedBackend
 
-from skillgit.calls.deadline import Stop
 from skillgit.calls.pipeline import Route
-from skillgit.calls.spending_caps import Budget, estimate
+from skillgit.calls.spending_caps import Budget, Stop, estimate
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError
 from skillgit.plugin.backend import user

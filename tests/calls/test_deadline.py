@@ -9,7 +9,7 @@ from scripted import ScriptedBackend, ask, door
 from toy import History, ToyBackend, trainer
 from virtual_time import now
 
-from skillgit.calls.deadline import item_deadline, waiting
+from skillgit.calls.spending_caps import item_deadline, waiting
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.engine.rollout import roll_out
 from skillgit.errors import EnvironmentFaultError, RetryableBackendError

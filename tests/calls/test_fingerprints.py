@@ -7,8 +7,18 @@ import pytest
 
 from skillgit.calls import pipeline
 from skillgit.calls.pipeline import answerer_fingerprint
-from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
-from skillgit.plugin.request_json import request_digest
+from skillgit.plugin.backend import (
+    Image,
+    Message,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    assistant,
+    request_digest,
+    system,
+    user,
+)
 
 
 def reply_key(backend: str, request: Request, draw: tuple[str | int, ...]) -> str:

@@ -4,9 +4,9 @@ import asyncio
 
 from scripted import ScriptedBackend, chance
 
-from skillgit.calls.deadline import Stop
 from skillgit.calls.limiter import CallPolicy, lane_of, lanes
 from skillgit.calls.pipeline import Route
+from skillgit.calls.spending_caps import Stop
 
 
 def route(name, model, concurrency, lane=""):

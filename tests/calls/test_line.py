@@ -7,8 +7,8 @@ import virtual_time
 from scripted import chance
 from virtual_time import now
 
-from skillgit.calls.deadline import Stop
 from skillgit.calls.limiter import CallQueue, Window
+from skillgit.calls.spending_caps import Stop
 
 
 def line(width=1, *, stop=None, spread=0.0):

@@ -7,7 +7,7 @@ import pytest
 import virtual_time
 from virtual_time import now
 
-from skillgit.calls.deadline import Stop
+from skillgit.calls.spending_caps import Stop
 
 
 def test_a_wait_is_cut_short_by_a_stop_and_what_was_waited_for_is_cancelled():

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.deliver.checkout import CheckedOut
+from skillgit.app.deliver.export.folder import CheckedOut
 from skillgit.app.setup.config.files import ValueOrigin
 from skillgit.app.setup.config.resolved import ConfigEntry
 from skillgit.app.train.starting_point import Initialised
@@ -66,7 +66,7 @@ def test_use_names_the_run_and_what_comes_next(skillgit, fake):
 
 def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
     found = CheckedOut(row=sample.V7, commit=sample.V7.commit, files=("SKILL.md",), back="main")
-    calls = fake("deliver.checkout.checkout", found)
+    calls = fake("deliver.export.folder.checkout", found)
     assert skillgit("checkout", "v7").text == (
         f"work tree holds v7 of {sample.RUN}, 1 file written; back: git switch main\n"
     )
@@ -78,9 +78,9 @@ def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
 
 def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
     found = CheckedOut(row=None, commit=sample.oid("abcdef1"), files=("a", "b"))
-    fake("deliver.checkout.checkout", found)
+    fake("deliver.export.folder.checkout", found)
     assert skillgit("checkout", "HEAD~1").text == "work tree holds abcdef1, 2 files written\n"
-    fake("deliver.checkout.checkout", replace(found, branch="main"))
+    fake("deliver.export.folder.checkout", replace(found, branch="main"))
     assert skillgit("checkout", "main").text == "work tree is on branch main, 2 files written\n"
 
 

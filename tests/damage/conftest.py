@@ -13,7 +13,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.store import repair
 from skillgit.store.history_reader import read_run
 from skillgit.store.lock import RunLock
-from skillgit.store.run_ownership import note_own
+from skillgit.store.seals import note_own
 
 sys.path.insert(0, str(Path(__file__).parent))
 

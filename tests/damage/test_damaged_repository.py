@@ -12,11 +12,10 @@ from sample_run import PATH, RUN, clock_from, write_run
 
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
-from skillgit.app.upkeep.error_hints import explained
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.maintenance import reindex
 from skillgit.app.upkeep.replay import replay
-from skillgit.app.workspace.workspace import unreadable
+from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.archive import fold

@@ -11,7 +11,7 @@ from sample_run import RUN
 from skillgit.store import notes
 from skillgit.store.evidence import kept_trees
 from skillgit.store.history_reader import read_run
-from skillgit.store.run_ownership import is_own
+from skillgit.store.seals import is_own
 
 
 def theirs(host) -> dict[str, str]:

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.index import evidence_rows
+from skillgit.index import event_rows
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -24,7 +24,7 @@ def test_outcomes_are_scores_or_reasons():
         {"id": "q2", "task_type": "unit", "failed": "timeout"},
         {"id": "q3", "hard": 0.0, "soft": 0.5},
     ]
-    assert evidence_rows.outcomes(encoded(selection=rows)) == [
+    assert event_rows.outcomes(encoded(selection=rows)) == [
         ("q1", "unit", 1.0, 1.0, ""),
         ("q2", "unit", None, None, "timeout"),
         ("q3", "", 0.0, 0.5, ""),
@@ -41,7 +41,7 @@ def test_rows_that_are_not_outcomes_are_left_out_and_a_repeated_item_counts_once
         {"id": "q4", "hard": 0, "soft": 0},
         {"id": "q4", "hard": 1, "soft": 1},
     ]
-    assert evidence_rows.outcomes(encoded(selection=rows)) == [("q4", "", 1.0, 1.0, "")]
+    assert event_rows.outcomes(encoded(selection=rows)) == [("q4", "", 1.0, 1.0, "")]
 
 
 def test_the_plan_names_environment_metric_and_steps():
@@ -51,19 +51,17 @@ def test_the_plan_names_environment_metric_and_steps():
         "train": {"num_epochs": 3, "batch_size": 4},
     }
     splits = {"train": [{"id": f"t{place}", "digest": "00"} for place in range(9)], "selection": [], "test": []}
-    assert evidence_rows.plan(encoded(config=config, splits=splits)) == ("searchqa", "mixed", 0.25, 9)
-    assert evidence_rows.plan(encoded(config=config)) == ("searchqa", "mixed", 0.25, 0)
-    assert evidence_rows.plan(encoded(config={}, environment={"name": "docvqa"})) == ("docvqa", "", 0.5, 0)
-    assert evidence_rows.plan(encoded(splits=splits)) is None
+    assert event_rows.plan(encoded(config=config, splits=splits)) == ("searchqa", "mixed", 0.25, 9)
+    assert event_rows.plan(encoded(config=config)) == ("searchqa", "mixed", 0.25, 0)
+    assert event_rows.plan(encoded(config={}, environment={"name": "docvqa"})) == ("docvqa", "", 0.5, 0)
+    assert event_rows.plan(encoded(splits=splits)) is None
 
 
-@given(
-    st.dictionaries(st.sampled_from(evidence_rows.NEEDED), json_values.map(json.dumps).map(str.encode) | st.binary())
-)
+@given(st.dictionaries(st.sampled_from(event_rows.NEEDED), json_values.map(json.dumps).map(str.encode) | st.binary()))
 def test_damaged_evidence_is_never_an_error(files):
-    evidence_rows.outcomes(files)
-    evidence_rows.plan(files)
+    event_rows.outcomes(files)
+    event_rows.plan(files)
 
 
 def test_deeply_nested_evidence_is_never_an_error():
-    assert evidence_rows.outcomes({"selection.json": b"[" * 100_000}) == []
+    assert event_rows.outcomes({"selection.json": b"[" * 100_000}) == []

@@ -304,7 +304,7 @@ async def lingering(self):
 
 
 def test_a_connection_that_outlives_its_call_is_told(monkeypatch):
-    monkeypatch.setattr("skillgit.plugin.conformance.failure_checks._LINGERS_S", 0.2)
+    monkeypatch.setattr("skillgit.plugin.conformance.case._LINGERS_S", 0.2)
     with pytest.raises(ConformanceError, match="leaves its connection open"):
         examined(broken(fetch=lingering))
 

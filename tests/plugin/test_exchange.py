@@ -9,8 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.ids import digest
-from skillgit.plugin.backend import FinishReason, Image, Message, Reply, Request, Tool, ToolCall, Usage, system, user
-from skillgit.plugin.request_json import encodable, message_json, read_reply, reply_json, request_digest
+from skillgit.plugin.backend import (
+    FinishReason,
+    Image,
+    Message,
+    Reply,
+    Request,
+    Tool,
+    ToolCall,
+    Usage,
+    encodable,
+    message_json,
+    read_reply,
+    reply_json,
+    request_digest,
+    system,
+    user,
+)
 
 USAGE = Usage(tokens_in=1, tokens_out=2)
 BASE = Request(model="small", messages=(system("s"), user("u")))

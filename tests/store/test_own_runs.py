@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillgit.store.run_ownership import is_own, local_settings, note_own
+from skillgit.store.seals import is_own, local_settings, note_own
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -35,8 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.json_limits import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request
-from skillgit.plugin.request_json import encodable
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable
 from skillgit_backends.claude_chat.messages import StreamError, parameters, read_answer, read_message
 from skillgit_backends.claude_chat.settings import Credential, credential, host, read_settings, source
 from skillgit_backends.request_fields import Refusals

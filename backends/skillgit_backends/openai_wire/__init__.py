@@ -15,12 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, token_count
-from skillgit.plugin.request_json import encodable
+from skillgit.plugin.backend import BackendInfo, Probe, Reply, Request, encodable, token_count
 from skillgit_backends.openai_wire import dialects
 from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
-from skillgit_backends.openai_wire.endpoint import Endpoint, Variables, find_endpoint, looked_at
-from skillgit_backends.openai_wire.error_mapping import ServerFault, embedded, failure, judged
+from skillgit_backends.openai_wire.endpoint import (
+    Endpoint,
+    ServerFault,
+    Variables,
+    embedded,
+    failure,
+    find_endpoint,
+    judged,
+    looked_at,
+)
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
 from skillgit_backends.provider_messages import mapping
 from skillgit_backends.request_fields import Refusals

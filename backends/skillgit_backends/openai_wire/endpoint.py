@@ -1,17 +1,32 @@
-"""Owns where a call goes and as whom: settings first, then the environment as it is at the time of the call."""
+"""Owns where a call goes and as whom, by settings and then the environment, and what a failure there means."""
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError
+from skillgit.errors import (
+    BackendError,
+    BackendTimeoutError,
+    BadRequestError,
+    FatalBackendError,
+    PromptTooLongError,
+    RetryableBackendError,
+    behind,
+)
+from skillgit_backends.openai_wire.dialects import LONGEST, withheld
+from skillgit_backends.provider_messages import MOST_READ, asked_pause, is_unreached, mapping, quoted
 from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from openai import APIStatusError
+
     from skillgit_backends.openai_wire.variant import Settings, Variant
+
 
 OPENAI = "https://api.openai.com/v1"
 AZURE_VERSION = "2024-12-01-preview"
@@ -163,3 +178,197 @@ def _is_covered(variables: Variables) -> bool:
     if not variables.get("OPENAI_BASE_URL"):
         return False
     return variables.is_own("OPENAI_BASE_URL") or not variables.is_own(_AZURE_ENDPOINT)
+
+
+OVERFLOW = re.compile(
+    r"context[_ ](?:length|window|size|limit)|prompt is too long|input is too long|too many (?:input )?tokens|"
+    r"exceed\w* (?:the )?(?:available )?context",
+    re.IGNORECASE,
+)
+POLICY = re.compile(r"content[_ ](?:filter|policy|management policy)|moderation|safety system", re.IGNORECASE)
+EMPTY_PURSE = re.compile(
+    r"insufficient[_ ](?:quota|balance)|credit balance|billing_hard_limit|out of credit", re.IGNORECASE
+)
+UNKNOWN_MODEL = re.compile(
+    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:does not|doesn't) exist|unknown model", re.IGNORECASE
+)
+_CONVERSATION = re.compile(r"messages|input|prompt|contents?|file|image", re.IGNORECASE)
+"""The parameters of a request that differ from call to call, by how their names begin."""
+_SHARED = re.compile(
+    r"max_(?:completion_|output_)?tokens|temperature|top_p|reasoning|tool[_ ]choice|thinking|response_format|"
+    r"(?:unsupported|unknown|unrecognized|unexpected) (?:parameter|value|argument|field|request argument|keyword)|"
+    r"extra inputs are not permitted",
+    re.IGNORECASE,
+)
+"""Words of a server that complain of what all requests of a run have in common."""
+_SAMPLING = re.compile(r"['\"`](top_p|seed|stop)['\"`]")
+_REQUEST = frozenset({400, 413, 422})
+_TOO_LARGE = 413
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_CODES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "server_error": 500,
+    "overloaded": 529,
+    "timeout": 408,
+    **dict.fromkeys(("invalid_request_error", "invalid_prompt"), 400),
+}
+_STATUSES = range(100, 600)
+_SHORTEST_KEY = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFault:
+    """What a server says went wrong; ``status`` is 0 where an answer of status 200 names a fault that is not known."""
+
+    status: int
+    said: str
+    code: str = ""
+    param: str = ""
+    retry_after: float | None = None
+
+
+def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | None:
+    """Return what ``error``, which the SDK or its transport raised, means; None if that is not known."""
+    import openai  # noqa: PLC0415 - imported already: it raised the error
+
+    if isinstance(error, openai.APIStatusError):
+        return judged(_fault(error), endpoint, name)
+    if isinstance(error, openai.APITimeoutError) and not _broke(error):
+        hint = f"raise model.{name}_timeout_s"
+        return BackendTimeoutError(f"{name}: {endpoint.host} did not answer in time", hint=hint)
+    if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
+        ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
+    ):
+        cause = _broke(error) or error.__cause__ or error
+        reason = clean(str(cause), endpoint)
+        return RetryableBackendError(
+            f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
+            hint=f"check the network, and model.{name}_base_url where it is set",
+            sent=not is_unreached(error),
+        )
+    if type(error).__module__.startswith("azure."):
+        return _sign_in(error, endpoint, name)
+    if isinstance(error, openai.OpenAIError):
+        return RetryableBackendError(
+            f"{name}: {endpoint.host} gave no usable answer: {clean(str(error), endpoint)}", hint=_ADDRESS.format(name)
+        )
+    return None
+
+
+_ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
+
+
+def judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
+    error = _judged(fault, endpoint, name)
+    error.status_code = fault.status or None
+    return error
+
+
+def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
+    text, status = f"{fault.code} {fault.said}", fault.status
+    reason = clean(fault.said, endpoint)
+    if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
+        return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {reason}", hint="check the billing")
+    if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
+        hint = "shorten the items or the skill, lower calls.max_output_tokens, or take another model"
+        return PromptTooLongError(f"{name}: the prompt does not fit into the model's context: {reason}", hint=hint)
+    if POLICY.search(text) and status in (0, 400, 403):
+        return withheld(reason, name)
+    if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
+        state = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
+        return RetryableBackendError(
+            f"{name}: {endpoint.host} cannot answer now: {state}{f': {reason}' if reason else ''}",
+            hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
+            retry_after=fault.retry_after,
+        )
+    if status in (401, 403):
+        # Providers quote keys here, so their words are not repeated.
+        return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint, name))
+    kind = BadRequestError if status in _REQUEST and _is_its_own(fault, text) else FatalBackendError
+    return kind(
+        f"{name}: {endpoint.host} refused the request{f' ({status})' if status else ''}: {reason}",
+        hint=_hint(text, status, name),
+    )
+
+
+def _is_its_own(fault: ServerFault, text: str) -> bool:
+    """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
+
+    Where neither a parameter nor the words say which, it may be both, and whoever made other calls can judge.
+    """
+    if fault.param:
+        return _CONVERSATION.match(fault.param) is not None
+    return not _SHARED.search(text) and not UNKNOWN_MODEL.search(text)
+
+
+def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
+    """Return the error that the ``error`` of a body of status 200 is; gateways pass failures on in this way."""
+    fields = mapping(error) or {"message": str(error)}
+    code = fields.get("code") if fields.get("code") is not None else fields.get("type")
+    status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
+    fault = ServerFault(
+        status=status, said=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
+    )
+    return judged(fault, endpoint, name)
+
+
+def clean(text: str, endpoint: Endpoint) -> str:
+    """Return a provider's words on one line, not too long, and without the key."""
+    secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
+    return quoted(text, *secrets, longest=LONGEST)
+
+
+def _broke(error: BaseException) -> ConnectionError | None:
+    """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
+    return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
+
+
+def _fault(error: APIStatusError) -> ServerFault:
+    body = mapping(error.body)
+    message = body.get("message") or body.get("detail") or body.get("error") or error.message
+    return ServerFault(
+        status=error.status_code,
+        said=_word(message),
+        code=_word(body.get("code")),
+        param=_word(body.get("param")),
+        retry_after=asked_pause(error.response.headers),
+    )
+
+
+def _word(value: object) -> str:
+    return str(value or "")[:MOST_READ]
+
+
+def _whose(endpoint: Endpoint, name: str) -> str:
+    if endpoint.auth == "azure_cli":
+        return "run 'az login' with an account that may use the deployment"
+    if endpoint.auth == "managed_identity":
+        return "give the managed identity the role 'Cognitive Services OpenAI User'"
+    if endpoint.key == NO_KEY:
+        return f"none was sent: name the environment variable that holds the key in model.{name}_api_key_env"
+    return f"check the key in {endpoint.key_name} and what it is allowed to do"
+
+
+def _hint(text: str, status: int, name: str) -> str:
+    if UNKNOWN_MODEL.search(text):
+        return "check the model's name in model.target or model.optimizer; with Azure it is the deployment's name"
+    if status == 404:  # noqa: PLR2004 - not found
+        return _ADDRESS.format(name)
+    if "max_tokens" in text or "completion tokens" in text:
+        return "lower calls.max_output_tokens"
+    if "temperature" in text:
+        return f"the model takes no such temperature: leave calls.temperature and model.{name}_temperature empty"
+    if match := _SAMPLING.search(text):
+        return f"the model takes no such {match[1]}: leave model.{match[1]} empty"
+    if "reasoning" in text:
+        return "the model takes no such reasoning effort: leave model.reasoning_effort empty"
+    return "the request is not one that this model or server understands"
+
+
+def _sign_in(error: Exception, endpoint: Endpoint, name: str) -> BackendError:
+    exceptions = sys.modules["azure.core.exceptions"]
+    reason = clean(str(error), endpoint)
+    if isinstance(error, exceptions.ClientAuthenticationError):
+        return FatalBackendError(f"{name}: signing in to Azure failed: {reason}", hint=_whose(endpoint, name))
+    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {reason}", hint=_whose(endpoint, name))

@@ -23,7 +23,7 @@ from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
 from skillgit_envs.shipped_environment import PackagedEnvironment, option, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, scorers
-from skillgit_envs.tasks.checks.check import Fields, Sheet
+from skillgit_envs.tasks.checks.comparisons import Fields, Sheet
 from skillgit_envs.tasks.reading import PROGRAMS, Reader
 
 if TYPE_CHECKING:

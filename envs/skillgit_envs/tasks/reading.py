@@ -16,7 +16,7 @@ from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, read_checks, reading_of
-from skillgit_envs.tasks.checks.check import CheckSource, Fields
+from skillgit_envs.tasks.checks.comparisons import CheckSource, Fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

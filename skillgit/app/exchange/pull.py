@@ -22,7 +22,7 @@ from skillgit.store.exchange.transport import clone as clone_repository
 from skillgit.store.exchange.transport import stand_on_main
 from skillgit.store.history import run_names
 from skillgit.store.repo import Repo
-from skillgit.store.run_ownership import note_asked
+from skillgit.store.seals import note_asked
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from skillgit.domain.evaluation import Gauge
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
 from skillgit.index import queries
-from skillgit.index.evidence_rows import CONFIG
+from skillgit.index.event_rows import CONFIG
 from skillgit.index.version_queries import feedback_lines
 from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff

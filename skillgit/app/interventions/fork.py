@@ -20,7 +20,7 @@ from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import PLAN, read_evidence
 from skillgit.store.history_reader import read_commit, read_run, runs
 from skillgit.store.lock import RunLock
-from skillgit.store.run_ownership import is_own, local_settings
+from skillgit.store.seals import is_own, local_settings
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context

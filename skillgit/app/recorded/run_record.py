@@ -14,8 +14,8 @@ from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Sc
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import GateRule
 from skillgit.errors import SkillgitError
-from skillgit.index import evidence_rows, item_queries, queries, version_queries
-from skillgit.index.evidence_rows import CONFIG
+from skillgit.index import event_rows, item_queries, queries, version_queries
+from skillgit.index.event_rows import CONFIG
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
 
@@ -198,7 +198,7 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
         tree = item_queries.evidence_of_commit(workspace.index, commit)
         files = read_evidence(workspace.repo, tree, (name,)) or {}
         if name in files:
-            rows = evidence_rows.outcomes({evidence_rows.SELECTION: files[name]})
+            rows = event_rows.outcomes({event_rows.SELECTION: files[name]})
             return {
                 item: FailedToEvaluate(why or "failed") if hard is None or soft is None else Scored(hard, soft)
                 for item, _, hard, soft, why in rows

@@ -28,7 +28,7 @@ from skillgit.plugin.registry import find_environment, policy_code
 from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
-from skillgit.store.run_ownership import is_own, local_settings
+from skillgit.store.seals import is_own, local_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

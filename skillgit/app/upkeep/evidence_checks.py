@@ -15,7 +15,7 @@ from skillgit.errors import SkillgitError
 from skillgit.store import history_reader, refs
 from skillgit.store.evidence import EvidenceLink, dropped_trees, dropping_problems, evidence_names, read_evidence
 from skillgit.store.integrity import Blob, GitError, IntegrityProblem, Tree, missing_files
-from skillgit.store.run_ownership import evidence_elsewhere, is_own
+from skillgit.store.seals import evidence_elsewhere, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

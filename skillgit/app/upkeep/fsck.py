@@ -11,15 +11,15 @@ from skillgit.app.recorded.run_record import edit_schedule, least_coverage
 from skillgit.app.setup.run_setup import refused_settings
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep import run_checks
+from skillgit.app.upkeep.commit_checks import note_problems
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
-from skillgit.app.upkeep.file_checks import note_problems
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.index import index_check, queries, refresh
-from skillgit.store import derived_refs, history_reader, integrity, refs
+from skillgit.store import history, history_reader, integrity, refs
 from skillgit.store import repair as repairs
 from skillgit.store.integrity import IntegrityProblem as Found
 from skillgit.store.integrity import sight_problems
@@ -214,7 +214,7 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         if refusals := refused_settings(workspace, run):
             sentence = f"it began elsewhere, and its configuration sets {refusals}, which only you may set"
             yield Problem(run=run, commit=records[0].commit, sentence=sentence, remark=True)
-        for version, commit in derived_refs.versions(records).items():
+        for version, commit in history.versions(records).items():
             if text := _frontmatter_problem(repo, commit, records[0].event.skill):
                 yield Problem(run=run, commit=commit, sentence=f"{version_label(version)}: {text}")
         sentences = {(problem.commit, problem.sentence) for problem in problems}

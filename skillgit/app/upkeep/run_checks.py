@@ -6,9 +6,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from skillgit.app.upkeep import commit_checks, score_checks
+from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
 from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
 from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
-from skillgit.app.upkeep.file_checks import NameChecks, text_problems
 from skillgit.domain.address import version_label
 from skillgit.domain.event import (
     Accepted,
@@ -24,7 +24,7 @@ from skillgit.domain.event import (
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import derived_refs, history, history_reader, integrity, refs, trailers
+from skillgit.store import history, history_reader, integrity, refs, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.integrity import GitError, IntegrityProblem
 from skillgit.store.repo import Repo, message_of
@@ -58,7 +58,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             return [IntegrityProblem(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [IntegrityProblem(sentence=error.message)]
-    versions, contents, name_checks = derived_refs.versions(records), set[str](), NameChecks(repo)
+    versions, contents, name_checks = history.versions(records), set[str](), NameChecks(repo)
     problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
@@ -217,7 +217,7 @@ def _derived_problems(
     waiting = {
         record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
     }
-    for update in derived_refs.derived_updates(run, records, tips):
+    for update in history.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
             # A person's commit: the event that follows it brings its tag.
             continue

@@ -1,21 +1,24 @@
-"""The repository of a use case with its index, what its configuration says, and what to do where evidence is absent."""
+"""The repository of a use case with its index, what is absent from it, and what an error that it leads to means."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from skillgit.errors import ConflictError, HistoryError, SkillgitError
+from skillgit.files import shortage
+from skillgit.index import index_check
 from skillgit.index.refresh import Index, open_index
 from skillgit.store.lock import live_runs
-from skillgit.store.repo import Repo
+from skillgit.store.repo import REPAIR, Repo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from skillgit.app.workspace.context import Context
-    from skillgit.errors import SkillgitError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +106,29 @@ def lacking_evidence(context: Context, run: str, unknown: str) -> str:
 def measure(revision: str) -> str:
     """Return the hint that ``revision`` can be measured, item by item."""
     return f"measure it here: skillgit eval {revision} --split selection"
+
+
+def explained(error: Exception, context: Context | None) -> SkillgitError | None:
+    """Return what ``error``, raised in ``context``, means to the user; None if it can only be a bug.
+
+    An index that is damaged is removed: the next command builds it again.
+    """
+    lack = shortage(error)
+    if lack is not None:
+        return lack
+    if isinstance(error, OSError) and error.filename is not None:
+        return ConflictError(f"{error.filename}: {error.strerror}", hint=f"ls -ld {error.filename}")
+    # loaded if it raised anything
+    git = sys.modules.get("pygit2")
+    if git is not None and isinstance(error, git.GitError):
+        error = HistoryError(f"git's objects cannot be read: {' '.join(str(error).split())}", hint=REPAIR)
+    if isinstance(error, SkillgitError):
+        if error.hint == REPAIR and context is not None:
+            with suppress(SkillgitError):
+                if Repo.discover(context.directory).is_partial:
+                    error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
+        return error
+    if context is not None and isinstance(error, index_check.OF_ROWS):
+        with suppress(SkillgitError):
+            return index_check.drop_damaged(Repo.discover(context.directory))
+    return None

@@ -15,7 +15,7 @@ from skillgit.view.items import name
 from skillgit.view.numbers import plural, short
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.checkout import CheckedOut
+    from skillgit.app.deliver.export.folder import CheckedOut
     from skillgit.app.deliver.install import Scope
 
 
@@ -30,7 +30,7 @@ def checkout_command(session: CommandSession, revision: str, paths: tuple[str, .
     HEAD is detached, as with git; where REV is a branch, like main, it goes to that branch. With PATH only these files
     are written and HEAD stays. Nothing that you changed is overwritten.
     """
-    from skillgit.app.deliver.checkout import checkout  # noqa: PLC0415 - see the package
+    from skillgit.app.deliver.export.folder import checkout  # noqa: PLC0415 - see the package
 
     result = checkout(session.context, revision, paths)
     session.show("checkout/1", result, [_line(result, whole=not paths)])

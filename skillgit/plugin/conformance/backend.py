@@ -24,8 +24,7 @@ from skillgit.plugin.backend import (
     system,
     user,
 )
-from skillgit.plugin.conformance import failure_checks
-from skillgit.plugin.conformance.case import Case, Promises, described
+from skillgit.plugin.conformance.case import Case, Promises, check_failures, described
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -104,7 +103,7 @@ async def _check_calls(case: Case, promises: Promises) -> None:
         backend = case.cls(dict(case.settings))
         await backend.aclose()
         await backend.aclose()
-    await failure_checks.check_failures(case, promises)
+    await check_failures(case, promises)
 
 
 def _check_info(case: Case, promises: Promises) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
-from skillgit.store import archive, derived_refs, history_reader, refs
+from skillgit.store import archive, history, history_reader, refs
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_activity import until_kept
 from skillgit.store.git_binary import git, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_main
-from skillgit.store.run_ownership import note_elsewhere
+from skillgit.store.seals import note_elsewhere
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class _Adoption:
         records = self._records(self._mine | self._moves)
         self._check(records)
         own = [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
-        updates = [*own, *derived_refs.derived_updates(self._run, records, self._mine)]
+        updates = [*own, *history.derived_updates(self._run, records, self._mine)]
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"

@@ -11,7 +11,7 @@ from skillgit.store import refs
 from skillgit.store.exchange.transport import CHECKED, RemoteConnection, ask
 from skillgit.store.git_binary import GitResult, git
 from skillgit.store.lock import repo_lock
-from skillgit.store.run_ownership import is_asked
+from skillgit.store.seals import is_asked
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import skills_at
 

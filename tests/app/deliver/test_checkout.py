@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sample_run import RUN
 
-from skillgit.app.deliver.checkout import checkout
+from skillgit.app.deliver.export.folder import checkout
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
 
 RULE = "Answer in the unit the question asks for"

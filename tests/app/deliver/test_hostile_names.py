@@ -18,8 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
-from skillgit.app.deliver.checkout import checkout
-from skillgit.app.deliver.export.folder import FolderRequest, export_skill
+from skillgit.app.deliver.export.folder import FolderRequest, checkout, export_skill
 from skillgit.app.deliver.install import InstallRequest, Scope, install
 from skillgit.app.skill_format.seed import read_seed
 from skillgit.app.sources.skillopt.outputs import import_outputs

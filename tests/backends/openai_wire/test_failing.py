@@ -9,8 +9,7 @@ from skillgit.errors import (
     PromptTooLongError,
     RetryableBackendError,
 )
-from skillgit_backends.openai_wire.endpoint import NO_KEY, Endpoint
-from skillgit_backends.openai_wire.error_mapping import ServerFault, clean, embedded, judged
+from skillgit_backends.openai_wire.endpoint import NO_KEY, Endpoint, ServerFault, clean, embedded, judged
 from skillgit_backends.provider_messages import asked_pause
 
 KEY = "sk-PLANTED-0123456789"

@@ -19,7 +19,7 @@ from skillgit_envs.tasks.checks import comparisons, graders
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
+    from skillgit_envs.tasks.checks.comparisons import CheckKind, CheckSource, Fields, Grade, Reads, Sheet
 
 KINDS: dict[str, CheckKind] = {kind.name: kind for module in (comparisons, graders) for kind in module.KINDS}
 _HEAVIEST = 1_000_000  # far above any use; sums of weights stay finite

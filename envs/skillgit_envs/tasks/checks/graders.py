@@ -21,7 +21,7 @@ from skillgit.domain.untrusted.model_text import storable, storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit_envs.answers import ask_judge
 from skillgit_envs.shipped_environment import prompt_file
-from skillgit_envs.tasks.checks.check import CheckKind, CheckSource, Fields, Grade, Sheet
+from skillgit_envs.tasks.checks.comparisons import CheckKind, CheckSource, Fields, Grade, Sheet
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 
 if TYPE_CHECKING:

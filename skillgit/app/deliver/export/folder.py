@@ -1,4 +1,4 @@
-"""A version's skill written elsewhere, as a folder or as an archive whose bytes depend on nothing else."""
+"""A version's skill put into the work tree, a folder, or an archive whose bytes depend on nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from dataclasses import dataclass, replace
+from os.path import normpath, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,13 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.revision import is_address, resolve_in, skill_named
+from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import ConflictError, UsageError
+from skillgit.index import queries
+from skillgit.store import work_tree
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -161,3 +164,42 @@ def _check_is_skill(folder: Path, name: str) -> None:
         raise ConflictError(f"{folder} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
     if inside and (DOCUMENT not in inside or ".git" in inside):
         raise UsageError(f"{folder} holds something else than a skill", hint=f"--to {folder / name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedOut:
+    """What the work tree holds now."""
+
+    row: LogRow | None  # the event that was checked out; absent for a commit that is no event
+    commit: str
+    files: tuple[str, ...]  # the files that were written, relative to the work tree
+    branch: str = ""  # the branch that HEAD is on now; empty if it is detached, or stayed where it was
+    back: str = ""  # the branch that it was on before, or last if it was detached; empty if there is none to go back to
+
+
+def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:
+    """Put ``paths`` of the revision into the work tree; or all, with HEAD on the branch that it names or detached."""
+    with open_workspace(context) as workspace:
+        resolution = resolve_in(workspace, revision)
+        if paths:
+            inside = [_inside(context, workspace, path) for path in paths]
+            files = work_tree.write_paths(workspace.repo, resolution.commit, inside)
+            return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
+        # What names a version or a run is no branch, even if there is one of that name.
+        is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
+        branch = revision if not is_ours and work_tree.is_branch(workspace.repo, revision) else ""
+        back = work_tree.last_branch(workspace.repo)
+        files = work_tree.checkout(workspace.repo, resolution.commit, branch)
+        branch_left = "" if back == branch else back
+        return CheckedOut(row=resolution.row, commit=resolution.commit, files=files, branch=branch, back=branch_left)
+
+
+def _inside(context: Context, workspace: Workspace, path: str) -> str:
+    """Return ``path`` as the repository calls it; links are not followed, as in git."""
+    top = workspace.repo.workdir
+    if top is None:
+        return path
+    inside = relpath(normpath(context.directory / path), top.resolve())
+    if inside == ".." or inside.startswith("../"):
+        raise UsageError(f"{path} lies outside of the repository", hint=f"the work tree is {top}")
+    return "" if inside == "." else inside
