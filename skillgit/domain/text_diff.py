@@ -54,8 +54,8 @@ class Line:
     new: int | None = None  # its number in the newer text; absent for a removed line
     partner: int | None = None
     spans: tuple[Span, ...] = ()  # what its partner does not have, by words
-    twin: Place | None = None  # where an equal line is in the other texts, if it has no partner
-    has_end: bool = True
+    moved: Place | None = None  # where an equal line is in the other texts, if it has no partner
+    ended: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +211,7 @@ def _with_moves(lines: Iterable[Line], index: dict[tuple[Sign, str], list[Place]
         sign = Sign.REMOVED if line.sign is Sign.ADDED else Sign.ADDED
         there = index.get((sign, line.text.strip())) if line.sign is not Sign.SAME and line.partner is None else None
         is_long = there and sum(map(str.isalnum, line.text)) >= MOVED_AT_LEAST
-        new_lines.append(replace(line, twin=there.pop()) if there and is_long else line)
+        new_lines.append(replace(line, moved=there.pop()) if there and is_long else line)
     return tuple(new_lines)
 
 
@@ -310,7 +310,7 @@ def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             old, new, heading, body = int(start[1]), int(start[3]), start[5], []
             rest = int(start[2] or 1) + int(start[4] or 1)
         elif line.startswith(_NO_END) and body:
-            body[-1] = replace(body[-1], has_end=False)
+            body[-1] = replace(body[-1], ended=False)
         elif rest > 0:
             # with diff.suppressBlankEmpty a blank line has no sign
             sign = Sign(line[:1] or " ")

@@ -119,10 +119,10 @@ def hunk_head(hunk: Hunk, screen: Screen) -> str:
 
 def moved(file: FileDiff, line: Line) -> str:
     """Return where a line moved to or came from; empty for one that did not move."""
-    if line.twin is None:
+    if line.moved is None:
         return ""
-    position = f"line {line.twin.line}"
-    where = position if line.twin.path == file.path else f"{line.twin.path}, {position}"
+    position = f"line {line.moved.line}"
+    where = position if line.moved.path == file.path else f"{line.moved.path}, {position}"
     return f"moved {'to' if line.sign is Sign.REMOVED else 'from'} {where}"
 
 
@@ -132,7 +132,7 @@ def _line(file: FileDiff, line: Line, screen: Screen) -> Iterator[str]:
     note = moved(file, line)
     suffix = f"  {screen.paint(Style.FAINT, f'({note})')}" if note else ""
     yield f"{sign} {painted(line, text, spans, screen)}{suffix}".rstrip(" ")
-    if not line.has_end:
+    if not line.ended:
         yield screen.paint(Style.FAINT, UNENDED)
 
 
@@ -228,8 +228,8 @@ def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen,
         inside = [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
         gutter = space if rows else f"{screen.paint(Style.FAINT, str(number).rjust(layout.numbers))} {sign} "
         rows.append(gutter + painted(line, text[start:end], inside, screen))
-    notes = [f"({moved(file, line)})"] if line.twin is not None else []
-    notes += [] if line.has_end else [UNENDED]
+    notes = [f"({moved(file, line)})"] if line.moved is not None else []
+    notes += [] if line.ended else [UNENDED]
     for note in notes:
         rows += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in pieces(note, layout.columns)]
     return rows

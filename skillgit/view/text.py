@@ -139,7 +139,7 @@ def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str
     colour = _COLOURS.get(Sign(line.sign))
     if not screen.colour or colour is None or not text:
         return text
-    if line.twin is not None:
+    if line.moved is not None:
         return screen.in_colour(f"{_FAINT};{colour}", text)
     parts: list[str] = []
     at = 0

@@ -40,7 +40,7 @@ def emphasised(line: Line) -> list[str]:
 
 def side(file: FileDiff, sign: Sign) -> str:
     lines = [line for hunk in file.hunks for line in hunk.lines if line.sign in {Sign.SAME, sign}]
-    return "".join(line.text + "\n" * line.has_end for line in lines)
+    return "".join(line.text + "\n" * line.ended for line in lines)
 
 
 texts = st.lists(
@@ -132,8 +132,8 @@ def test_lines_that_stand_elsewhere_say_where(tmp_path):
     old = "Quote the row.\none\ntwo\nthree\nfour\nfive\n-\n"
     new = "one\ntwo\nthree\nfour\nfive\n-\n  Quote the row.\n"
     removed, added = changed(told(tmp_path, old, new))
-    assert (removed.twin, added.twin) == (Place(path="x.md", line=7), Place(path="x.md", line=1))
-    assert [line.twin for line in changed(told(tmp_path, "x\none\ntwo\n", "one\ntwo\nx\n"))] == [None, None]
+    assert (removed.moved, added.moved) == (Place(path="x.md", line=7), Place(path="x.md", line=1))
+    assert [line.moved for line in changed(told(tmp_path, "x\none\ntwo\n", "one\ntwo\nx\n"))] == [None, None]
 
 
 def test_lines_may_move_to_another_file():
@@ -142,7 +142,7 @@ def test_lines_may_move_to_another_file():
         return FileDiff(path=path, hunks=(Hunk(heading="", lines=(Line(sign=sign, text="Quote the row.", **number),)),))
 
     files = detailed([file("a.md", Sign.REMOVED), file("b.md", Sign.ADDED), file("c.md", Sign.ADDED)])
-    places = [line.twin for one in files for line in changed(one)]
+    places = [line.moved for one in files for line in changed(one)]
     assert places == [Place(path="b.md", line=4), Place(path="a.md", line=4), None]
 
 

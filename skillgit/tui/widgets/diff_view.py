@@ -199,12 +199,12 @@ class DiffView(PaintedLines):
 
     def _piece(self, index: int, piece: Piece, number: int | None) -> Iterator[Part]:
         line, layout = piece.line, self._rows.layout
-        style = "diff--moved" if line.twin is not None else _STYLES[Sign(line.sign)]
+        style = "diff--moved" if line.moved is not None else _STYLES[Sign(line.sign)]
         if piece.start or piece.note:
             yield Part(" " * (layout.numbers + 3))
         else:
             yield Part(f"{number or '':>{layout.numbers}} ", "diff--number")
-            yield Part(f"{line.sign.value}{self._sign(1) if line.twin is not None else ' '}", style)
+            yield Part(f"{line.sign.value}{self._sign(1) if line.moved is not None else ' '}", style)
         if piece.note:
             yield Part(piece.note, Style.FAINT)
             return
@@ -322,7 +322,7 @@ def _pieces(file: FileDiff, line: Line, layout: DiffLayout) -> Sequence[Piece]:
     screen = Screen(unicode=layout.unicode)
     text = shown(line.text, screen)
     pieces = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]
-    notes = ([f"({moved(file, line)})"] if line.twin is not None else []) + ([] if line.has_end else [UNENDED])
+    notes = ([f"({moved(file, line)})"] if line.moved is not None else []) + ([] if line.ended else [UNENDED])
     for note in (shown(note, screen).text for note in notes):
         end = len(text.text)
         pieces += [Piece(line, text, end, end, note[a:b]) for a, b in broken(note, layout.columns)]
