@@ -66,15 +66,15 @@ def check_environment(
     )
     _check_info(case, promises)
     try:
-        environment, moved = case.made(), case.made()
+        environment, twin = case.made(), case.made()
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
         promises.note(f"it cannot be made with its options: {described(error)}")
     else:
         promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
-        rehearsal.check_digest(case, environment, moved, scoring_options or {}, promises)
+        rehearsal.check_digest(case, environment, twin, scoring_options or {}, promises)
         rehearsal.check_source(case, environment, promises)
         skill = _check_skill(environment, promises)
-        items = _check_items(environment, moved, promises)
+        items = _check_items(environment, twin, promises)
         if skill is not None:
             asyncio.run(check_rollouts(case, environment, skill, items, promises))
     promises.settle()
@@ -115,7 +115,7 @@ def _value(block: str, key: str) -> str:
     return " ".join(match.group(1).split()).strip("\"'>|- ") if match else ""
 
 
-def _check_items(env: Environment, moved: Environment, promises: Promises) -> dict[Split, Sequence[Item]]:
+def _check_items(env: Environment, twin: Environment, promises: Promises) -> dict[Split, Sequence[Item]]:
     parts: dict[Split, Sequence[Item]] = {}
     for split in Split:
         with promises.during(f"items of the {split} split"):
@@ -123,7 +123,7 @@ def _check_items(env: Environment, moved: Environment, promises: Promises) -> di
             promises.hold(items, f"the {split} split has no items")
             ids = [item.id for item in items]
             promises.hold(len(set(ids)) == len(ids), f"an id occurs twice in the {split} split")
-            again = [(item.id, item.digest) for item in moved.items(split)]
+            again = [(item.id, item.digest) for item in twin.items(split)]
             same = again == [(item.id, item.digest) for item in items]
             promises.hold(same, f"the {split} split has other items, or another order, when it is made again")
             parts[split] = items

@@ -128,12 +128,12 @@ print(json.dumps([copy.cls(json.loads(options), Path(root)).digest, copy.source 
 
 
 def check_digest(
-    case: Rehearsal, env: Environment, moved: Environment, scoring_options: Mapping[str, Value], promises: Promises
+    case: Rehearsal, env: Environment, twin: Environment, scoring_options: Mapping[str, Value], promises: Promises
 ) -> None:
     """Look at the digests of two that were made alike, and at those with ``scoring_options``."""
     with promises.during("digest"):
         promises.hold(isinstance(env.digest, str) and env.digest, "digest is empty")
-        promises.hold(env.digest == moved.digest, "digest is another one each time that the environment is made")
+        promises.hold(env.digest == twin.digest, "digest is another one each time that the environment is made")
     for name, value in scoring_options.items():
         with promises.during(f"digest with option '{name}'"):
             has_changed = case.made({name: value}).digest != env.digest
