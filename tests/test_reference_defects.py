@@ -356,7 +356,7 @@ def test_9_the_memory_of_rejected_edits_outlives_a_restart():
 
 def test_9_the_memory_names_the_items_that_an_edit_broke():
     memory = StepMemory(
-        epoch=1, step=1, decision=Decision.REJECT, title="t", score=0.1, current=0.2, broken=("q7", "q9")
+        epoch=1, step=1, decision=Decision.REJECT, title="t", score=0.1, current=0.2, breaks=("q7", "q9")
     )
     shown = history_section([memory])
     assert "q7, q9" in shown
@@ -370,7 +370,7 @@ def test_9_accepted_edits_are_remembered_with_their_effect():
 
 def test_9_the_memory_has_a_length():
     memory = [
-        StepMemory(epoch=1, step=step, decision=Decision.REJECT, title="title " * 9, why="", broken=("q" * 90,) * 40)
+        StepMemory(epoch=1, step=step, decision=Decision.REJECT, title="title " * 9, why="", breaks=("q" * 90,) * 40)
         for step in range(1, 400)
     ]
     assert len(history_section(memory)) < 40_000

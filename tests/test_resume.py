@@ -124,8 +124,8 @@ def test_the_command_that_goes_on_keeps_the_caps_of_the_one_that_stopped():
     request = TrainRequest(config="my tasks.yaml", overrides=("env.limit=3",), caps=caps)
     command = continuing(request, "one")
     assert command == "skillgit train 'my tasks.yaml' -o env.limit=3 --run one --max-calls 90 --max-usd 2.5"
-    assert continuing(request, "one", reached="max_calls").endswith("--run one --max-calls N --max-usd 2.5")
-    assert continuing(request, "one", reached="max_tokens").endswith("--max-calls 90 --max-tokens N --max-usd 2.5")
+    assert continuing(request, "one", open_cap="max_calls").endswith("--run one --max-calls N --max-usd 2.5")
+    assert continuing(request, "one", open_cap="max_tokens").endswith("--max-calls 90 --max-tokens N --max-usd 2.5")
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)

@@ -172,9 +172,9 @@ class LiveEvalWatcher(LiveDisplay["EvalProgress"]):
     """Shows how far an evaluation is in one line."""
 
     def _lines(self, look: EvalProgress) -> Iterator[str]:
-        share = (look.before + look.done) / look.every if look.every else 0.0
-        calls = f" {self._screen.glyphs.dot} {plural(look.spent.calls, 'call')}"
-        yield self._bar(share, f"{look.name}  {look.split} {look.done}/{look.total}{calls}")
+        share = (look.before + look.count) / look.every if look.every else 0.0
+        calls = f" {self._screen.glyphs.dot} {plural(look.cost.calls, 'call')}"
+        yield self._bar(share, f"{look.name}  {look.split} {look.count}/{look.total}{calls}")
 
 
 def _ansi(text: str) -> Text:

@@ -80,7 +80,7 @@ class Leak:
 class _Answer:
     item: str
     words: tuple[str, ...]
-    spelled: str
+    spelling: str
     context: frozenset[str]  # the telling words of the item's question
 
 
@@ -133,7 +133,7 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]], task_words: Vocabula
         _Answer(
             item=item,
             words=tuple(words(answer)),
-            spelled=answer.strip(),
+            spelling=answer.strip(),
             context=frozenset(word for word in words("".join(secrets.inputs[:1])) if _tells(word, common)),
         )
         for item, _, secrets in rows
@@ -247,7 +247,7 @@ def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words:
         if answer.words[0] not in present or f" {' '.join(answer.words)} " not in haystack:
             continue
         strong = any(_tells(word, allowed_words | index.common) for word in answer.words)
-        if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelled, text)):
+        if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelling, text)):
             return Leak(answer.item, LeakKind.ANSWER, index.fewest)
         context = answer.context - allowed_words
         if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):

@@ -58,8 +58,8 @@ class StepMemory:
     score: float = 0.0
     bound: bool = False  # whether that is only the highest that it could have been
     current: float = 0.0
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
     origin: Origin = Origin.STEP
     base: int | None = None  # the version that its candidate was made of; absent for a skipped step
     author: str = ""  # who edited the skill by hand; empty for everything else
@@ -78,7 +78,7 @@ class StepMemory:
 class RunState:
     """Everything that decides how a run goes on."""
 
-    started: RunStarted
+    start: RunStarted
     epoch: int = 0
     step: int = 0
     versions: tuple[VersionState, ...]
@@ -107,7 +107,7 @@ class RunState:
         """Return the measured score of ``version``, following inheritance; an InvariantError if it has none."""
         summary = self.known_evaluation(version)
         if summary is None:
-            run = self.started.run
+            run = self.start.run
             raise InvariantError(
                 f"{version_label(version)} of run {run} has no score yet, for a person wrote it",
                 hint=f"skillgit train --run {run} measures it and goes on",
@@ -130,7 +130,7 @@ def fold(events: Iterable[Event]) -> RunState:
 
 def begin(event: RunStarted) -> RunState:
     seed = VersionState(version=0, epoch=0, step=0, evaluation=event.evaluation)
-    return RunState(started=event, versions=(seed,), cost=event.cost)
+    return RunState(start=event, versions=(seed,), cost=event.cost)
 
 
 def advance(state: RunState, event: Event) -> RunState:
@@ -214,8 +214,8 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         score=event.verdict.score,
         bound=event.evaluation.stopped,
         current=event.verdict.current,
-        fixed=event.fixed,
-        broken=event.broken,
+        fixes=event.fixed,
+        breaks=event.broken,
         base=event.base,
         origin=event.origin,
     )
@@ -307,8 +307,8 @@ def check_common(state: RunState, event: Event) -> None:
     name = event.kind
     is_of_person = isinstance(event, Reverted | Edited | Measured) or event_origin(event).intervenes
     check(state.outcome is None or is_of_person, f"{name} after the run has finished")
-    check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
-    check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")
+    check(event.run == state.start.run, f"{name} of run {event.run} in run {state.start.run}")
+    check(event.skill == state.start.skill, f"{name} changes {event.skill}, not {state.start.skill}")
     check(event.epoch >= state.epoch, f"{name} goes back from epoch {state.epoch} to {event.epoch}")
     if not isinstance(event, RunStarted | Accepted | Rejected | Skipped):
         check(event.step == state.step, f"{name} names step {event.step} after step {state.step}")

@@ -56,18 +56,20 @@ class Pair:
     old: Rule
     new: Rule
     similarity: float = 1.0  # how much of its words is common, from 0 to 1
-    moved: bool = False  # whether it is in another order among the others, under another heading or in another region
+    is_moved: bool = (
+        False  # whether it is in another order among the others, under another heading or in another region
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleDiff:
     """Which rules of an older text are in a newer one; every rule of either is in exactly one field."""
 
-    kept: tuple[Pair, ...]  # rules with the same words in the same place, in the order of the newer text
-    moved: tuple[Pair, ...]  # rules with the same words in another place
-    changed: tuple[Pair, ...]
-    added: tuple[Rule, ...]
-    removed: tuple[Rule, ...]
+    matches: tuple[Pair, ...]  # rules with the same words in the same place, in the order of the newer text
+    moves: tuple[Pair, ...]  # rules with the same words in another place
+    changes: tuple[Pair, ...]
+    additions: tuple[Rule, ...]
+    removals: tuple[Rule, ...]
 
 
 def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
@@ -188,18 +190,18 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
     moves = _shifted(same, new)
     sections = ({rule.heading for rule in old}, {rule.heading for rule in new})
     pairs = [
-        Pair(old=old[i], new=new[j], moved=i in moves or _elsewhere(old[i], new[j], *sections))
+        Pair(old=old[i], new=new[j], is_moved=i in moves or _elsewhere(old[i], new[j], *sections))
         for i, j in sorted(same.items(), key=lambda pair: pair[1])
     ]
     return RuleDiff(
-        kept=tuple(pair for pair in pairs if not pair.moved),
-        moved=tuple(pair for pair in pairs if pair.moved),
-        changed=tuple(
-            Pair(old=old[i], new=new[j], similarity=score, moved=_elsewhere(old[i], new[j], *sections))
+        matches=tuple(pair for pair in pairs if not pair.is_moved),
+        moves=tuple(pair for pair in pairs if pair.is_moved),
+        changes=tuple(
+            Pair(old=old[i], new=new[j], similarity=score, is_moved=_elsewhere(old[i], new[j], *sections))
             for j, (i, score) in sorted(alike.items())
         ),
-        added=tuple(new[j] for j in sorted(came - alike.keys())),
-        removed=tuple(old[i] for i in rest if i not in partners),
+        additions=tuple(new[j] for j in sorted(came - alike.keys())),
+        removals=tuple(old[i] for i in rest if i not in partners),
     )
 
 

@@ -112,7 +112,7 @@ async def _merge(
         *_sections(groups, level),
     )
     messages = told_of_files(session, conversation(words.merge, None, sections))
-    reply = await ask(session, "merge", messages, words.merged, draw=draw, check=fits(skill))
+    reply = await ask(session, "merge", messages, words.merge_reply, draw=draw, check=fits(skill))
     if reply is None:
         return concatenated(drafts, "merge")
     # with the calls that failed on the way here
@@ -139,7 +139,7 @@ async def merge_and_rank(
     words = dialect(session)
     sections = (*standing_sections(session, state, skill), budget_section(budget), *_sections(groups, 1))
     messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
-    reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"), check=fits(skill))
+    reply = await ask(session, "merge", messages, words.merge_reply, draw=(step, "merge and rank"), check=fits(skill))
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
     draft = reply.merged(everything.proposals)

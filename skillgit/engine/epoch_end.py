@@ -66,7 +66,7 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
     if candidate.digest != skill.digest:
         objection = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
         if objection is None:
-            judgement = await judge(session, state, skill, candidate, gated=True)
+            judgement = await judge(session, state, skill, candidate, has_gate=True)
             event = _judged(session, state, skill, revision=revision, judgement=judgement, began=began)
             files = evidence_files.merged([files, judgement.evidence])
             return Transition(event=event, skill=candidate, evidence=files)
@@ -177,8 +177,8 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     comparison = await compare_versions(session, previous, current, state.epoch)
     # The memory needs the comparison alone: it is written while guidance is measured.
     guidance, reply = await side_by_side(
-        _guidance(session, state, previous, current, comparison.kept),
-        _memory(session, state, previous, current, comparison.kept),
+        _guidance(session, state, previous, current, comparison.pairs),
+        _memory(session, state, previous, current, comparison.pairs),
     )
     memory = redact(reply.memory.strip()) if reply is not None else ""
     event = _event(session, state, guidance, memory=memory or state.optimizer_memory, cost=session.cost_since(began))
@@ -204,7 +204,7 @@ async def _guidance(
         text=text,
         title=reply.title or f"guidance of epoch {state.epoch}",
         why="\n\n".join(filter(None, (reply.reasoning, removal("the guidance", text)))),
-        judgement=await judge(session, state, current, candidate, gated=is_gated),
+        judgement=await judge(session, state, current, candidate, has_gate=is_gated),
     )
 
 
@@ -285,8 +285,8 @@ def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str
         memory=memory,
         evaluation=judgement.evaluation if judgement is not None else None,
         verdict=judgement.verdict if judgement is not None else None,
-        fixed=judgement.fixed if judgement is not None else (),
-        broken=judgement.broken if judgement is not None else (),
+        fixed=judgement.fixes if judgement is not None else (),
+        broken=judgement.breaks if judgement is not None else (),
         models=session.models,
         cost=cost,
     )
@@ -320,7 +320,7 @@ def comparison_file(comparison: EpochComparison) -> evidence_files.Evidence:
             "previous": _side(pair.previous),
             "current": _side(pair.current),
         }
-        for pairs, is_shown in ((comparison.kept, True), (comparison.dropped, False))
+        for pairs, is_shown in ((comparison.pairs, True), (comparison.rest, False))
         for pair in pairs
     ]
     return {"comparison.json": evidence_files.json_file(rows)}

@@ -163,23 +163,23 @@ def order(base: Evaluation, rule: GateRule) -> list[str]:
 
 
 class _Sums(NamedTuple):
-    """What items add to the comparison with the base; ``known`` counts those that are not open."""
+    """What items add to the comparison with the base; ``known_pairs`` counts those that are not open."""
 
     total: Fraction = Fraction(0)
     pairs: int = 0
-    known: int = 0
-    fixed: int = 0
-    broken: int = 0
-    blocked: int = 0
+    known_pairs: int = 0
+    fixes: int = 0
+    breaks: int = 0
+    pinned_losses: int = 0
 
     def swapped(self, less: _Sums, more: _Sums) -> _Sums:
         return _Sums(
             self.total - less.total + more.total,
             self.pairs - less.pairs + more.pairs,
-            self.known - less.known + more.known,
-            self.fixed - less.fixed + more.fixed,
-            self.broken - less.broken + more.broken,
-            self.blocked - less.blocked + more.blocked,
+            self.known_pairs - less.known_pairs + more.known_pairs,
+            self.fixes - less.fixes + more.fixes,
+            self.breaks - less.breaks + more.breaks,
+            self.pinned_losses - less.pinned_losses + more.pinned_losses,
         )
 
 
@@ -256,10 +256,10 @@ class EarlyStop:
         return _Sums(
             total=after - was,
             pairs=1,
-            known=count,
-            fixed=int(after > was),
-            broken=int(is_worse),
-            blocked=int(is_worse and rule.protects(item)),
+            known_pairs=count,
+            fixes=int(after > was),
+            breaks=int(is_worse),
+            pinned_losses=int(is_worse and rule.protects(item)),
         )
 
     def _may_pass(self, sums: _Sums, count: int, *, thorough: bool = False) -> bool:
@@ -267,19 +267,19 @@ class EarlyStop:
         rule = self._rule
         if not rule.enabled:
             return True
-        if sums.blocked or self._hopeless:
+        if sums.pinned_losses or self._hopeless:
             return False
         comparison = Comparison(
             total=sums.total.numerator,
             scale=sums.total.denominator,
             count=sums.pairs,
-            fixed=sums.fixed,
-            broken=sums.broken,
+            fixed=sums.fixes,
+            broken=sums.breaks,
             terms=rule.terms,
             p_value=lambda: self._p(count),
             counts_decide=rule.metric is Metric.HARD,
         )
-        return rule.policy.reachable(comparison, sums.known, thorough=thorough)
+        return rule.policy.reachable(comparison, sums.known_pairs, thorough=thorough)
 
     def _p(self, count: int) -> float:
         """Return the p-value that the candidate has at best after ``count`` outcomes."""

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class Judgement:
     evaluation: EvaluationSummary  # the candidate's score on the selection split, as far as it was evaluated
     verdict: Verdict
-    fixed: tuple[str, ...]  # items that score higher than under the base
-    broken: tuple[str, ...]
+    fixes: tuple[str, ...]  # items that score higher than under the base
+    breaks: tuple[str, ...]
     evidence: evidence_files.Evidence  # the outcomes behind it
 
 
@@ -50,7 +50,7 @@ async def judge(
     candidate: Skill,
     *,
     base: int | None = None,
-    gated: bool | None = None,
+    has_gate: bool | None = None,
     policy: Policy | None = None,
     sample: int = 0,
     on_refusal: Refused | None = None,
@@ -58,12 +58,12 @@ async def judge(
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
     ``base`` is the number of the version ``current``, the current one by default. The settings say whether there is a
-    gate and how it compares unless ``gated`` and ``policy`` do. ``sample`` says which draws are made for the candidate;
+    gate and how it compares unless ``has_gate`` and ``policy`` do. ``sample`` says which draws the candidate gets;
     other ones than the first for a placebo. ``on_refusal`` is called once it is certain that the gate refuses the
     candidate, while its last items still run.
     """
     rule = session.rule
-    rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
+    rule = replace(rule, enabled=rule.enabled if has_gate is None else has_gate, policy=policy or rule.policy)
     version = state.version if base is None else base
     before, files = await _base(session, current, version)
     best = None if state.best == version else recorded(session, state.best) or session.score(state, state.best)
@@ -84,8 +84,8 @@ async def judge(
     return Judgement(
         evaluation=measurement.evaluation.summary(),
         verdict=verdict,
-        fixed=pairs.fixed,
-        broken=pairs.broken,
+        fixes=pairs.fixed,
+        breaks=pairs.broken,
         evidence=files,
     )
 
@@ -98,8 +98,8 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
         "base": state.version,
         "evaluation": judgement.evaluation,
         "verdict": judgement.verdict,
-        "fixed": judgement.fixed,
-        "broken": judgement.broken,
+        "fixed": judgement.fixes,
+        "broken": judgement.breaks,
         "models": session.models,
     }
     if judgement.verdict.decision.accepted:
@@ -128,7 +128,7 @@ def _base_file(outcomes: Mapping[str, Outcome]) -> evidence_files.Evidence:
 
 def recorded(session: Session, version: int) -> Evaluation | None:
     """Return the outcomes of ``version`` as the run has recorded them; None if they are not here."""
-    items, outcomes = session.task.items[Split.SELECTION], session.recorded(version)
+    items, outcomes = session.task.items[Split.SELECTION], session.outcomes(version)
     if outcomes is None or any(item.id not in outcomes for item in items):
         return None
     return Evaluation(
@@ -168,7 +168,7 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
     """Return the measurement of the current version, against the newest one before it that has a score."""
     began = session.clock()
     version, before = state.version, state.last_measured(state.version)
-    judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
+    judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, has_gate=False)
     if not judgement.evaluation.scored:
         raise ServiceError(
             f"none of the {judgement.evaluation.n} selection items could be evaluated with {version_label(version)}",
@@ -185,8 +185,8 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
         version=version,
         evaluation=judgement.evaluation,
         verdict=judgement.verdict,
-        fixed=judgement.fixed,
-        broken=judgement.broken,
+        fixed=judgement.fixes,
+        broken=judgement.breaks,
         models=session.models,
         cost=session.cost_since(began),
     )

@@ -88,10 +88,10 @@ def _step(step: StepMemory, *, in_full: bool) -> str:
     if in_full:
         lines += [f"  because: {paragraph}" for paragraph in step.why.split("\n\n") if paragraph]
     lines += _change_lines(step.changes)
-    if in_full and step.fixed:
-        lines.append(f"  fixed: {_items(step.fixed)}")
-    if step.broken:
-        lines.append(f"  broke: {_items(step.broken)}")
+    if in_full and step.fixes:
+        lines.append(f"  fixed: {_items(step.fixes)}")
+    if step.breaks:
+        lines.append(f"  broke: {_items(step.breaks)}")
     return "\n".join(lines)
 
 

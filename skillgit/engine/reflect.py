@@ -205,7 +205,7 @@ async def _analyse(
         session.task.environment,
         (
             *standing_sections(session, state, skill, whole=whole),
-            tried_section(session.tried),
+            tried_section(session.trials),
             feedback,
             "" if whole else budget_section(budget),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),

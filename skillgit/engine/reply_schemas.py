@@ -101,8 +101,8 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], order: Se
         case {"$ref": str(reference)}:
             return _strict(definitions[reference.rpartition("/")[2]], definitions, order)
         case {"type": "object", "properties": dict(properties)}:
-            required = [name for name in schema.get("required", ()) if name not in order]
-            names = [*(name for name in order if name in properties), *required]
+            rest = [name for name in schema.get("required", ()) if name not in order]
+            names = [*(name for name in order if name in properties), *rest]
             return {
                 "type": "object",
                 "properties": {name: _strict(properties[name], definitions, order) for name in names},
@@ -309,7 +309,7 @@ class Dialect:
     successes: str
     analysis: type[Analysis]
     merge: str
-    merged: type[DraftReply]
+    merge_reply: type[DraftReply]
     rank: str = ""
     merge_and_rank: str = ""
 

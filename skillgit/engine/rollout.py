@@ -265,8 +265,8 @@ class RolloutPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochComparison:
-    kept: tuple[RolloutPair, ...]
-    dropped: tuple[RolloutPair, ...]
+    pairs: tuple[RolloutPair, ...]
+    rest: tuple[RolloutPair, ...]
 
 
 async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
@@ -285,8 +285,8 @@ async def compare_versions(session: Session, previous: Skill, current: Skill, ep
     pairs = await _roll_out_both(session, previous, current, sample, reserve)
     selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
     return EpochComparison(
-        kept=tuple(worst_first(selection)),
-        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
+        pairs=tuple(worst_first(selection)),
+        rest=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
     )
 
 

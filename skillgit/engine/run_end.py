@@ -82,7 +82,7 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
         verdict, decision = judgement.verdict, judgement.verdict.decision
         row = {"number": number, "change": candidate.change, "decision": decision.value, "accepted": decision.accepted}
         numbers = {"score": verdict.score, "current": verdict.current, "p": verdict.p}
-        rows.append(row | numbers | {"fixed": list(judgement.fixed), "broken": list(judgement.broken)})
+        rows.append(row | numbers | {"fixed": list(judgement.fixes), "broken": list(judgement.breaks)})
     counts = Placebo(n=count, accepted=sum(bool(row["accepted"]) for row in rows))
     quiet = not any(row["fixed"] or row["broken"] for row in rows)
     return PlaceboResult(

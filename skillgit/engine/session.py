@@ -68,12 +68,12 @@ class Session:
     clock: Callable[[], datetime]
     monitor: Monitor
     leaks: LeakLint = field(default_factory=LeakLint)
-    pinned: frozenset[str] = frozenset()  # ids of the items that may not score lower
+    pins: frozenset[str] = frozenset()  # ids of the items that may not score lower
     # returns what people have said about the run's versions by now, oldest first
     feedback: Callable[[], tuple[Feedback, ...]] = tuple
-    tried: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
+    trials: tuple[Tried, ...] = ()  # what was tried on the seed before the run began, oldest first
     # returns the outcomes that the run has recorded of a version on the selection split; None if they are not here
-    recorded: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
+    outcomes: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
 
     @property
     def seed(self) -> int:
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def rule(self) -> GateRule:
-        return self.settings.rule(self.pinned)
+        return self.settings.rule(self.pins)
 
     @property
     def gauge(self) -> Gauge:
@@ -202,7 +202,7 @@ class Monitor:
 
     report: Callable[[Progress], None] = lambda _: None
     saw: Callable[[Rollout, Stage], None] = lambda *_: None
-    spent: Callable[[], Cost] = Cost
+    cost: Callable[[], Cost] = Cost
     now: Progress = field(default_factory=Progress)
 
     def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
@@ -219,12 +219,12 @@ class Monitor:
         self.tick()
 
     def _tell(self, **changes: object) -> None:
-        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
+        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.cost()}
         self.now = Progress(**values)
         self.report(self.now)
 
 
-_ORDER = {stage: place for place, stage in enumerate(Stage)}
+_ORDER = {stage: index for index, stage in enumerate(Stage)}
 
 
 @dataclass(slots=True)
@@ -232,25 +232,25 @@ class Overlap:
     """Shows, of several stages in progress, the first one that is not done; work never waits for it."""
 
     monitor: Monitor
-    _seen: dict[Stage, Progress] = field(default_factory=dict)
-    _shown: Stage | None = None
+    _latest: dict[Stage, Progress] = field(default_factory=dict)
+    _stage: Stage | None = None
 
     def branch(self) -> Monitor:
         """Return a monitor for one of the things that are carried out at the same time."""
         return Monitor(report=self._report, saw=self.monitor.saw)
 
     def _report(self, progress: Progress) -> None:
-        before, self._seen[progress.stage] = self._seen.get(progress.stage), progress
-        pending = [stage for stage, latest in self._seen.items() if latest.done < latest.total]
+        before, self._latest[progress.stage] = self._latest.get(progress.stage), progress
+        pending = [stage for stage, latest in self._latest.items() if latest.done < latest.total]
         first = min(pending, key=_ORDER.__getitem__, default=progress.stage)
         begins = before is None or before.total != progress.total or progress.done == 0
-        if first is not self._shown or (first is progress.stage and begins):
+        if first is not self._stage or (first is progress.stage and begins):
             self._show(first)
         elif first is progress.stage:
             self.monitor.tick()
 
     def _show(self, stage: Stage) -> None:
-        self._shown, progress = stage, self._seen[stage]
+        self._stage, progress = stage, self._latest[stage]
         self.monitor.stage(stage, progress.total)
         for _ in range(progress.done):
             self.monitor.tick()

@@ -45,12 +45,12 @@ SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more
 class Proposal:
     rollouts: tuple[Rollout, ...]
     reflection: Reflection
-    merged: Draft
-    selected: Draft
+    pool: Draft
+    choice: Draft
     candidate: RewriteResult
     budget: EditBudget
     mode: UpdateMode = UpdateMode.PATCH
-    salvaged: bool = False  # whether the candidate is a part of one that the gate refused
+    is_salvage: bool = False  # whether the candidate is a part of one that the gate refused
     appendix: Appendix | None = None  # new reminders; absent if there are none
     losses: tuple[EditReport, ...] = ()
 
@@ -65,14 +65,14 @@ class Proposal:
     def counts(self) -> PatchCounts:
         count = len(self.application.applied)
         return PatchCounts(
-            merged=len(self.merged.proposals),
-            ranked=len(self.selected.proposals),
+            merged=len(self.pool.proposals),
+            ranked=len(self.choice.proposals),
             applied=count,
             skipped=len(self.application.reports) - count,
             budget=self.budget.limit,
             by=self.budget.by,
             mode=self.mode,
-            salvaged=self.salvaged,
+            salvaged=self.is_salvage,
         )
 
 
@@ -104,7 +104,7 @@ async def run_step(
             for report in proposal.candidate.application.reports
         )
         application = replace(part, reports=tuple(reports))
-        alone = replace(proposal, candidate=replace(proposal.candidate, application=application), salvaged=True)
+        alone = replace(proposal, candidate=replace(proposal.candidate, application=application), is_salvage=True)
         return await _measured(session, state, skill, alone, step=step, began=began)
 
     transition = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
@@ -160,8 +160,8 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
     return Proposal(
         rollouts=rollouts,
         reflection=reflection,
-        merged=draft,
-        selected=selection,
+        pool=draft,
+        choice=selection,
         candidate=candidate,
         appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
         budget=budget,
@@ -226,7 +226,7 @@ def _removed(proposal: Proposal) -> str:
 
 def _optimizer_words(proposal: Proposal) -> tuple[str, str]:
     """Return the optimizer's title and reasoning, each empty where it speaks of more than became the candidate."""
-    candidate, draft = proposal.candidate, proposal.selected
+    candidate, draft = proposal.candidate, proposal.choice
     match proposal.mode:
         case UpdateMode.PATCH:
             whole = candidate.application.complete
@@ -256,9 +256,9 @@ def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, object
 def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
-    if not proposal.merged.proposals and proposal.reflection.unusable:
+    if not proposal.pool.proposals and proposal.reflection.unusable:
         return _unusable(session, proposal.reflection.unusable)
-    if not proposal.merged.proposals and not proposal.losses:
+    if not proposal.pool.proposals and not proposal.losses:
         outcomes = [rollout.outcome for rollout in proposal.rollouts]
         if all(isinstance(outcome, Scored) and outcome.passed for outcome in outcomes):
             advice = "They have nothing left to teach: where selection items still fail, add train items like those."
@@ -301,9 +301,9 @@ def _evidence(proposal: Proposal) -> evidence_files.Evidence:
     return evidence_files.merged(
         [
             evidence_files.rollouts_files("rollout", proposal.rollouts),
-            evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.selected.unusable),
+            evidence_files.findings_file(reflection.findings, reflection.unusable, proposal.choice.unusable),
             evidence_files.patch_file(
-                proposal.selected, proposal.application.reports, proposal.candidate.rewrite, reminders
+                proposal.choice, proposal.application.reports, proposal.candidate.rewrite, reminders
             ),
             reflection.probe.evidence() if reflection.probe is not None else {},
             proposal.budget.evidence(),

@@ -37,13 +37,13 @@ class NumberComparison:
     if the bound passes too, and never with the others.
     """
 
-    what: Number
+    number: Number
     sign: Sign
     value: float
 
     @property
     def column(self) -> str:
-        return _HIGHEST if self.what == "score" and self.sign in {"<", "<="} else _COLUMNS[self.what]
+        return _HIGHEST if self.number == "score" and self.sign in {"<", "<="} else _COLUMNS[self.number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Narrowing:
     """Which events of a run are meant."""
 
     run: str = ""  # the run; empty for all of them
-    rejected: bool = True
+    with_rejected: bool = True
     slow: bool = True
     kinds: frozenset[str] = frozenset()  # only these kinds; none for all
     words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
@@ -60,12 +60,12 @@ class Narrowing:
     since: int | None = None  # only those of this time or later, in seconds since 1970
     until: int | None = None
     comparisons: tuple[NumberComparison, ...] = ()  # only those whose numbers keep all of these for certain
-    gathered: bool = False  # whether :func:`gather` has looked for them already
+    is_gathered: bool = False  # whether :func:`gather` has looked for them already
 
     @property
     def is_filtered(self) -> bool:
         """Whether it asks for more than kinds that can be hidden."""
-        return self != replace(self.without_filter(), rejected=self.rejected, slow=self.slow)
+        return self != replace(self.without_filter(), with_rejected=self.with_rejected, slow=self.slow)
 
     def without_filter(self) -> Narrowing:
         return Narrowing(run=self.run)
@@ -75,7 +75,7 @@ class Narrowing:
         """The part of it that a log has, too."""
         return Selection(
             run=self.run,
-            rejected=self.rejected,
+            with_rejected=self.with_rejected,
             kinds=self.kinds,
             words=self.words,
             since=self.since,
@@ -110,7 +110,7 @@ def gather(index: Index, narrowing: Narrowing) -> Narrowing:
     index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
     index.select("DELETE FROM temp.meant")
     index.select(f"INSERT INTO temp.meant {query}", values)
-    return replace(narrowing, gathered=True)
+    return replace(narrowing, is_gathered=True)
 
 
 def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
@@ -124,7 +124,7 @@ def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
 
 
 def count(index: Index, narrowing: Narrowing) -> int:
-    if narrowing.gathered:
+    if narrowing.is_gathered:
         return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
     if not narrowing.is_filtered:
         return _count_shown(index, narrowing)
@@ -136,7 +136,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
     """Count all events and subtract the hidden ones, which an index of their own counts."""
     of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
     everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
-    hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
+    hidden = (() if narrowing.with_rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
     if not hidden:
         return everything
     counts = index.select(
@@ -219,7 +219,7 @@ def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:
 
 
 def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
-    if narrowing.gathered:
+    if narrowing.is_gathered:
         # the run is named once more, for the sake of the index that its events are sorted by
         run = "e.run = :run AND " if narrowing.run else ""
         return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours

@@ -151,7 +151,7 @@ class Rows:
     run: str
     tables: dict[str, list[Any]]
     # events and scores of versions that are in the index already and had none
-    measured: list[Row] = field(default_factory=list)
+    measurements: list[Row] = field(default_factory=list)
     plan: PlanRow | None = None
 
 
@@ -167,8 +167,8 @@ class _Parts:
     patch: PatchCounts | None = None
     edits: tuple[EditRecord, ...] = ()
     evaluations: tuple[EvaluationSummary, ...] = ()
-    removed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
+    removals: tuple[str, ...] = ()
+    additions: tuple[str, ...] = ()
     outcome: str = ""
 
 
@@ -197,7 +197,7 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
             if isinstance(record.event, RunStarted):
                 rows.plan = proof.plan
         versions.take(number, record.event)
-    rows.tables["version"], rows.measured = versions.rows, versions.measured
+    rows.tables["version"], rows.measurements = versions.rows, versions.measured
     return rows
 
 
@@ -224,8 +224,8 @@ def _parts(event: Event) -> _Parts:
         patch=getattr(event, "patch", None),
         edits=getattr(event, "edits", ()),
         evaluations=tuple(evaluation for evaluation in evaluations if isinstance(evaluation, EvaluationSummary)),
-        removed=old_lines,
-        added=new_lines + guidance,
+        removals=old_lines,
+        additions=new_lines + guidance,
         outcome=str(event.outcome) if isinstance(event, RunFinished) else "",
     )
 
@@ -285,6 +285,6 @@ def _evaluation_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
 def _search_row(
     number: int, record: Recorded, parts: _Parts, seed: Callable[[Recorded], str]
 ) -> tuple[int, str, str, str]:
-    body = "\n".join((record.event.why, *parts.removed))
-    text = seed(record) if isinstance(record.event, RunStarted) else "\n".join(parts.added)
+    body = "\n".join((record.event.why, *parts.removals))
+    text = seed(record) if isinstance(record.event, RunStarted) else "\n".join(parts.additions)
     return number, record.event.title, body, text

@@ -65,7 +65,7 @@ class Selection:
     """Which events to return."""
 
     run: str = ""  # those of this run; empty for all runs
-    rejected: bool = True
+    with_rejected: bool = True
     kinds: frozenset[str] = frozenset()  # only these kinds; none for all
     words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
     since: int | None = None  # only those of this time or later, in seconds since 1970
@@ -94,7 +94,7 @@ def condition(selection: Selection) -> tuple[str, dict[str, object]]:
 def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
     if selection.run:
         yield "e.run = :run", {"run": selection.run}
-    if not selection.rejected:
+    if not selection.with_rejected:
         yield "e.kind <> 'rejected'", {}
     if selection.kinds:
         names = {f"kind{position}": kind for position, kind in enumerate(sorted(selection.kinds))}

@@ -69,7 +69,7 @@ def log_rows(
     limit: int | None = None,
 ) -> tuple[LogRow, ...]:
     """Return ``limit`` events of ``run``, or by time those of all runs, newest first; the rest as in ``Selection``."""
-    selection = Selection(run=run or "", rejected=with_rejected, kinds=kinds, words=words)
+    selection = Selection(run=run or "", with_rejected=with_rejected, kinds=kinds, words=words)
     return selected_rows(index, selection, limit)
 
 

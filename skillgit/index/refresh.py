@@ -181,12 +181,12 @@ def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
     look = repo.look()
-    if look.packed and _seen(connection) == (look.packed, _stamp(look)):
+    if look.stamp and _seen(connection) == (look.stamp, _stamp(look)):
         return {}
     moves = moved_refs(connection, repo, look)
-    if moves.known == moves.now:
+    if moves.before == moves.now:
         # where nobody can write, everything is compared again next time
-        if look.packed:
+        if look.stamp:
             with suppress(sqlite3.OperationalError), schema.write(connection):
                 _keep(connection, look)
         return {}
@@ -197,7 +197,7 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
         moves = moved_refs(connection, repo, look)
-        errors = catch_up(connection, repo, moves.known, moves.now)
+        errors = catch_up(connection, repo, moves.before, moves.now)
         _keep(connection, None if errors else look)
         return errors
 
@@ -206,14 +206,14 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
 class Moves:
     """The refs that the index has and what they are now; refs of runs where nothing moved may be missing from both."""
 
-    known: dict[str, str]
+    before: dict[str, str]
     now: dict[str, str]
 
 
 def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
     """Compare the refs that the index has with those of ``repo``, of which ``look`` was taken just now."""
     stamp = _seen(connection)
-    if stamp is not None and look.packed == stamp[0]:
+    if stamp is not None and look.stamp == stamp[0]:
         before = loads(stamp[1])
         if before.keys() <= look.loose.keys():
             differing = {name: oid for name, oid in look.loose.items() if before.get(name) != oid}
@@ -222,17 +222,17 @@ def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) ->
             for run in {refs.run_of(name) for name in fresh}:
                 old_tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
             now = {name: oid for name, oid in (old_tips | fresh).items() if oid}
-            return Moves(known=old_tips, now=now)
+            return Moves(before=old_tips, now=now)
     main = repo.tip(refs.MAIN)
     old_tips = dict(connection.execute("SELECT name, oid FROM ref"))
-    return Moves(known=old_tips, now=repo.tips() | ({refs.MAIN: main} if main else {}))
+    return Moves(before=old_tips, now=repo.tips() | ({refs.MAIN: main} if main else {}))
 
 
 def _keep(connection: sqlite3.Connection, look: RefSnapshot | None) -> None:
     """Remember in a transaction of the caller's what the index was made from; None if it is not up to date."""
     connection.execute("DELETE FROM seen")
-    if look is not None and look.packed:
-        connection.execute("INSERT INTO seen VALUES (?, ?)", (look.packed, _stamp(look)))
+    if look is not None and look.stamp:
+        connection.execute("INSERT INTO seen VALUES (?, ?)", (look.stamp, _stamp(look)))
 
 
 def _seen(connection: sqlite3.Connection) -> tuple[str, str] | None:

@@ -72,7 +72,7 @@ class Batch:
         self._connection.executemany(
             "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
             " WHERE run = ? AND version = ?",
-            rows.measured,
+            rows.measurements,
         )
         insert_plan(self._connection, rows.run, rows.plan)
         self._events += len(rows.tables["event"])

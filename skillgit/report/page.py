@@ -58,7 +58,9 @@ def page(report: RunReport) -> str:
         run=report.run,
         style=Markup(style),  # noqa: S704 - it is a file of ours
         style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in sizes.items()},
+        curves={
+            name: curve(report.rows, report.score_counts, size, intervals=intervals) for name, size in sizes.items()
+        },
         shapes=sorted(shapes),
         outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
         gate_rule=rule(report),
@@ -109,7 +111,7 @@ def verdict_of(entry: EventStory) -> Verdict | None:
 def rule(report: RunReport) -> str:
     """Return by which rule the run's gate decides."""
     # an intervention may have a gate of its own, as compress has
-    events = (*report.versions.told, *report.rejected.told, *report.slow.told)
+    events = (*report.versions.stories, *report.rejections.stories, *report.slow.stories)
     steps = (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
     verdict = next(filter(None, map(verdict_of, steps)), None)
     if verdict is None:

@@ -29,7 +29,7 @@ class Toolbox(Protocol):
 class Conversation:
     turns: tuple[Turn, ...]  # all that was said, without the system prompt
     text: str
-    finished: bool  # whether it ended by itself, without a tool call left to answer
+    is_finished: bool  # whether it ended by itself, without a tool call left to answer
     messages: tuple[Message, ...]  # in the form in which it could go on
 
 
@@ -50,4 +50,4 @@ async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox,
         for call, result in zip(reply.tool_calls, results, strict=True):
             history.append(Message(role="tool", parts=(Text(text=result),), tool_call_id=call.id))
     turns = tuple(message.turn() for message in history if message.role != "system")
-    return Conversation(turns=turns, text=reply.text, finished=not reply.tool_calls, messages=tuple(history))
+    return Conversation(turns=turns, text=reply.text, is_finished=not reply.tool_calls, messages=tuple(history))

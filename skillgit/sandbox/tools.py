@@ -68,14 +68,14 @@ class SandboxTools:
 
     sandbox: Sandbox
     documents: Path | None = None
-    offered: Sequence[Name] = NAMES
+    names: Sequence[Name] = NAMES
     files: dict[str, bytes] = field(default_factory=dict)  # what Python is given and what it has made since
     limits: Limits = field(default_factory=Limits)
     longest: int = 20_000  # characters of a result
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        return tuple(TOOLS[name] for name in self.offered)
+        return tuple(TOOLS[name] for name in self.names)
 
     async def execute(self, call: ToolCall) -> str:
         """Carry out a call and return what the model reads; an EnvironmentFaultError if the sandbox failed."""

@@ -79,9 +79,9 @@ def fold(repo: Repo, run: str) -> list[Folded]:
 
     new, reason = until_kept(repo, write), f"skillgit: fold {run}"
     if new != tip:
-        update_refs(repo, [RefUpdate(name=attic, new=new, expected=tip)], reason=reason, write=write)
-    guard = RefUpdate(name=attic, new=new, expected=new)
-    deletions = [RefUpdate(name=entry.branch, new=None, expected=entry.commit) for entry in moving]
+        update_refs(repo, [RefUpdate(name=attic, new=new, old=tip)], reason=reason, write=write)
+    guard = RefUpdate(name=attic, new=new, old=new)
+    deletions = [RefUpdate(name=entry.branch, new=None, old=entry.commit) for entry in moving]
     if deletions:
         update_refs(repo, [guard, *deletions], reason=reason)
     return moving
@@ -106,13 +106,13 @@ def unfold(repo: Repo, run: str) -> list[Folded]:
         return []
     candidates = read_attic(repo, tip)
     updates = [
-        RefUpdate(name=candidate.branch, new=candidate.commit, expected=None)
+        RefUpdate(name=candidate.branch, new=candidate.commit, old=None)
         for candidate in candidates
         if tips.get(candidate.branch) != candidate.commit
     ]
-    guard, reason = RefUpdate(name=attic, new=tip, expected=tip), f"skillgit: unfold {run}"
+    guard, reason = RefUpdate(name=attic, new=tip, old=tip), f"skillgit: unfold {run}"
     update_refs(repo, [guard, *updates], reason=reason)
-    update_refs(repo, [RefUpdate(name=attic, new=None, expected=tip)], reason=reason)
+    update_refs(repo, [RefUpdate(name=attic, new=None, old=tip)], reason=reason)
     return candidates
 
 

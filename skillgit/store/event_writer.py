@@ -196,15 +196,15 @@ class RunWriter:
 
     def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
         branch = record.branch
-        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._tips.get(branch))}
+        moves = {branch: RefUpdate(name=branch, new=record.commit, old=self._tips.get(branch))}
         for name, tip in self._heads.items():
             # Side branches of a clone become local with the first event; the two lines must not move behind our back.
             if name not in self._tips or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
-                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._tips.get(name)))
+                moves.setdefault(name, RefUpdate(name=name, new=tip, old=self._tips.get(name)))
         updates = [*moves.values(), *self._derived(record)]
         chain = refs.evidence_ref(self._run)
         if chain_end is not None and chain_end != self._tips.get(chain):
-            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._tips.get(chain)))
+            updates.append(RefUpdate(name=chain, new=chain_end, old=self._tips.get(chain)))
         reason = f"skillgit: {record.event.kind}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(record, updates, chain_end)

@@ -111,7 +111,7 @@ def _digest(kind: bytes, content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
-    stored: str | None  # what the ref points to now; absent without evidence
+    target: str | None  # what the ref points to now; absent without evidence
     last: str | None  # the last commit whose event is in the history; the next one follows it
     event: str | None  # the commit of the event that `last` belongs to
 
@@ -150,8 +150,8 @@ def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     tip = repo.tip(refs.evidence_ref(run))
     link = next((link for link in _links(repo, tip) if link.event in events), None)
     if link is None:
-        return EvidenceTip(stored=tip, last=None, event=None)
-    return EvidenceTip(stored=tip, last=link.commit, event=link.event)
+        return EvidenceTip(target=tip, last=None, event=None)
+    return EvidenceTip(target=tip, last=link.commit, event=link.event)
 
 
 def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
@@ -306,8 +306,8 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
 
     new, notice_tip = until_kept(repo, write)
     updates = [
-        RefUpdate(name=chain, new=new, expected=tips.get(chain)),
-        RefUpdate(name=notice, new=notice_tip, expected=tips.get(notice)),
+        RefUpdate(name=chain, new=new, old=tips.get(chain)),
+        RefUpdate(name=notice, new=notice_tip, old=tips.get(notice)),
     ]
     # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
     for update in reversed(updates):

@@ -158,7 +158,9 @@ def derived_moves(
 ) -> list[RefUpdate]:
     targets = derived_refs(run, records, commits)
     return [
-        RefUpdate(name=name, new=commit, derived=True) for name, commit in targets.items() if tips.get(name) != commit
+        RefUpdate(name=name, new=commit, is_derived=True)
+        for name, commit in targets.items()
+        if tips.get(name) != commit
     ]
 
 
@@ -169,7 +171,7 @@ def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, st
     """
     commits = versions(records)
     strays = [
-        RefUpdate(name=name, new=None, derived=True)
+        RefUpdate(name=name, new=None, is_derived=True)
         for name in tips
         if (ref := refs.parse(name)) is not None
         and ref.kind is refs.RefKind.TAG

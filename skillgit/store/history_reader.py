@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     commit: pygit2.Commit
-    decoded: Decoded | None  # what its trailers say; absent for a commit without trailers
+    trailers: Decoded | None  # what its trailers say; absent for a commit without trailers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +84,12 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
             break
         try:
             has_event = trailers.has_trailers(message_of(commit))
-            link = Link(commit=commit, decoded=decoded(commit) if has_event else None)
+            link = Link(commit=commit, trailers=decoded(commit) if has_event else None)
         except HistoryError as error:
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
         chain.append(link)
-        if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
+        if link.trailers is not None and isinstance(link.trailers.event, RunStarted):
             return chain[::-1], None
     dead_ends.update((str(link.commit.id), end) for link in chain)
     if end is not None:
@@ -126,7 +126,7 @@ def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded
     """Yield the events of the line; an edit comes after those of ``sides``, the events beside it, on older versions."""
     version, step, epoch = before.version, before.step, before.epoch
     for link in chain:
-        if link.decoded is None:
+        if link.trailers is None:
             if changes_skill(link.commit, before.skill):
                 earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
                 step, epoch = max([(step, epoch), *earlier])
@@ -134,12 +134,12 @@ def placed(chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded
                 position = replace(before, version=version, step=step, epoch=epoch)
                 yield _edit(link.commit, position)
             continue
-        event = link.decoded.event
+        event = link.trailers.event
         _check_place(link.commit, event)
         step, epoch = max((step, epoch), (event_step(event), event.epoch))
         # Counted, not taken from the trailers: a forged number must not change the order of events.
         version += version_of(event) is not None
-        yield recorded(link.commit, link.decoded, version)
+        yield recorded(link.commit, link.trailers, version)
 
 
 def _check_place(commit: pygit2.Commit, event: Event) -> None:
@@ -231,7 +231,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     # A branch that someone moved may lead to an event that another one has already.
     sides = [record for commit, record in records.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
-    if stop is not None and any(link.decoded is None and changes_skill(link.commit, before.skill) for link in chain):
+    if stop is not None and any(link.trailers is None and changes_skill(link.commit, before.skill) for link in chain):
         # The step of an edit depends on everything before it.
         fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
@@ -240,7 +240,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
 
 def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> LinePosition:
     """Return the position of the run before the commits of ``chain``, which follow the commit ``stop``."""
-    first = chain[0].decoded if chain else None
+    first = chain[0].trailers if chain else None
     if stop is None or not chain:
         return LinePosition(run=run, skill=first.event.skill if first is not None else "")
     return place_of(repo, stop)

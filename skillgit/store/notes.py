@@ -59,7 +59,7 @@ def read(repo: Repo, commit: str) -> list[dict[str, object]]:
 def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], time: datetime) -> None:
     tip = repo.tip(refs.NOTES)
     write = partial(_written, repo, notes, tip, repo.signature(time))
-    update = RefUpdate(name=refs.NOTES, new=until_kept(repo, write), expected=tip)
+    update = RefUpdate(name=refs.NOTES, new=until_kept(repo, write), old=tip)
     update_refs(repo, [update], reason="skillgit: notes", write=write)
 
 

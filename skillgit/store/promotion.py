@@ -39,7 +39,7 @@ _LOOKED_BACK = 10_000
 class LastChange:
     commit: str
     subject: str
-    promoted: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
+    version: str  # the version that it promoted, as `<run>/v<N>`; empty for a change by hand
 
 
 def main_tip(repo: Repo) -> str:
@@ -58,7 +58,7 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
         if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]
-            return LastChange(commit=str(commit.id), subject=subject, promoted=match["name"] if match else "")
+            return LastChange(commit=str(commit.id), subject=subject, version=match["name"] if match else "")
     return None
 
 
@@ -138,7 +138,7 @@ def move_main(
     trees = _work_trees(repo)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write, "--dry-run"))
-    updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
+    updates = [RefUpdate(name=refs.MAIN, new=new, old=old), *beside]
     update_refs(repo, updates, reason=reason, write=write)
     for tree in trees:
         _check(tree, _follow(tree, old, new, write), has_moved=True)
@@ -156,7 +156,7 @@ def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) ->
     tip = main_tip(repo)
     write = partial(_tag, repo, release, tip, repo.signature(time))
     tag = RefUpdate(name=release.tag, new=until_kept(repo, write))
-    update_refs(repo, [RefUpdate(name=refs.MAIN, new=tip, expected=tip), tag], reason=reason, write=write)
+    update_refs(repo, [RefUpdate(name=refs.MAIN, new=tip, old=tip), tag], reason=reason, write=write)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:

@@ -202,7 +202,7 @@ _RECENT_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefSnapshot:
-    packed: str  # what tells this packed file from any other; empty if it is too young to tell
+    stamp: str  # what tells this packed file from any other; empty if it is too young to tell
     loose: Mapping[str, str]  # name to commit for refs in files of their own; empty for one that is symbolic or damaged
 
 
@@ -219,8 +219,8 @@ class RefFiles:
                 # git writes the packed file before it removes loose ones: between two equal marks none can get lost
                 before, loose = self._mark(), dict(_loose(self._folder))
                 if before == (after := self._mark()):
-                    return RefSnapshot(packed=_settled(after), loose=loose)
-        return RefSnapshot(packed="", loose=loose)
+                    return RefSnapshot(stamp=_settled(after), loose=loose)
+        return RefSnapshot(stamp="", loose=loose)
 
     def read(self) -> dict[str, str]:
         """Return the wanted refs with their commits; symbolic and damaged ones are left out."""

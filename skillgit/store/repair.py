@@ -105,7 +105,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
 def restore_candidates(repo: Repo, run: str) -> list[str]:
     """Bring back the branches that :func:`lost_candidates` names; return what was mended. Hold the run's lock."""
     candidates = lost_candidates(repo, run)
-    updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(candidates.items())]
+    updates = [RefUpdate(name=name, new=oid, old=None) for name, oid in sorted(candidates.items())]
     if updates:
         update_refs(repo, updates, reason=REASON)
     return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
@@ -183,7 +183,7 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
     new = until_kept(repo, write)
     name = refs.evidence_ref(run)
-    update_refs(repo, [RefUpdate(name=name, new=new, expected=repo.tip(name))], reason=REASON, write=write)
+    update_refs(repo, [RefUpdate(name=name, new=new, old=repo.tip(name))], reason=REASON, write=write)
     if missing:
         yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):

@@ -44,8 +44,8 @@ _SHORT = 12
 class StepBack:
     """Where a run can be taken back to."""
 
-    kept: tuple[Recorded, ...]  # its events up to there; the last one is whole
-    lost: tuple[Recorded, ...]  # the events after it that can still be read, but lack objects
+    events: tuple[Recorded, ...]  # its events up to there; the last one is whole
+    losses: tuple[Recorded, ...]  # the events after it that can still be read, but lack objects
     # refs that lead to no event, or do not exist any more, by their full names; with tracking refs
     unreadable: tuple[str, ...]
 
@@ -77,7 +77,7 @@ def plan_step_back(repo: Repo, run: str) -> StepBack | None:
         return None
     if not (tail or unreadable) or not head or not all(_has_skill(repo, record, set()) for record in head):
         return None
-    return StepBack(kept=tuple(head), lost=tuple(tail), unreadable=unreadable)
+    return StepBack(events=tuple(head), losses=tuple(tail), unreadable=unreadable)
 
 
 def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
@@ -89,10 +89,10 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
                 (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips(run)
     chain = partial(_evidence, repo, run, plan, tips)
-    derived_moves = history.derived_updates(run, plan.kept, tips)
+    derived_moves = history.derived_updates(run, plan.events, tips)
     updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
     update_refs(repo, updates, reason=REASON, write=chain)
-    last = plan.kept[-1]
+    last = plan.events[-1]
     sentences = [f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})"]
     sentences += moved_refs(updates)
     sentences += [
@@ -205,7 +205,7 @@ def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Reco
 
 def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
     """Yield the moves of the branches that lead to events, and the end of tracking refs that lead to none."""
-    targets = {record.branch: record.commit for record in plan.kept}
+    targets = {record.branch: record.commit for record in plan.events}
     for name in sorted({*tips, *plan.unreadable}):
         ref = refs.parse(name)
         if ref is None or ref.run != run or ref.kind not in _CHECKED:
@@ -217,15 +217,15 @@ def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[Ref
         else:
             new = targets.get(name)
         if tips.get(name) != new:
-            yield RefUpdate(name=name, new=new, expected=tips.get(name))
+            yield RefUpdate(name=name, new=new, old=tips.get(name))
 
 
 def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> list[RefUpdate]:
     """Write the evidence chain of the events that are kept; return the move to it, if there is one."""
     name = refs.evidence_ref(run)
-    if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.kept[0].commit):
+    if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.events[0].commit):
         return []
     drops, present = dropped_trees(repo, run), set[str]()
-    due = [record for record in plan.kept if record.evidence and record.evidence not in drops]
+    due = [record for record in plan.events if record.evidence and record.evidence not in drops]
     new = rebuilt_chain(repo, [entry for entry in due if not any(missing_files(repo, entry.evidence, present))])
-    return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, expected=tips.get(name))]
+    return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, old=tips.get(name))]

@@ -42,11 +42,11 @@ _PAUSE_S = 0.02
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
     name: str
-    # the commit that it shall point to; `None` removes it. If it equals `expected`, the ref is only watched: the change
+    # the commit that it shall point to; `None` removes it. If it equals `old`, the ref is only watched: the change
     # is refused if it moved.
     new: str | None
-    expected: str | None = None  # the commit that it must point to now; `None` if it must not exist
-    derived: bool = False  # whether it is computed from other refs, so that its old value does not matter
+    old: str | None = None  # the commit that it must point to now; `None` if it must not exist
+    is_derived: bool = False  # whether it is computed from other refs, so that its old value does not matter
 
 
 def update_refs(
@@ -79,7 +79,7 @@ def update_refs(
                 transaction = transactions[_stage(update)]
                 if update.new is None:
                     transaction.remove(update.name)
-                elif update.derived or update.new != update.expected:
+                elif update.is_derived or update.new != update.old:
                     transaction.set_target(update.name, update.new, message=reason)
         for folder in changing:
             with suppress(FileNotFoundError):
@@ -112,9 +112,9 @@ def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:
 
 def _compare(repo: Repo, update: RefUpdate) -> None:
     tip = repo.tip(update.name)
-    if not update.derived and tip != update.expected:
+    if not update.is_derived and tip != update.old:
         raise ConcurrentWriteError(
-            f"{short(update.name)} moved from {update.expected or 'nothing'} to {tip or 'nothing'} while skillgit"
+            f"{short(update.name)} moved from {update.old or 'nothing'} to {tip or 'nothing'} while skillgit"
             " worked on it; nothing was written",
             hint="find out who else writes it, then resume the run",
         )

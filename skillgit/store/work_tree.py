@@ -36,7 +36,7 @@ _LITERAL = CheckoutStrategy.SAFE | CheckoutStrategy.RECREATE_MISSING | CheckoutS
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded:
     commit: str
-    added: bool  # whether the skill was added now; otherwise it was there
+    is_new: bool  # whether the skill was added now; otherwise it was there
 
 
 def skills_on_main(repo: Repo) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
     old = repo.commit(base).tree if base else None
     there = old is not None and tree.entry_at(old, path) is not None
     if tip and there:
-        return Seeded(commit=tip, added=False)
+        return Seeded(commit=tip, is_new=False)
 
     def write() -> tuple[pygit2.Tree, str]:
         new = _with_skill(repo, old, path, skill)
@@ -76,7 +76,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
         return new, repo.write_commit(repo.signature(time), f"Add skill {skill.name}\n", new.id, [base])
 
     new, commit = until_kept(repo, write)
-    update = RefUpdate(name=refs.MAIN, new=commit, expected=tip)
+    update = RefUpdate(name=refs.MAIN, new=commit, old=tip)
     reason = f"skillgit: add skill {skill.name}"
     update_refs(repo, [update], reason=reason, write=write)
     try:
@@ -86,7 +86,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
             f"main has the skill now, but the work tree cannot take it in: {error}",
             hint=f"git checkout main -- {quote(path)}",
         ) from error
-    return Seeded(commit=commit, added=not there)
+    return Seeded(commit=commit, is_new=not there)
 
 
 def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:

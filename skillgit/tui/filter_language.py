@@ -64,11 +64,11 @@ def _comparisons(match: re.Match[str]) -> Iterable[NumberComparison]:
     quantity, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
     between = _RANGE.fullmatch(value)
     if between and sign in {":", "="}:
-        yield NumberComparison(what=quantity, sign=">=", value=_number(quantity, between["low"]))
-        yield NumberComparison(what=quantity, sign="<=", value=_number(quantity, between["high"]))
+        yield NumberComparison(number=quantity, sign=">=", value=_number(quantity, between["low"]))
+        yield NumberComparison(number=quantity, sign="<=", value=_number(quantity, between["high"]))
     else:
         yield NumberComparison(
-            what=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value)
+            number=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value)
         )
 
 
@@ -86,7 +86,9 @@ def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> N
         case "event":
             kinds = frozenset(_one_of(kind, EventKind, "event") for kind in value.split(",") if kind)
             return replace(
-                narrowing, kinds=narrowing.kinds | kinds, rejected=narrowing.rejected or EventKind.REJECTED in kinds
+                narrowing,
+                kinds=narrowing.kinds | kinds,
+                with_rejected=narrowing.with_rejected or EventKind.REJECTED in kinds,
             )
         case "item":
             return replace(narrowing, item=value)

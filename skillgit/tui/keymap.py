@@ -29,7 +29,7 @@ class Key:
     id: str
     keys: tuple[str, ...]
     label: str
-    places: tuple[Place, ...]
+    contexts: tuple[Place, ...]
     footer: str = ""
 
     @property
@@ -43,7 +43,7 @@ class Key:
 
 
 def _key(name: str, keys: str, label: str, *scopes: Place, footer: str = "") -> Key:
-    return Key(id=name, keys=tuple(keys.split()), label=label, places=scopes, footer=footer)
+    return Key(id=name, keys=tuple(keys.split()), label=label, contexts=scopes, footer=footer)
 
 
 KEYS: Final = (
@@ -120,7 +120,7 @@ BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 
 
 def at(*scopes: Place) -> tuple[Key, ...]:
-    return tuple(key for key in KEYS if set(scopes) & set(key.places))
+    return tuple(key for key in KEYS if set(scopes) & set(key.contexts))
 
 
 _BEFORE_THE_NEXT: Final = frozenset({"find.open"})

@@ -61,7 +61,7 @@ def named(runs: Sequence[RunRow], name: str) -> str:
 def read_start(context: Context, run: str) -> StartPicture:
     """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run."""
     before, overview = standing(context), browse.overview(context)
-    first = named(overview.runs, run) or overview.chosen
+    first = named(overview.runs, run) or overview.run
     return StartPicture(
         standing=before,
         settings=git_settings(context, setting_names()),

@@ -67,7 +67,7 @@ class Entry(NamedTuple):
     title: str
     score: Score | None
     delta: float | None  # the score's distance from what it was compared with; absent where only a bound is known
-    measured: bool  # whether the score was measured for this text
+    is_measured: bool  # whether the score was measured for this text
     decision: str
     # where its candidate comes from: a step, the reflection on an epoch (`meta`), or an intervention
     origin: str = _STEP
@@ -82,7 +82,7 @@ class Entry(NamedTuple):
         """Return the entry of the event that brought a rule, which was measured for it."""
         own = (origin.kind, origin.label, origin.version, origin.step, origin.title)
         score = known(origin.score, origin.bound)
-        return cls(*own, score, origin.delta, measured=True, decision=origin.decision, origin=origin.origin)
+        return cls(*own, score, origin.delta, is_measured=True, decision=origin.decision, origin=origin.origin)
 
 
 def title(entry: Entry) -> str:
@@ -109,7 +109,7 @@ def score(entry: Entry) -> str:
     text = numbers.score(entry.score.value)
     if entry.score.at_most:
         return f"{UNICODE.at_most}{text}"
-    return f" {text}" if entry.measured else f"({text})"
+    return f" {text}" if entry.is_measured else f"({text})"
 
 
 def outcome(entry: Entry, screen: Screen) -> str:
@@ -120,7 +120,7 @@ def outcome(entry: Entry, screen: Screen) -> str:
 
 def delta(entry: Entry) -> str:
     """Return how far the score is from what it was compared with, if it was measured for this text."""
-    return numbers.delta(entry.delta) if entry.measured else ""
+    return numbers.delta(entry.delta) if entry.is_measured else ""
 
 
 def decision(entry: Entry) -> str:

@@ -28,7 +28,7 @@ class GraphPosition:
     lane: int
     above: tuple[bool, ...]  # for each lane whether a line comes down to the event's row; lanes further on have none
     below: tuple[bool, ...]  # the same for lines that go on under it
-    joined: tuple[int, ...]  # the lanes that are tied to the event on its row
+    ties: tuple[int, ...]  # the lanes that are tied to the event on its row
 
 
 @dataclass(slots=True)
@@ -36,7 +36,9 @@ class _Lane:
     """A lane that leads to a row."""
 
     toward: int
-    drawn: bool  # whether there is a line: not above the newest version of a run, where candidates are beside nothing
+    has_line: (
+        bool  # whether there is a line: not above the newest version of a run, where candidates are beside nothing
+    )
     own: bool  # whether it is that of the event's run; otherwise it leads there from another one
 
 
@@ -81,7 +83,7 @@ class _Lanes:
         """Return for each lane whether there is a line in it."""
         while self.taken and self.taken[-1] is None:
             self.taken.pop()
-        lines = tuple([lane is not None and lane.drawn for lane in self.taken])
+        lines = tuple([lane is not None and lane.has_line for lane in self.taken])
         self._known = self._known if lines == self._known else lines
         return self._known
 
@@ -92,11 +94,11 @@ class _Lanes:
         """
         arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
         usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
-        lines = [number for number in usable if arrivals[number].drawn]
+        lines = [number for number in usable if arrivals[number].has_line]
         column = lines[0] if lines else usable[0] if usable else self._free(0)
         for number in arrivals:
             self.taken[number] = None
-        return column, bool(lines), [number for number, lane in arrivals.items() if lane.drawn and number != column]
+        return column, bool(lines), [number for number, lane in arrivals.items() if lane.has_line and number != column]
 
     def leave(self, lane: int, lower: Sequence[int]) -> list[int]:
         """Lead from the event in ``lane`` to each of ``lower``; return the lanes other than its own that do."""
@@ -105,9 +107,9 @@ class _Lanes:
             number = self._leading(target)
             if number is None:
                 number = lane if self.taken[lane] is None else self._free(lane)
-                self.taken[number] = _Lane(target, drawn=True, own=False)
+                self.taken[number] = _Lane(target, has_line=True, own=False)
             elif (leading := self.taken[number]) is not None:
-                leading.drawn = True
+                leading.has_line = True
             if number != lane:
                 ties.append(number)
         return ties
@@ -198,7 +200,7 @@ class _Pen:
         columns = self._lines(position, beside=at > own)
         if is_tied:
             columns[own] = self._screen.glyphs.branch
-        for edge in position.joined:
+        for edge in position.ties:
             self._lead(columns, position, at, edge)
         columns[at] = sign
         return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
@@ -240,7 +242,7 @@ class _Pen:
         for column in range(at + step, goal, step):
             if columns[column] == " ":
                 columns[column] = self._screen.glyphs.rule
-        behind = any((lane * self._pitch - goal) * step > 0 for lane in position.joined)
+        behind = any((lane * self._pitch - goal) * step > 0 for lane in position.ties)
         sides = (_LEFT if step > 0 or behind else 0) | (_RIGHT if step < 0 or behind else 0)
         columns[goal] = self._joints[sides | _ends(position, edge)]
 

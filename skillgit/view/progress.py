@@ -142,7 +142,7 @@ def entry_of(event: Event) -> Entry:
         title=event.title,
         score=None if score is None else Score(score, at_most=is_stopped),
         delta=verdict.score - verdict.current if verdict and not is_stopped else None,
-        measured=is_measured,
+        is_measured=is_measured,
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
     )

@@ -64,7 +64,7 @@ def test_a_model_that_always_thinks_is_not_told_to_stop():
 def test_errors_in_answers_of_status_200_are_recognised(code, kind, told):
     status, said = _fault({"base_resp": {"status_code": code, "status_msg": "what"}})
     here = Endpoint(url="https://h/v1", key="k", key_name="MINIMAX_API_KEY")
-    error = judged(ServerFault(status=status, said=said), here, "minimax_chat")
+    error = judged(ServerFault(status=status, message=said), here, "minimax_chat")
     assert isinstance(error, kind)
     assert told in error.message
 

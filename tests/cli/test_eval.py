@@ -158,7 +158,7 @@ def test_on_a_pipe_each_result_is_one_line_on_stderr(skillgit, monkeypatch):
     assert not skillgit("eval", "best", "-q").err
 
 
-LOOK = EvalProgress(name="v8", split="test", done=10, total=40, before=40, every=80, spent=Cost(calls=50))
+LOOK = EvalProgress(name="v8", split="test", count=10, total=40, before=40, every=80, cost=Cost(calls=50))
 
 
 def test_the_live_display_shows_what_is_measured_and_how_far_it_is():

@@ -59,7 +59,7 @@ def test_push_tells_refs_of_one_kind_together(skillgit, fake):
     )
     assert (ended.code, ended.err) == (ExitCode.OK, "warning: origin did not take it\n")
     assert calls[0][0] == PushRequest(
-        remote="origin", runs=("demo",), rejected="branches", evidence=True, verify=False, dry_run=False
+        remote="origin", runs=("demo",), rejected_mode="branches", evidence=True, verify=False, dry_run=False
     )
 
 

@@ -115,7 +115,7 @@ def test_every_event_has_a_sign_a_style_and_words(kind, origin):
             title="do it",
             score=None,
             delta=None,
-            measured=False,
+            is_measured=False,
             decision=verdict.value,
             origin=origin.value,
         )

@@ -244,7 +244,7 @@ def test_log_hands_its_options_on(skillgit, fake):
     skillgit("log", "v3..v7", *choice, "--since", "yesterday", "--until", "2026-11-21", "--item", "q17")
     expected = LogRequest(
         words=("v3..v7",),
-        rejected=False,
+        with_rejected=False,
         limit=3,
         events=frozenset({"accepted", "skipped"}),
         grep="unit",

@@ -143,27 +143,27 @@ def test_rules_are_kept_changed_moved_added_and_removed():
     old = made("Give the year.", "Quote the span that you rely on.", "Stop.", "Guess.")
     new = made("Stop.", "Give the year.", "Quote the span you rely on, always.", "Answer briefly.")
     found = match(old, new)
-    assert [pair.new.text for pair in found.kept] == ["Give the year."]
-    assert [pair.new.text for pair in found.moved] == ["Stop."]
-    assert [(pair.old.text, pair.new.text) for pair in found.changed] == [
+    assert [pair.new.text for pair in found.matches] == ["Give the year."]
+    assert [pair.new.text for pair in found.moves] == ["Stop."]
+    assert [(pair.old.text, pair.new.text) for pair in found.changes] == [
         ("Quote the span that you rely on.", "Quote the span you rely on, always.")
     ]
-    assert [one.text for one in found.added] == ["Answer briefly."]
-    assert [one.text for one in found.removed] == ["Guess."]
+    assert [one.text for one in found.additions] == ["Answer briefly."]
+    assert [one.text for one in found.removals] == ["Guess."]
 
 
 def test_the_most_similar_rules_are_one():
     old = made("a b c d", "a b c d e f")
     new = made("a b c d e g", "x a b c d")
-    pairs = {(pair.old.text, pair.new.text) for pair in match(old, new).changed}
+    pairs = {(pair.old.text, pair.new.text) for pair in match(old, new).changes}
     assert pairs == {("a b c d", "x a b c d"), ("a b c d e f", "a b c d e g")}
 
 
 def test_another_section_or_region_is_another_place_and_a_new_name_of_a_section_is_not():
     found = match([rule("a", "One"), rule("b", "Two")], [rule("a", "Two"), rule("b", "Two")])
-    assert [pair.new.text for pair in found.moved] == ["a"]
-    assert match([rule("a", "One")], [rule("a", "Uno")]).moved == ()
-    assert match([rule("a")], [rule("a", region=Region.SLOW)]).moved
+    assert [pair.new.text for pair in found.moves] == ["a"]
+    assert match([rule("a", "One")], [rule("a", "Uno")]).moves == ()
+    assert match([rule("a")], [rule("a", region=Region.SLOW)]).moves
 
 
 texts = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5).map(" ".join), max_size=9)
@@ -175,23 +175,23 @@ ruled = texts.flatmap(
 @given(ruled)
 def test_a_text_matched_with_itself_is_all_kept(found):
     same = match(found, found)
-    assert [(pair.old, pair.new) for pair in same.kept] == [(one, one) for one in found]
-    assert (same.moved, same.changed, same.added, same.removed) == ((), (), (), ())
+    assert [(pair.old, pair.new) for pair in same.matches] == [(one, one) for one in found]
+    assert (same.moves, same.changes, same.additions, same.removals) == ((), (), (), ())
 
 
 @given(ruled, ruled, st.sampled_from([0, 10_000]))
 def test_every_rule_is_in_exactly_one_place(old, new, all_pairs):
     with patch.object(rules_module, "_ALL_PAIRS", all_pairs):
         found = match(old, new)
-    pairs = (*found.kept, *found.moved, *found.changed)
-    assert sorted([*(pair.old.text for pair in pairs), *(one.text for one in found.removed)]) == sorted(
+    pairs = (*found.matches, *found.moves, *found.changes)
+    assert sorted([*(pair.old.text for pair in pairs), *(one.text for one in found.removals)]) == sorted(
         one.text for one in old
     )
-    assert sorted([*(pair.new.text for pair in pairs), *(one.text for one in found.added)]) == sorted(
+    assert sorted([*(pair.new.text for pair in pairs), *(one.text for one in found.additions)]) == sorted(
         one.text for one in new
     )
-    assert all(pair.old.text == pair.new.text for pair in (*found.kept, *found.moved))
-    assert all(pair.old.text != pair.new.text for pair in found.changed)
+    assert all(pair.old.text == pair.new.text for pair in (*found.matches, *found.moves))
+    assert all(pair.old.text != pair.new.text for pair in found.changes)
 
 
 @given(texts, texts, st.sampled_from([0, 10_000]))
@@ -199,11 +199,11 @@ def test_from_the_other_side_it_is_the_same(a, b, all_pairs):
     old, new = (tuple(Rule(heading="", text=t, first=n, last=n) for n, t in enumerate(c, 1)) for c in (a, b))
     with patch.object(rules_module, "_ALL_PAIRS", all_pairs):
         there, back = match(old, new), match(new, old)
-    for field in ("kept", "moved", "changed"):
+    for field in ("matches", "moves", "changes"):
         assert {(pair.old.first, pair.new.first) for pair in getattr(there, field)} == {
             (pair.new.first, pair.old.first) for pair in getattr(back, field)
         }
-    assert (there.added, there.removed) == (back.removed, back.added)
+    assert (there.additions, there.removals) == (back.removals, back.additions)
 
 
 WORDS = tuple(f"{first}{second}" for first in "bcdfghklmnprst" for second in ("ade", "one", "ist", "urn", "ake"))
@@ -228,14 +228,14 @@ def test_rules_that_all_were_reworded_are_found_again_without_comparing_all_with
     with patch.object(rules_module, "similarity", wraps=rules_module.similarity) as compared:
         found = match(old, new)
 
-    assert [(pair.old.first, pair.new.first) for pair in found.changed] == [(n, n) for n in range(1, size + 1)]
+    assert [(pair.old.first, pair.new.first) for pair in found.changes] == [(n, n) for n in range(1, size + 1)]
     assert compared.call_count < 30 * size
 
 
 @given(st.permutations(range(8)), st.lists(st.integers(1, 4), min_size=8, max_size=8))
 def test_the_fewest_rules_are_moved(order, lengths):
     old = tuple(Rule(heading="", text=f"{n}" * lengths[n], first=n, last=n) for n in range(8))
-    moved = match(old, tuple(old[n] for n in order)).moved
+    moved = match(old, tuple(old[n] for n in order)).moves
 
     longest = [0] * 8
     for n, place in enumerate(order):

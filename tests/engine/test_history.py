@@ -21,8 +21,8 @@ def step(number: int, **changes) -> StepMemory:
         "changes": (Change(sign="+", text=f"- rule {number} " + "x" * 80),),
         "score": 0.5,
         "current": 0.75,
-        "fixed": ("q1",),
-        "broken": ("q2", "q3"),
+        "fixes": ("q1",),
+        "breaks": ("q2", "q3"),
     }
     return StepMemory(**{**facts, **changes})
 
@@ -54,7 +54,7 @@ def test_the_newest_step_is_told_however_long_it_is_and_its_lists_are_cut_in_the
     long = step(
         1,
         changes=tuple(Change(sign="-", text=f"line {number}") for number in range(60)),
-        broken=tuple(f"q{number}" for number in range(100)),
+        breaks=tuple(f"q{number}" for number in range(100)),
     )
     text = history_section([long], 1)
     assert "[... 36 changed lines left out ...]" in text
@@ -84,7 +84,7 @@ def test_a_resumed_run_shows_the_same_history_in_its_prompts():
 
 
 def test_what_persons_did_is_told_as_such():
-    edited = step(2, decision=None, author="Ada Lovelace", fixed=(), broken=())
+    edited = step(2, decision=None, author="Ada Lovelace", fixes=(), breaks=())
     pruned = step(2, origin=Origin.PRUNE)
 
     text = history_section([step(1), pruned, edited])

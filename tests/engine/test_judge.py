@@ -77,7 +77,7 @@ def test_waves_are_completed_and_what_was_not_needed_is_not_recorded():
     assert summary.scored + summary.unneeded == 40
     assert toy.asked == summary.scored + summary.spare
     assert summary.spare < WAVE
-    assert len(found.fixed) == len(found.broken) == 10
+    assert len(found.fixes) == len(found.breaks) == 10
     assert found.verdict.score <= found.verdict.current
 
 
@@ -98,7 +98,7 @@ def test_early_stop_can_be_switched_off_without_another_decision():
 
 def test_without_a_gate_nothing_is_stopped():
     toy = Toy(count=40)
-    found = toy.judged(without("amber"), gated=False)
+    found = toy.judged(without("amber"), has_gate=False)
     assert found.verdict.decision is Decision.FORCE_ACCEPT
     assert found.evaluation.scored == 40
     assert not found.verdict.gated

@@ -13,7 +13,7 @@ from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, Rewr
 SCHEMAS = {"budget": BudgetReply, "rank": RankReply, "rank_suggestions": RankReply, "rewrite": RewriteReply}
 for found in DIALECTS.values():
     SCHEMAS |= dict.fromkeys((found.failures, found.successes), found.analysis)
-    SCHEMAS |= dict.fromkeys(filter(None, (found.merge, found.merge_and_rank)), found.merged)
+    SCHEMAS |= dict.fromkeys(filter(None, (found.merge, found.merge_and_rank)), found.merge_reply)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -15,7 +15,7 @@ def step(number: int, lines: int = 1) -> StepMemory:
         decision=Decision.REJECT,
         title="t",
         changes=tuple(Change(sign="+", text=f"rule {line} " + "x" * 60) for line in range(lines)),
-        broken=("b7",),
+        breaks=("b7",),
     )
 
 

@@ -120,9 +120,9 @@ class Large(ToyEnvironment):
 
 def test_changed_pairs_are_topped_up_from_other_train_items():
     found = compared(PairPolicy.CHANGED, samples=12)
-    assert [pair.category for pair in found.kept] == [Category.IMPROVED] * 12
+    assert [pair.category for pair in found.pairs] == [Category.IMPROVED] * 12
     assert compared(PairPolicy.CHANGED, samples=12, workers=1) == found
-    seen = [pair.current.item.id for pair in (*found.kept, *found.dropped)]
+    seen = [pair.current.item.id for pair in (*found.pairs, *found.rest)]
     assert len(seen) == len(set(seen))
     assert len(seen) == 12 + 8 * -(-(len(seen) - 12) // 8), "rounds have a fixed size"
 
@@ -143,19 +143,21 @@ def test_a_slow_pair_holds_back_no_round_that_is_needed_whatever_it_brings():
 
 def test_topping_up_ends_with_the_train_items():
     found = compared(PairPolicy.CHANGED, TWO_WORDS, TWO_WORDS)
-    assert found.kept == ()
-    assert len(found.dropped) == 40
-    assert len(compared(PairPolicy.CHANGED, samples=40).kept) == 20
+    assert found.pairs == ()
+    assert len(found.rest) == 40
+    assert len(compared(PairPolicy.CHANGED, samples=40).pairs) == 20
 
 
 def test_unchanged_pairs_are_not_topped_up_and_mixed_ones_are_all():
     unchanged = compared(PairPolicy.UNCHANGED, samples=8)
-    assert {pair.category for pair in unchanged.kept} == {Category.PERSISTENT_FAIL, Category.STABLE_SUCCESS} - (
-        set() if any(pair.category is Category.STABLE_SUCCESS for pair in unchanged.kept) else {Category.STABLE_SUCCESS}
+    assert {pair.category for pair in unchanged.pairs} == {Category.PERSISTENT_FAIL, Category.STABLE_SUCCESS} - (
+        set()
+        if any(pair.category is Category.STABLE_SUCCESS for pair in unchanged.pairs)
+        else {Category.STABLE_SUCCESS}
     )
-    assert len(unchanged.kept) + len(unchanged.dropped) == 8
-    assert len(compared(PairPolicy.MIXED, samples=8).kept) == 8
-    assert compared(PairPolicy.UNCHANGED, SEED, ALL_WORDS).kept == ()
+    assert len(unchanged.pairs) + len(unchanged.rest) == 8
+    assert len(compared(PairPolicy.MIXED, samples=8).pairs) == 8
+    assert compared(PairPolicy.UNCHANGED, SEED, ALL_WORDS).pairs == ()
 
 
 def test_without_a_pair_that_counts_no_guidance_is_asked_for():

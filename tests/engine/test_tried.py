@@ -41,7 +41,7 @@ def test_nothing_tried_leaves_no_file_and_no_section():
 def test_analysts_are_told_and_nobody_else():
     backend, history = ToyBackend(), History()
     made = trainer(backend, history)
-    made = replace(made, session=replace(made.session, tried=(candidate(7),)))
+    made = replace(made, session=replace(made.session, trials=(candidate(7),)))
     asyncio.run(run_to_end(made, history))
     prompts = ["\n".join(one.text for one in request.messages) for request in backend.requests]
     told = [text for text in prompts if "run theirs, step 7: try 7; scored at most 0.2500 against 0.5000" in text]

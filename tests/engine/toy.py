@@ -201,7 +201,7 @@ def trainer(
         workers=4,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
-        recorded=history.outcomes,
+        outcomes=history.outcomes,
     )
     return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)
 

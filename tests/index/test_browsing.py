@@ -25,7 +25,7 @@ def index(tmp_path_factory):
 
 @pytest.mark.parametrize(("run", "rejected", "slow"), list(product([RUN, ""], [True, False], [True, False])))
 def test_so_many_events_are_counted_as_there_are_rows(index, run, rejected, slow):
-    narrowing = Narrowing(run=run, rejected=rejected, slow=slow)
+    narrowing = Narrowing(run=run, with_rejected=rejected, slow=slow)
     kinds = [row.kind for row in event_pages.rows(index, narrowing, 0, 1_000)]
     assert event_pages.count(index, narrowing) == len(kinds)
     assert ("rejected" in kinds, "slow-proposed" in kinds) == (rejected, slow)
@@ -50,9 +50,9 @@ def test_words_are_looked_up_in_one_run_or_in_all(index):
 FILTERS = [
     {"words": "unit"},
     {"words": "u s"},
-    {"words": "unit", "rejected": False},
+    {"words": "unit", "with_rejected": False},
     {"words": "unit", "kinds": frozenset({"accepted"})},
-    {"comparisons": (NumberComparison(what="score", sign=">", value=0.1),)},
+    {"comparisons": (NumberComparison(number="score", sign=">", value=0.1),)},
     {"operation": "delete", "slow": False},
     {"words": "nothing-says-this"},
 ]
@@ -68,7 +68,7 @@ def test_what_is_gathered_once_is_what_is_looked_for_each_time(index, run, wante
 
     meant = event_pages.gather(index, narrowing)
 
-    assert meant.gathered
+    assert meant.is_gathered
     assert (event_pages.rows(index, meant, 0, 1_000), event_pages.count(index, meant)) == asked
     assert [event_pages.place(index, meant, commit) for commit in commits[:3]] == places == list(range(len(places)))
     assert bool(commits) == (wanted.get("words") != "nothing-says-this")
@@ -89,7 +89,7 @@ def test_runs_whose_events_came_in_turns_are_told_apart(repo):
 
 
 def test_all_events_are_not_gathered(index):
-    narrowing = Narrowing(run=RUN, rejected=False)
+    narrowing = Narrowing(run=RUN, with_rejected=False)
     assert event_pages.gather(index, narrowing) is narrowing
 
 

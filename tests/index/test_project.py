@@ -160,7 +160,7 @@ def test_a_filter_lists_exactly_the_events_whose_score_keeps_the_comparison_for_
         part = summary(0.0, scored=4, unneeded=4) if stopped else summary(score)
         story = story.proposed(min(score, story.scores[-1]) if stopped else score, evaluation=part)
     index = indexed(recorded(story.events))
-    narrowing = Narrowing(run=RUN, comparisons=(NumberComparison(what="score", sign=sign, value=number),))
+    narrowing = Narrowing(run=RUN, comparisons=(NumberComparison(number="score", sign=sign, value=number),))
     listed = {row.commit for row in event_pages.rows(index, narrowing, 0, 100)}
     rows = queries.log_rows(index, RUN)
     assert listed == {row.commit for row in rows if row.known is not None and row.known.compares(sign, number)}

@@ -50,9 +50,9 @@ def test_only_runs_that_moved_are_compared(repo, git, clock):
         sample = transitions()[3]
         RunWriter(repo, RUN, clock).append(sample.event, sample.skill, sample.evidence)
         found = moves(repo, index)
-        assert {refs.run_of(name) for name in found.known} == {RUN}
-        assert found.now.keys() - found.known.keys() == set()
-        assert found.now != found.known
+        assert {refs.run_of(name) for name in found.before} == {RUN}
+        assert found.now.keys() - found.before.keys() == set()
+        assert found.now != found.before
         index.refresh()
         assert events_of(index, RUN) == 4
 

@@ -47,14 +47,14 @@ def held(*replies: Reply, max_turns: int = 5, start: tuple[Message, ...] = (syst
 
 def test_a_reply_without_a_call_is_the_end():
     held_, target, eyes = held(said("42"))
-    assert (held_.text, held_.finished, eyes.used) == ("42", True, 0)
+    assert (held_.text, held_.is_finished, eyes.used) == ("42", True, 0)
     assert [(turn.role, turn.content) for turn in held_.turns] == [("user", "task"), ("assistant", "42")]
     assert target.tools == [(LOOK,)]
 
 
 def test_each_call_is_answered_before_the_model_goes_on():
     held_, target, eyes = held(said("hm", "a", "b"), said("", "c"), said("42"))
-    assert (held_.text, held_.finished, eyes.used) == ("42", True, 3)
+    assert (held_.text, held_.is_finished, eyes.used) == ("42", True, 3)
     roles = [message.role for message in target.asked[-1]]
     assert roles == ["system", "user", "assistant", "tool", "tool", "assistant", "tool"]
     assert [message.tool_call_id for message in target.asked[-1] if message.role == "tool"] == ["a", "b", "c"]
@@ -65,14 +65,14 @@ def test_each_call_is_answered_before_the_model_goes_on():
 
 def test_the_last_answer_is_asked_for_in_time():
     held_, target, eyes = held(said("", "a"), said("", "b"), said("so far", "c"), max_turns=3)
-    assert (held_.text, held_.finished, eyes.used) == ("so far", False, 2)
+    assert (held_.text, held_.is_finished, eyes.used) == ("so far", False, 2)
     assert target.asked[-1][-1].text == f"look 2{LAST}"
     assert LAST not in target.asked[1][-1].text
 
 
 def test_one_turn_is_one_question():
     held_, _, eyes = held(said("no time", "a"), max_turns=1)
-    assert (held_.text, held_.finished, eyes.used) == ("no time", False, 0)
+    assert (held_.text, held_.is_finished, eyes.used) == ("no time", False, 0)
 
 
 def test_pictures_are_named_in_the_turns():

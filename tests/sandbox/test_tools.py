@@ -99,7 +99,7 @@ def test_without_documents_there_are_none(usual_sandbox):
 
 
 def test_only_what_is_offered_can_be_used(library):
-    library.offered = ("read", "grep")
+    library.names = ("read", "grep")
     assert [tool.name for tool in library.tools] == ["read", "grep"]
     assert ask(library, "python", code="1") == "error: there is no tool 'python'; there are: read, grep"
 

@@ -38,7 +38,7 @@ def test_commits_of_events_that_never_became_visible_are_stepped_over(repo, hist
     end = evidence_tip(repo, RUN, events)
     before = evidence_tip(repo, RUN, events - {history[-1].commit})
 
-    assert (end.stored, end.last, end.event) == (repo.tip(chain), repo.tip(chain), history[-1].commit)
-    assert (before.stored, before.event) == (end.stored, history[-2].commit)
+    assert (end.target, end.last, end.event) == (repo.tip(chain), repo.tip(chain), history[-1].commit)
+    assert (before.target, before.event) == (end.target, history[-2].commit)
     assert evidence_tip(repo, RUN, frozenset()).last is None
-    assert evidence_tip(repo, "other", events).stored is None
+    assert evidence_tip(repo, "other", events).target is None

@@ -79,7 +79,7 @@ def test_a_look_is_the_same_until_a_ref_moves(repo, git, files, commits):
     git("pack-refs", "--all")
     settle(repo)
     first = files.look()
-    assert first.packed
+    assert first.stamp
     assert files.look() == first
     git("update-ref", "refs/heads/run/demo", commits[0])
     assert files.look() != first
@@ -94,7 +94,7 @@ def test_a_look_at_a_packed_file_that_was_replaced_is_another_one(repo, git, fil
     git("pack-refs", "--all")
     settle(repo)
     assert files.look().loose == first.loose
-    assert files.look().packed != first.packed
+    assert files.look().stamp != first.stamp
 
 
 @pytest.mark.parametrize("age", [0, 10**9])
@@ -102,7 +102,7 @@ def test_a_packed_file_that_is_young_or_of_the_future_is_not_trusted_to_stay(rep
     git("-c", "user.name=n", "-c", "user.email=e@localhost", "commit", "--allow-empty", "-m", "one")
     git("pack-refs", "--all")
     settle(repo, time.time_ns() + age)
-    assert files.look().packed == ""
+    assert files.look().stamp == ""
 
 
 @pytest.mark.usefixtures("commits")
@@ -110,8 +110,8 @@ def test_a_repository_without_packed_refs_can_be_told_from_one_with_them(repo, g
     bare = files.look()
     git("pack-refs", "--all", "--no-prune")
     settle(repo)
-    assert bare.packed
-    assert bare.packed != files.look().packed
+    assert bare.stamp
+    assert bare.stamp != files.look().stamp
 
 
 def test_packed_refs_are_read_again_when_git_replaced_them(repo, git, files, commits):

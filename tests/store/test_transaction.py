@@ -21,8 +21,8 @@ def test_one_ref_that_moved_keeps_all_where_they_are(repo) -> None:
         move(
             repo,
             RefUpdate(name="refs/heads/new", new=history[0].commit),
-            RefUpdate(name=refs.run_branch(RUN), new=history[0].commit, expected=history[-1].commit),
-            RefUpdate(name=refs.best_branch(RUN), new=history[0].commit, expected=history[1].commit),
+            RefUpdate(name=refs.run_branch(RUN), new=history[0].commit, old=history[-1].commit),
+            RefUpdate(name=refs.best_branch(RUN), new=history[0].commit, old=history[1].commit),
         )
 
     assert repo.tips() == before
@@ -39,7 +39,7 @@ def test_a_ref_that_must_not_exist_is_not_taken_over(repo) -> None:
 
 def test_a_watched_ref_is_compared_and_left_alone(repo, git) -> None:
     history = write_run(repo)
-    watched = RefUpdate(name=refs.run_branch(RUN), new=history[-1].commit, expected=history[-1].commit)
+    watched = RefUpdate(name=refs.run_branch(RUN), new=history[-1].commit, old=history[-1].commit)
     entries = git("reflog", "show", f"run/{RUN}")
 
     move(repo, watched, RefUpdate(name="refs/heads/new", new=history[0].commit))
@@ -63,8 +63,8 @@ def test_derived_refs_go_wherever_they_have_to(repo) -> None:
 
     move(
         repo,
-        RefUpdate(name=refs.best_branch(RUN), new=history[0].commit, derived=True),
-        RefUpdate(name=refs.version_tag(RUN, 1), new=None, derived=True),
+        RefUpdate(name=refs.best_branch(RUN), new=history[0].commit, is_derived=True),
+        RefUpdate(name=refs.version_tag(RUN, 1), new=None, is_derived=True),
     )
 
     assert repo.tip(refs.best_branch(RUN)) == history[0].commit
@@ -83,6 +83,6 @@ def test_truth_is_set_first_and_goes_last(repo, monkeypatch) -> None:
 
     monkeypatch.setattr(ReferenceTransaction, "commit", committed)
     move(repo, *(RefUpdate(name=name, new=history[0].commit) for name in (tag, other)))
-    move(repo, *(RefUpdate(name=name, new=None, expected=history[0].commit) for name in (other, tag)))
+    move(repo, *(RefUpdate(name=name, new=None, old=history[0].commit) for name in (other, tag)))
 
     assert seen == [[True, False], [True, True], [True, False], [False, False]]

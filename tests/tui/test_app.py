@@ -190,7 +190,7 @@ def test_help_lists_the_focused_keys_first_and_what_users_bound(visit, press, sa
 
     async def scenario(app, pilot):
         await press(pilot, "ctrl+k")
-        assert app.screen.events.marked, "the user's key works"
+        assert app.screen.events.mark, "the user's key works"
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         told = text(app.screen)
@@ -211,7 +211,7 @@ def test_every_key_of_the_history_is_reached_by_the_palette(visit, press):
         found = {command[0].id for command in provider._commands()}
         assert {key.id for key in keymap.at("app", "history")} - found == {"app.palette"}
         await press(pilot, "ctrl+p", *"mark for", "enter", "enter")
-        assert app.screen.events.marked
+        assert app.screen.events.mark
 
     visit(scenario)
 

@@ -26,17 +26,17 @@ def test_words_are_looked_up():
 def test_numbers_are_compared():
     bounds = narrowed(BASE, "score>.6 step:3-9 epoch:2 score<=0.9", NOW).comparisons
     assert bounds == (
-        NumberComparison(what="score", sign=">", value=0.6),
-        NumberComparison(what="step", sign=">=", value=3),
-        NumberComparison(what="step", sign="<=", value=9),
-        NumberComparison(what="epoch", sign="=", value=2),
-        NumberComparison(what="score", sign="<=", value=0.9),
+        NumberComparison(number="score", sign=">", value=0.6),
+        NumberComparison(number="step", sign=">=", value=3),
+        NumberComparison(number="step", sign="<=", value=9),
+        NumberComparison(number="epoch", sign="=", value=2),
+        NumberComparison(number="score", sign="<=", value=0.9),
     )
 
 
 def test_a_kind_of_event_may_be_begun_only():
     assert narrowed(BASE, "event:rej,skipped", NOW).kinds == {"rejected", "skipped"}
-    assert narrowed(Narrowing(run="demo", rejected=False), "event:rejected", NOW).rejected
+    assert narrowed(Narrowing(run="demo", with_rejected=False), "event:rejected", NOW).with_rejected
 
 
 def test_items_edits_and_runs_are_named():

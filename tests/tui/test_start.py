@@ -42,7 +42,7 @@ def test_it_is_read_for_the_run_that_was_asked_for(sample, context_of):
     for wanted in (RUN, "other", "oth"):
         read = read_start(context, wanted)
         assert {row.run for row in read.page.rows} == {wanted if wanted == RUN else "other"}
-    assert read_start(context, "nothing").page.rows[0].run == read.overview.chosen
+    assert read_start(context, "nothing").page.rows[0].run == read.overview.run
 
 
 def test_a_repository_without_runs_has_no_page(tmp_path, context_of):
@@ -75,7 +75,7 @@ def test_a_process_with_threads_reads_itself(sample, context_of):
     thread = threading.Thread(target=ended.wait)
     thread.start()
     with reading_ahead(context_of(sample.workdir), "") as reading:
-        assert reading().overview.chosen == RUN
+        assert reading().overview.run == RUN
     ended.set()
     thread.join()
 

@@ -45,7 +45,7 @@ def failure(error: Exception, key_name: str) -> BackendError:
         kind, pause = str(error.type), asked_pause(error.response.headers)
         return _refused(error.status_code, kind, text, key_name=key_name, retry_after=pause)
     if isinstance(error, StreamError):
-        return _refused(_BEGUN, error.kind, error.said, key_name=key_name)
+        return _refused(_BEGUN, error.kind, error.message, key_name=key_name)
     if isinstance(error, APITimeoutError):
         return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error

@@ -280,10 +280,10 @@ _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta"
 
 @dataclass(slots=True, kw_only=True)
 class StreamError(Exception):
-    """The API answered with an error under the status 200; ``kind`` and ``said`` are its own words."""
+    """The API answered with an error under the status 200; ``kind`` and ``message`` are its own words."""
 
     kind: str
-    said: str
+    message: str
 
 
 def read_message(body: bytes, *, is_stream: bool) -> object:
@@ -301,7 +301,7 @@ def read_message(body: bytes, *, is_stream: bool) -> object:
 
 def _stream_error(event: Mapping[str, object]) -> StreamError:
     fields = mapping(event.get("error"))
-    return StreamError(kind=str(fields.get("type")), said=str(fields.get("message") or ""))
+    return StreamError(kind=str(fields.get("type")), message=str(fields.get("message") or ""))
 
 
 def read_stream(body: bytes) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class CodexExecBackend(AgentBackend):
         words = command(self._settings, request, workspace, pictures, environment)
         stdin = prompt(task, offer(request.tools))
         result, noise = await self._run(words, stdin, workspace, environment, turn.hear)
-        if result.code or turn.failure or not turn.completed:
+        if result.code or turn.failure or not turn.is_complete:
             raise self._failure(result, turn, noise, environment)
         text = _last_message(workspace) or turn.message
         usage = turn.usage or estimate(NAME, request, text)
@@ -272,7 +272,7 @@ class CodexTurn:
     message: str = ""
     actions: dict[str, int] = field(default_factory=dict)  # kind of an item to how many are complete
     failure: str = ""
-    completed: bool = False
+    is_complete: bool = False
     _total: Usage | None = None
 
     def hear(self, event: Event) -> None:
@@ -283,10 +283,10 @@ class CodexTurn:
             case "item.completed":
                 self._item(event)
             case "turn.completed":
-                self.completed, self.failure = True, ""
+                self.is_complete, self.failure = True, ""
                 self._total = _usage(event_at(event, "usage")) or self._total
             case "turn.failed":
-                self.completed = False
+                self.is_complete = False
                 self.failure = text_at(event, "error", "message") or self.failure or "the turn failed"
             case "error":
                 self.failure = text_at(event, "message") or "an error without a message"

@@ -111,7 +111,7 @@ def _tried(briefing: Briefing) -> frozenset[StrEnum]:
     """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
     memory = briefing.section("memory")
     from_memory = {rule for rule in HARMFUL if RULES[rule].label in memory}
-    lines = [line for step in briefing.steps() if not step.accepted for line in step.added]
+    lines = [line for step in briefing.steps() if not step.is_accepted for line in step.additions]
     return frozenset(from_memory.union(*(rules_in(line) for line in lines)))
 
 

@@ -39,8 +39,8 @@ _KITCHEN = "countertop diningtable cabinet shelf sinkbasin fridge microwave coff
 _BATHROOM = "toilet sinkbasin countertop cabinet handtowelholder shelf drawer garbagecan bathtubbasin"
 _LIVING_ROOM = "desk sidetable dresser coffeetable shelf bed sofa armchair ottoman cabinet drawer garbagecan safe"
 HOMES = {
-    thing: places.split()
-    for places, things in (
+    thing: spots.split()
+    for spots, things in (
         ("fridge countertop diningtable sinkbasin garbagecan microwave", "apple bread egg lettuce potato tomato"),
         (_KITCHEN, "bowl cup mug plate glassbottle winebottle butterknife fork knife ladle spatula spoon"),
         ("stoveburner " + _KITCHEN, "kettle pan pot"),
@@ -101,15 +101,15 @@ def rank(thing: str, spot: str) -> int:
 class Scene:
     task: Errand
     steps: list[tuple[str, str]] = field(default_factory=list)  # commands, each with what was seen then
-    places: list[str] = field(default_factory=list)  # all receptacles, as the room names them
+    spots: list[str] = field(default_factory=list)  # all receptacles, as the room names them
     here: str = ""  # empty in the middle of the room
     holding: str = ""
     contents: dict[str, list[str]] = field(default_factory=dict)  # of the places that were looked into
-    closed: set[str] = field(default_factory=set)
-    opened: set[str] = field(default_factory=set)
-    visited: list[str] = field(default_factory=list)  # in the order of the visits, with repetitions
-    treated: set[tuple[str, Chore]] = field(default_factory=set)  # objects with what was done to them
-    dropped: list[tuple[str, str]] = field(default_factory=list)  # objects that were put down, with their places
+    closed_spots: set[str] = field(default_factory=set)
+    opened_spots: set[str] = field(default_factory=set)
+    visits: list[str] = field(default_factory=list)  # in the order of the visits, with repetitions
+    treatments: set[tuple[str, Chore]] = field(default_factory=set)  # objects with what was done to them
+    drops: list[tuple[str, str]] = field(default_factory=list)  # objects that were put down, with their places
     lit: bool = False
 
     def count(self, verb: str) -> int:
@@ -126,7 +126,7 @@ def scene_of(opening: str, steps: Iterable[tuple[str, str]]) -> Scene | None:
     if task is None:
         return None
     around = _AROUND.search(opening)
-    scene = Scene(task=task, places=_ENTITY.findall(around["list"].lower()) if around else [])
+    scene = Scene(task=task, spots=_ENTITY.findall(around["list"].lower()) if around else [])
     for command, observation in steps:
         scene.steps.append((command, observation))
         _look(scene, observation)
@@ -138,14 +138,14 @@ def _look(scene: Scene, observation: str) -> None:
     for match in _ARRIVE.finditer(observation):
         # Older games name a location, "loc 4", and then the place.
         scene.here = match["named"] or match["place"]
-        scene.visited.append(scene.here)
+        scene.visits.append(scene.here)
     for pattern in (_LIES, _INSIDE):
         for match in pattern.finditer(observation):
             scene.contents[match["place"]] = _ENTITY.findall(match["list"])
-            scene.closed.discard(match["place"])
+            scene.closed_spots.discard(match["place"])
             if pattern is _INSIDE:
-                scene.opened.add(match["place"])
-    scene.closed |= {match["place"] or match["shut"] for match in _CLOSED.finditer(observation)}
+                scene.opened_spots.add(match["place"])
+    scene.closed_spots |= {match["place"] or match["shut"] for match in _CLOSED.finditer(observation)}
 
 
 def _act(scene: Scene, observation: str) -> None:
@@ -155,10 +155,10 @@ def _act(scene: Scene, observation: str) -> None:
         scene.contents[match["place"]] = [name for name in remaining if name != scene.holding]
     elif match := _DROP.search(observation):
         scene.holding = ""
-        scene.dropped.append((match["thing"], match["place"]))
+        scene.drops.append((match["thing"], match["place"]))
         scene.contents.setdefault(match["place"], []).append(match["thing"])
     elif match := _TREATED.search(observation):
-        scene.treated.add((match["thing"], Chore(match["verb"])))
+        scene.treatments.add((match["thing"], Chore(match["verb"])))
     elif "You turn on the " in observation:
         scene.lit = True
 
@@ -220,13 +220,13 @@ class _Player:
         treatment = task.chore if task.chore in APPLIANCES and task.chore in self.orders else None
         if treatment is None and Chore.CLEAN_ALL in self.orders:
             treatment = Chore.CLEAN
-        if treatment is not None and (scene.holding, treatment) not in scene.treated:
+        if treatment is not None and (scene.holding, treatment) not in scene.treatments:
             return self._treat(treatment)
         return self._put_down()
 
     def _treat(self, chore: Chore) -> str:
         scene = self.scene
-        spot = next((spot for spot in scene.places if kind(spot) == APPLIANCES[chore]), "")
+        spot = next((spot for spot in scene.spots if kind(spot) == APPLIANCES[chore]), "")
         if not spot:
             return self._search(APPLIANCES[chore])
         return f"{chore} {scene.holding} with {spot}" if scene.here == spot else f"go to {spot}"
@@ -239,13 +239,13 @@ class _Player:
 
     def _put_down(self) -> str:
         scene = self.scene
-        before = [spot for _, spot in scene.dropped]
-        spot = next((spot for spot in [*before, *scene.places] if kind(spot) == scene.task.target), "")
+        before = [spot for _, spot in scene.drops]
+        spot = next((spot for spot in [*before, *scene.spots] if kind(spot) == scene.task.target), "")
         if not spot:
             return _IDLE
         if scene.here != spot:
             return f"go to {spot}"
-        if spot in scene.closed and self.opens:
+        if spot in scene.closed_spots and self.opens:
             return f"open {spot}"
         ends = (f"{scene.holding} to {spot}", f"{scene.holding} in/on {spot}")
         default = f"put {scene.holding} in/on {spot}"
@@ -253,13 +253,13 @@ class _Player:
 
     def _fetch(self) -> str:
         scene, task = self.scene, self.scene.task
-        names_there = {name for name, spot in scene.dropped if kind(spot) == task.target}
+        names_there = {name for name, spot in scene.drops if kind(spot) == task.target}
         if len(names_there) >= (2 if task.chore is Chore.BOTH and Chore.BOTH in self.orders else 1):
             return _IDLE
         within_reach = [
             (name, spot)
             for name, spot in scene.where(task.thing)
-            if name not in names_there and spot not in scene.closed
+            if name not in names_there and spot not in scene.closed_spots
         ]
         for name, spot in sorted(within_reach, key=lambda entry: entry[1] != scene.here):
             return f"take {name} from {spot}" if spot == scene.here else f"go to {spot}"
@@ -267,12 +267,12 @@ class _Player:
 
     def _search(self, thing: str) -> str:
         scene = self.scene
-        if scene.here in scene.closed and self.opens and scene.here not in scene.opened:
+        if scene.here in scene.closed_spots and self.opens and scene.here not in scene.opened_spots:
             return f"open {scene.here}"
-        order = scene.places
+        order = scene.spots
         if Chore.LIKELY in self.orders:
             order = sorted(order, key=lambda spot: rank(thing, kind(spot)))
-        fresh = next((spot for spot in order if spot not in scene.visited), "")
+        fresh = next((spot for spot in order if spot not in scene.visits), "")
         if fresh or not order:
             return f"go to {fresh}" if fresh else _IDLE
         # Every place was visited: go round once more.

@@ -207,7 +207,7 @@ class AnswerKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     words: frozenset[str]  # the stems of its words that carry a topic
-    wanted: AnswerKind
+    answer_kind: AnswerKind
     category: str  # the noun that names what is wanted ("river" in "this African river"); empty if none does
     is_clue: bool  # whether it describes its answer as "this …", "he", "it" instead of asking for it
 
@@ -216,7 +216,9 @@ def read_question(text: str) -> Question:
     question = text.lower()
     category = _category(question)
     clue = re.search(r"\b(?:this|these)\b", question) or re.match(r"(?:he|she|it|its|they|his|her)\b", question)
-    return Question(words=topics(text), wanted=_wanted(question, category), category=category, is_clue=clue is not None)
+    return Question(
+        words=topics(text), answer_kind=_wanted(question, category), category=category, is_clue=clue is not None
+    )
 
 
 def _wanted(question: str, category: str) -> AnswerKind:

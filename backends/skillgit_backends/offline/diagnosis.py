@@ -62,7 +62,7 @@ class _Case:
     """A wrong answer, laid open: what was expected instead, and the text that it was read from."""
 
     answer: str
-    expected: str
+    right_answer: str
     question: Question
     documents: tuple[Document, ...]
     sentences: tuple[str, ...]
@@ -82,15 +82,15 @@ class _Case:
 
 
 def _causes_in_answer(attempt: TaskAttempt) -> list[Habit]:
-    if not attempt.expected or not attempt.prompt:
+    if not attempt.right_answers or not attempt.prompt:
         return []
     answer, task = _tokens(attempt.answer), parse_task(attempt.prompt)
-    inside = [text for text in attempt.expected if _find(_tokens(text), answer) >= 0]
-    around = [text for text in attempt.expected if _find(answer, _tokens(text)) >= 0]
+    inside = [text for text in attempt.right_answers if _find(_tokens(text), answer) >= 0]
+    around = [text for text in attempt.right_answers if _find(answer, _tokens(text)) >= 0]
     pages = tuple(documents(task.context))
     case = _Case(
         answer=attempt.answer,
-        expected=max(inside, key=len) if inside else (around or list(attempt.expected))[0],
+        right_answer=max(inside, key=len) if inside else (around or list(attempt.right_answers))[0],
         question=read_question(task.question),
         documents=pages,
         sentences=tuple(sentence for page in pages for sentence in sentences(page.body)),
@@ -100,20 +100,20 @@ def _causes_in_answer(attempt: TaskAttempt) -> list[Habit]:
     if inside:
         return _surplus(case)
     if around:
-        is_surname = answer[-1] == _tokens(case.expected)[-1]
+        is_surname = answer[-1] == _tokens(case.right_answer)[-1]
         return [Habit.FULL_NAME] if is_surname else [Habit.ONE_WORD, Habit.FULL_NAME]
     return _elsewhere(case)
 
 
 def _surplus(case: _Case) -> list[Habit]:
     """Say what the answer has too much of, around the expected answer."""
-    answer, expectation = _tokens(case.answer), _tokens(case.expected)
+    answer, expectation = _tokens(case.answer), _tokens(case.right_answer)
     start = _find(expectation, answer)
     before, after = answer[:start], answer[start + len(expectation) :]
     is_sentence = any(_tokens(sentence) == answer for sentence in case.sentences)
-    if re.fullmatch(r"\d{4}", case.expected) and any(candidate.year for candidate in candidates(case.answer)):
+    if re.fullmatch(r"\d{4}", case.right_answer) and any(candidate.year for candidate in candidates(case.answer)):
         return [Habit.SENTENCE, Habit.SPAN] if is_sentence else [Habit.YEAR]
-    is_figure = case.expected[:1].isdigit()
+    is_figure = case.right_answer[:1].isdigit()
     signs = [
         (Habit.SENTENCE, is_sentence),
         (Habit.TITLE, bool(before) and all(word in HONORIFICS for word in before)),
@@ -129,7 +129,7 @@ def _surplus(case: _Case) -> list[Habit]:
 
 def _elsewhere(case: _Case) -> list[Habit]:
     """Say why the expected answer was passed over for another one, harmful rules first."""
-    answer, expectation = case.answer, case.expected
+    answer, expectation = case.answer, case.right_answer
     is_year = any(candidate.year for candidate in candidates(answer)) and not re.search(r"\d", expectation)
     is_other_page = case.naming(expectation)[:1] not in ([], [0]) and 0 in case.naming(answer)
     is_title = case.question.is_clue and any(_is_title(expectation, page.title) for page in case.documents)
@@ -156,7 +156,7 @@ def _fits(case: _Case, text: str) -> float:
     sentence = case.sentence_of(text)
     tokens = _tokens(text)
     scores = [
-        fit(candidate, sentence, case.question.wanted)
+        fit(candidate, sentence, case.question.answer_kind)
         for candidate in candidates(sentence)
         if _find(_tokens(candidate.core), tokens) >= 0 or _find(tokens, _tokens(candidate.core)) >= 0
     ]
@@ -178,22 +178,22 @@ def _find(part: list[str], whole: list[str]) -> int:
 
 def _missing(scene: Scene) -> list[Chore]:
     task = scene.task
-    names_there = [name for name, spot in scene.dropped if kind(name) == task.thing and kind(spot) == task.target]
+    names_there = [name for name, spot in scene.drops if kind(name) == task.thing and kind(spot) == task.target]
     is_in_hand = kind(scene.holding) == task.thing
     if task.chore is Chore.LAMP and is_in_hand:
         return [Chore.LAMP if not scene.lit and scene.count("examine ") else Chore.LIKELY]
     if names_there and task.chore in APPLIANCES:
-        return [] if any((name, task.chore) in scene.treated for name in names_there) else [task.chore]
+        return [] if any((name, task.chore) in scene.treatments for name in names_there) else [task.chore]
     if names_there and task.chore is Chore.BOTH:
         return _failed_search(scene) if _went_on(scene) else [Chore.BOTH]
-    refusals = sum(seen.startswith(NOTHING) for _, seen in scene.steps[-_SEVERAL:])
-    if is_in_hand and scene.here in scene.closed and refusals >= _TWO:
+    refusals = sum(sight.startswith(NOTHING) for _, sight in scene.steps[-_SEVERAL:])
+    if is_in_hand and scene.here in scene.closed_spots and refusals >= _TWO:
         return [Chore.OPEN]
     return [] if is_in_hand or names_there else _failed_search(scene)
 
 
 def _failed_search(scene: Scene) -> list[Chore]:
-    shut = [spot for spot in scene.visited if spot in scene.closed - scene.opened]
+    shut = [spot for spot in scene.visits if spot in scene.closed_spots - scene.opened_spots]
     return [Chore.OPEN if len(shut) >= _TWO else Chore.LIKELY]
 
 
@@ -204,10 +204,10 @@ def _went_on(scene: Scene) -> bool:
 
 
 def _harmful(scene: Scene) -> list[Chore]:
-    has_cleaned = any(chore is Chore.CLEAN for _, chore in scene.treated)
+    has_cleaned = any(chore is Chore.CLEAN for _, chore in scene.treatments)
     signs = (
         (Chore.CHECK, scene.count("inventory") >= _SEVERAL),
-        (Chore.SURFACES, any(spot in scene.closed - scene.opened for spot in scene.visited)),
+        (Chore.SURFACES, any(spot in scene.closed_spots - scene.opened_spots for spot in scene.visits)),
         (Chore.CLEAN_ALL, has_cleaned and scene.task.chore is not Chore.CLEAN),
     )
     return [chore for chore, shows in signs if shows]

@@ -61,8 +61,8 @@ def memory(briefing: Briefing) -> Answer:
     """Write down which kinds of edit passed the gate and which did not, adding to the memory that there is."""
     acceptances, rejections = (_remembered(briefing.section("memory"), word) for word in ("accepted", "rejected"))
     for step in briefing.steps():
-        rules = frozenset[StrEnum]().union(*(rules_in(line) for line in step.added))
-        if step.accepted:
+        rules = frozenset[StrEnum]().union(*(rules_in(line) for line in step.additions))
+        if step.is_accepted:
             acceptances |= rules - HARMFUL
         else:
             rejections |= rules & HARMFUL or (rules if len(rules) == 1 else frozenset())
@@ -100,7 +100,7 @@ def reflect(briefing: Briefing) -> Answer:
     """Take back rules that overshoot or repeat another one, and try the good half of what was rejected whole."""
     steps = briefing.steps("record")
     edits = [*_removals(briefing.document), *_halves(briefing.document, steps)][: briefing.budget]
-    acceptances = sum(step.accepted for step in steps)
+    acceptances = sum(step.is_accepted for step in steps)
     conclusion = (
         "What they left to do follows from the record." if edits else "Nothing in the record asks for a change."
     )
@@ -125,7 +125,7 @@ def _removals(document: str) -> list[Answer]:
 
 def _halves(document: str, steps: Iterable[EarlierStep]) -> list[Answer]:
     """Return edits that add the rules of rejected steps whose company was what broke them."""
-    rejections = [step.added for step in steps if not step.accepted]
+    rejections = [step.additions for step in steps if not step.is_accepted]
     alone = frozenset(normalised(line) for lines in rejections if len(lines) == 1 for line in lines)
     rules_present, edits, anchors = rules_in(document), list[Answer](), set[str]()
     for lines in rejections:

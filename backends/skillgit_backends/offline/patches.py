@@ -128,7 +128,7 @@ def edit_budget(briefing: Briefing) -> Answer:
     fresh = [entry for entry in proposals if normalised(str(entry.get("content", ""))) not in briefing.rejected_lines]
     common = sum(entry.get("support", 1) >= _FEW for entry in fresh)
     count = min(max(common, 1 if fresh else 0), _MOST_EDITS)
-    cautious = count > 1 and not next((step.accepted for step in briefing.steps()), True)
+    cautious = count > 1 and not next((step.is_accepted for step in briefing.steps()), True)
     return {
         "edits": count - cautious,
         "reasoning": f"{common} of {len(proposals)} proposals rest on several tasks"

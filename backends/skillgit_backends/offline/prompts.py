@@ -60,7 +60,7 @@ class TaskAttempt:
     item: str
     turns: tuple[tuple[str, str], ...] = ()
     answer: str
-    expected: tuple[str, ...]  # the right answers, as far as the feedback names them
+    right_answers: tuple[str, ...]  # the right answers, as far as the feedback names them
     category: str = ""  # how the outcome changed, where two versions are compared
 
     @property
@@ -72,8 +72,8 @@ class TaskAttempt:
 class EarlierStep:
     """An earlier step: whether the gate took its candidate, and the lines that it had added."""
 
-    accepted: bool
-    added: tuple[str, ...]
+    is_accepted: bool
+    additions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,11 @@ class Briefing:
                 steps.append((match["decision"].lower().startswith(("accept", "merge")), []))
             elif steps and re.match(r"\s+\+ ", line):
                 steps[-1][1].append(line.strip()[2:].strip())
-        return [EarlierStep(accepted=is_accepted, added=tuple(lines)) for is_accepted, lines in steps]
+        return [EarlierStep(is_accepted=is_accepted, additions=tuple(lines)) for is_accepted, lines in steps]
 
     @property
     def rejected_lines(self) -> frozenset[str]:
-        return frozenset(normalised(line) for step in self.steps() if not step.accepted for line in step.added)
+        return frozenset(normalised(line) for step in self.steps() if not step.is_accepted for line in step.additions)
 
 
 def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
@@ -179,7 +179,7 @@ def _attempt(attributes: dict[str, str], body: str) -> TaskAttempt:
         item=attributes.get("id", ""),
         turns=tuple((turn.get("role", ""), text) for turn, text in sections(body, "turn")),
         answer=" ".join(next((text for _, text in sections(rest, "answer")), "").split()),
-        expected=tuple(_entries(f"[{match['list']}]")) if match else (),
+        right_answers=tuple(_entries(f"[{match['list']}]")) if match else (),
         category=attributes.get("category", ""),
     )
 

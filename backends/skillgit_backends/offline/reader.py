@@ -128,12 +128,12 @@ def _merit(candidate: AnswerCandidate, sentence: Sentence, extract: Extract, spr
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     # Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere.
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
-    wants_figure = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
+    wants_figure = extract.question.answer_kind in (AnswerKind.DATE, AnswerKind.NUMBER)
     merit = 0.3 if is_figure == wants_figure else -0.3
     topic, before = topics(candidate.core), sentence.text[: candidate.start]
     is_echo = bool(topic) and topic <= extract.question.words
     if Habit.TYPE in extract.orders:
-        merit += 1.2 * fit(candidate, sentence.text, extract.question.wanted)
+        merit += 1.2 * fit(candidate, sentence.text, extract.question.answer_kind)
     if Habit.ECHO in extract.orders and is_echo:
         merit -= 4.0
     if Habit.REPEAT in extract.orders and not is_echo and spread[candidate.identity] > 1:

@@ -257,7 +257,7 @@ class OpenAIWireBackend:
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
         fault = self.variant.fault(document)
-        problem = judged(ServerFault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
+        problem = judged(ServerFault(status=fault[0], message=fault[1]), endpoint, name) if fault is not None else None
         if problem is None and document.get("error"):
             problem = embedded(document["error"], endpoint, name)
         if problem is None:

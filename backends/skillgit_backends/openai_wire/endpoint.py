@@ -222,7 +222,7 @@ class ServerFault:
     """What a server says went wrong; ``status`` is 0 where an answer of status 200 names a fault that is not known."""
 
     status: int
-    said: str
+    message: str
     code: str = ""
     param: str = ""
     retry_after: float | None = None
@@ -266,8 +266,8 @@ def judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
 
 
 def _judged(fault: ServerFault, endpoint: Endpoint, name: str) -> BackendError:
-    text, status = f"{fault.code} {fault.said}", fault.status
-    reason = clean(fault.said, endpoint)
+    text, status = f"{fault.code} {fault.message}", fault.status
+    reason = clean(fault.message, endpoint)
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
         return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {reason}", hint="check the billing")
     if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
@@ -308,7 +308,7 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     code = fields.get("code") if fields.get("code") is not None else fields.get("type")
     status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
     fault = ServerFault(
-        status=status, said=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
+        status=status, message=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
     )
     return judged(fault, endpoint, name)
 
@@ -329,7 +329,7 @@ def _fault(error: APIStatusError) -> ServerFault:
     message = body.get("message") or body.get("detail") or body.get("error") or error.message
     return ServerFault(
         status=error.status_code,
-        said=_word(message),
+        message=_word(message),
         code=_word(body.get("code")),
         param=_word(body.get("param")),
         retry_after=asked_pause(error.response.headers),

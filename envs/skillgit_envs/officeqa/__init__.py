@@ -269,7 +269,7 @@ class OfficeQA(Questions):
                     manager = self._corpus.shown(only)
                     folder = await asyncio.to_thread(manager.__enter__)
                     stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
-                tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, offered=LOOKING))
+                tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, names=LOOKING))
             conversation = await converse(target, messages, tools, self._turns)
         answer = final_answer(conversation.text)
         return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)

@@ -263,8 +263,8 @@ class SpreadsheetBench(PackagedEnvironment):
             position=str(item.content["answer_position"]),
             answer_sheet=str(item.content["answer_sheet"]),
             answers={case.number: book(case.answer) for case in self._tasks.cases[item.id]},
-            expected=cast("int", item.content["expected_cases"]),
+            case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}
         case_faults = await faults(task, workbooks, self._rule, self._sandbox)
-        return score(case_faults, task.expected, self._rule), feedback(case_faults, task.expected, self._rule)
+        return score(case_faults, task.case_count, self._rule), feedback(case_faults, task.case_count, self._rule)

@@ -57,7 +57,7 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
     if mode == "react":
         limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
         files = {INPUT: work.first}
-        toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files=files, limits=limits)
+        toolbox = SandboxTools(sandbox=work.sandbox, names=("python",), files=files, limits=limits)
         conversation = await converse(target, [system(work.system), user(request)], toolbox, max_turns)
         code, turns = find_program(conversation.text), conversation.turns
     else:

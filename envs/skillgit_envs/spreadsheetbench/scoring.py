@@ -61,7 +61,7 @@ class WorkbookTask:
     position: str  # the answer cells, as the data name them
     answer_sheet: str
     answers: Mapping[int, bytes]  # number of a case to the workbook that is right
-    expected: int
+    case_count: int
 
 
 async def faults(

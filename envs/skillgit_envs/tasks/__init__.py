@@ -277,7 +277,7 @@ class Tasks(PackagedEnvironment):
         else:
             async with _laid_out(item, attachments) as folder:
                 limits, names = self._limits("tool_timeout"), TOOLS[self._tools]
-                toolbox = SandboxTools(sandbox=self._sandbox, documents=folder, offered=names, limits=limits)  # type: ignore[arg-type]
+                toolbox = SandboxTools(sandbox=self._sandbox, documents=folder, names=names, limits=limits)  # type: ignore[arg-type]
                 conversation = await converse(target, request, toolbox, self._turns)
             products = toolbox.files
         answer = EXTRACTORS[str(item.content["extract"])](conversation.text)

@@ -75,7 +75,7 @@ class Reader:
             find=lambda names: self.attachments.find(where, names, folders),
             answers=_answers(where, row),
             choices=choices,
-            expected=text_field(where, row, "expected_output"),
+            expectation=text_field(where, row, "expected_output"),
         )
         checks = read_checks(source, self._given(where, row, source))
         images = self.attachments.find(where, _names(where, row, "images"), folders)
@@ -116,7 +116,7 @@ class Reader:
             return [{"type": "judge"} | {name: value for name, value in fields.items() if value}]
         if source.answers:
             return [self.scorer]
-        if source.expected:
+        if source.expectation:
             return ["judge"]
         hint = "give it an 'answer', a 'check', or a 'rubric' for a judge"
         raise DataError(f"{where} does not say what a right result is", hint=hint)

@@ -68,9 +68,9 @@ class RuleChanges:
     """The rules that have other words in a newer text."""
 
     def __init__(self, diff: RuleDiff) -> None:
-        self.before = {pair.new: pair.old for pair in diff.changed}
+        self.before = {pair.new: pair.old for pair in diff.changes}
         self.after: dict[str, Rule] = {}  # old words to what the first such rule became
-        for pair in diff.changed:
+        for pair in diff.changes:
             self.after.setdefault(pair.old.text, pair.new)
 
 

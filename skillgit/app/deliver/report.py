@@ -67,7 +67,7 @@ class EventStory:
 class Events:
     """Events of one sort, oldest first."""
 
-    told: tuple[EventStory, ...]
+    stories: tuple[EventStory, ...]
     left_out: int
     brief: int
 
@@ -83,7 +83,7 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
         patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, store_diff.PATCH), strict=True))
         full = {row.commit: _telling(workspace, row, patches.get(row.commit, b""), room) for row in newest}
     return Events(
-        told=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
+        stories=tuple(EventStory(row=row, telling=full.get(row.commit)) for row in last_rows),
         left_out=len(rows) - len(last_rows),
         brief=len(last_rows) - len(full),
     )
@@ -110,7 +110,7 @@ class RuleStories:
 
     stories: tuple[Story, ...]  # the rules of the best version, in the order of its text
     left_out: int
-    gone: tuple[RuleChange, ...]  # the rules of the seed that it has no more
+    removals: tuple[RuleChange, ...]  # the rules of the seed that it has no more
     absent: bool  # whether evidence behind some of them is not here, as in a clone
 
 
@@ -127,7 +127,7 @@ def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
     return RuleStories(
         stories=stories,
         left_out=max(0, len(rule_lines) - RULES),
-        gone=tuple(row for row in removals if row.change == "removed"),
+        removals=tuple(row for row in removals if row.change == "removed"),
         absent=any(story.absent for story in stories),
     )
 
@@ -142,16 +142,16 @@ class RunReport:
     rows: tuple[LogRow, ...]
     best: LogRow
     progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
-    scored: Mapping[int, int]  # version to how many selection items its score is a mean of
+    score_counts: Mapping[int, int]  # version to how many selection items its score is a mean of
     items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
     difference: DiffExcerpt  # how the best version's text differs from the seed's
     text: Blame | None  # the lines of the best version's ``SKILL.md`` with their origins; absent where it has none
     rules: RuleStories
     item_map: ItemMap | None  # which item is solved by which version; absent where outcomes are not known here
     versions: Events
-    rejected: Events
+    rejections: Events
     slow: Events
-    skipped: tuple[LogRow, ...]  # steps that ended without a candidate
+    skips: tuple[LogRow, ...]  # steps that ended without a candidate
     cost: Spending
     settings: tuple[RunSetting, ...]  # the settings that it recorded; none where they are not here
 
@@ -181,16 +181,16 @@ def report(context: Context, run: str | None) -> RunReport:
         rows=rows,
         best=best,
         progress=progress(context, row, start.models.target),
-        scored={entry.version: entry.scored for entry in versions if entry.version is not None},
+        score_counts={entry.version: entry.scored for entry in versions if entry.version is not None},
         items=_or_none(lambda: item_differences.items(context, seed_name, best_name)),
         difference=difference,
         text=_or_none(lambda: blame(context, best_name)),
         rules=rule_stories(context, seed_name, best_name),
         item_map=item_map(context, name),
         versions=tell(context, [event for event in rows if event.version is not None], room),
-        rejected=tell(context, rejections, room),
+        rejections=tell(context, rejections, room),
         slow=tell(context, proposals, room),
-        skipped=tuple(skips),
+        skips=tuple(skips),
         cost=cost(context, name),
         settings=settings,
     )

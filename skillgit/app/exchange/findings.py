@@ -97,8 +97,8 @@ class Allowed:
 
     def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
         """Say whether the baseline holds everything that detect-secrets found in a line of the file at ``path``."""
-        hashes = [secret for secret in secrets if secret.hashed]
-        return bool(hashes) and all((path, secret.kind, secret.hashed) in self.secrets for secret in hashes)
+        hashes = [secret for secret in secrets if secret.digest]
+        return bool(hashes) and all((path, secret.kind, secret.digest) in self.secrets for secret in hashes)
 
 
 def read_allowed(repo: Repo) -> Allowed:

@@ -59,7 +59,7 @@ def fetch(
 class PullRequest:
     remote: str | None = None  # the remote; None for `origin`, or the only one
     # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
-    rejected: str = RejectedMode.BRANCHES.value
+    rejected_mode: str = RejectedMode.BRANCHES.value
     evidence: bool = False
     dry_run: bool = False  # whether only to fetch, and to say what would move
 
@@ -96,7 +96,7 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
     """Fetch, make runs that are unknown here, and fast-forward the others. What prevents that is told, not raised."""
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
-        with_rejected = RejectedMode(request.rejected) is not RejectedMode.NONE
+        with_rejected = RejectedMode(request.rejected_mode) is not RejectedMode.NONE
         line = line_for(context, listener or Listener())
         fetch_refs(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=request.evidence)
         result = take_in(context, workspace, request, name=remote.name, url=remote.url)
@@ -110,7 +110,7 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
     repo, there = workspace.repo, tracked(workspace.repo, name)
     terms = MergeTerms(
         remote=name,
-        rejected=RejectedMode(request.rejected),
+        rejected_mode=RejectedMode(request.rejected_mode),
         clock=context.clock,
         checked_out=checked_out(repo),
         dry_run=request.dry_run,

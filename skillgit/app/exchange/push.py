@@ -59,7 +59,7 @@ class PushRequest:
     runs: tuple[str, ...] = ()  # the runs; none for all
     # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
     # time
-    rejected: str | None = None
+    rejected_mode: str | None = None
     evidence: bool = False
     verify: bool = True  # whether what goes is looked through for secrets, and git's `pre-push` hook is asked
     dry_run: bool = False
@@ -156,7 +156,7 @@ class _Push:
         return names
 
     def _parcel(self, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> Parcel:
-        choice = self._request.rejected
+        choice = self._request.rejected_mode
         part = RejectedMode(choice) if choice else usual(run, there)
         start = start_record(self._workspace, run)
         plan = plan_commit(self._repo, start) if start is not None else None
@@ -206,7 +206,7 @@ class _Push:
             return
         name = self._remote.name
         updates = [
-            RefUpdate(name=refs.tracking(name, ref.ref), new=ref.new, derived=True)
+            RefUpdate(name=refs.tracking(name, ref.ref), new=ref.new, is_derived=True)
             for ref in hidden
             if ref.state is RefState.PUSHED
         ]

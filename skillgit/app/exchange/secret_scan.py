@@ -91,7 +91,7 @@ class Secret:
 
     kind: str
     value: str
-    hashed: str = ""  # its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it
+    digest: str = ""  # its hash as a baseline of detect-secrets holds it; empty if no detector of theirs found it
     random: bool = False
 
     @property

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     runs: tuple[RunRow, ...]  # those that can be read, the one with the newest event first
-    chosen: str  # the default run; empty without runs
-    broken: tuple[tuple[str, str], ...]  # run to why its history cannot be read
+    run: str  # the default run; empty without runs
+    failures: tuple[tuple[str, str], ...]  # run to why its history cannot be read
     fresh: bool  # whether the index on disk answered; otherwise a stand-in in memory did
-    held: str  # the commit that the work tree holds; empty without one
+    checkout: str  # the commit that the work tree holds; empty without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Page(EventStretch):
 
     total: int  # how many there are that the narrowing lets through
     everything: int  # how many there are without it
-    found: int | None = None  # the place of the event that was asked for; absent if it is not among them
+    position: int | None = None  # the place of the event that was asked for; absent if it is not among them
 
 
 def overview(context: Context) -> Overview:
@@ -56,10 +56,10 @@ def overview(context: Context) -> Overview:
             default = rows[0].name
         return Overview(
             runs=rows,
-            chosen=default or "",
-            broken=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
+            run=default or "",
+            failures=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
             fresh=index.on_disk,
-            held=workspace.repo.head()[1],
+            checkout=workspace.repo.head()[1],
         )
 
 
@@ -77,7 +77,7 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
             rows=event_pages.rows(index, gathering, offset, limit, total=total),
             total=total,
             everything=total if narrowing == whole else event_pages.count(index, whole),
-            found=index_of_commit,
+            position=index_of_commit,
         )
 
 
@@ -116,4 +116,4 @@ def standing(context: Context) -> str:
 
     repo = Repo.discover(context.directory)
     look = repo.look()
-    return f"{look.packed} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"
+    return f"{look.stamp} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"

@@ -29,7 +29,7 @@ Flip = Literal["fixed", "broken"]
 class LogRequest:
     words: Sequence[str] = ()  # a run, a version or a range; none: the default
     all_runs: bool = False  # whether to list the events of all runs, by time
-    rejected: bool = True
+    with_rejected: bool = True
     limit: int | None = None  # how many events at most, the newest ones
     events: frozenset[str] = frozenset()  # kinds of events; none for all
     grep: str = ""  # only events whose title, reasons or text hold words that begin with each of these
@@ -65,7 +65,7 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
         index = workspace.index
         choice = replace(
             span.selection(index) if span else Selection(),
-            rejected=request.rejected,
+            with_rejected=request.with_rejected,
             kinds=request.events,
             words=request.grep,
             since=_moment(context, workspace, request.since),

@@ -101,7 +101,7 @@ def status(context: Context) -> Status:
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
-            promoted=change.promoted if change is not None else "",
+            promoted=change.version if change is not None else "",
             placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,

@@ -59,7 +59,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             state = fold(record.event for record in read_run(workspace.repo, row.run))
             event = _event(row, state, fork_name, queries.gauge(workspace.index, row.run))
             evidence = _evidence(workspace, row)
-            if attempts := tried_before(workspace.repo, row.commit, state.started.skill):
+            if attempts := tried_before(workspace.repo, row.commit, state.start.skill):
                 from skillgit.engine.optimizer_memory import tried_file  # noqa: PLC0415 - loads what renders prompts
 
                 evidence |= tried_file(attempts)
@@ -89,7 +89,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
 
 
 def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
-    start, source = state.started, str(row.address)
+    start, source = state.start, str(row.address)
     evaluation = state.known_evaluation(row.version or 0)
     if evaluation is None:
         raise UsageError(

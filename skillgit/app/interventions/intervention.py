@@ -271,7 +271,7 @@ class Gating:
         await measuring.measure(version_label(state.version), self.head)
         with measuring.shown(name, Split.SELECTION, len(measuring.items)):
             judgement = await engine_judge.judge(
-                measuring.session, state, self.head, candidate.skill, gated=True, policy=candidate.policy
+                measuring.session, state, self.head, candidate.skill, has_gate=True, policy=candidate.policy
             )
         await measuring.session.calls.settle()
         verdict, summary = judgement.verdict, judgement.evaluation
@@ -326,8 +326,8 @@ class Gating:
             branch=refs.short(record.branch),
             verdict=judgement.verdict,
             evaluation=judgement.evaluation,
-            fixed=judgement.fixed,
-            broken=judgement.broken,
+            fixed=judgement.fixes,
+            broken=judgement.breaks,
             left_out=left_out(candidate.reports),
             tokens_before=skill_tokens(before),
             tokens_after=skill_tokens(candidate.skill),
@@ -389,7 +389,7 @@ def open_gating(
     ):
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
-        measuring.session = replace(measuring.session, recorded=outcomes.of)
+        measuring.session = replace(measuring.session, outcomes=outcomes.of)
         versions = {version_of(record.event): record.commit for record in records}
         yield Gating(
             measuring=measuring,

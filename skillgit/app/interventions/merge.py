@@ -108,7 +108,7 @@ async def settle(measuring: RunMeasuring, merge: Merge, ours: str) -> tuple[Skil
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
     into: str
-    other: str  # another run, whose best version is meant, or one of its versions
+    source: str  # another run, whose best version is meant, or one of its versions
     terms: MeasuringTerms = field(default_factory=MeasuringTerms)
 
 
@@ -127,7 +127,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
     A plan has the stretches that both lines changed among its facts.
     """
     with open_workspace(context) as workspace:
-        into, row = find_run(workspace, request.into), _other(workspace, request.other)
+        into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:
             raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
         with open_gating(context, workspace, into, request.terms, watcher) as gating:

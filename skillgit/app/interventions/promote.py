@@ -94,7 +94,7 @@ def _promote(
         skill=path,
         score=row.score,
         test=test,
-        before=last.promoted if last is not None else "",
+        before=last.version if last is not None else "",
         commit=commit,
         held=release_state and is_tagged,
         release=version,
@@ -158,7 +158,7 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
 
 def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promotion.LastChange | None) -> None:
     """Refuse to replace what someone wrote on ``main`` after the version's line left it."""
-    if last is None or last.promoted or workspace.repo.reaches(row.commit, last.commit):
+    if last is None or last.version or workspace.repo.reaches(row.commit, last.commit):
         return
     seed = queries.row_of_version(workspace.index, row.run, 0)
     if seed is not None and promotion.holds(workspace.repo, path, seed.commit):

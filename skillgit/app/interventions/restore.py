@@ -106,8 +106,8 @@ def _gated(
             **_facts(row, state),  # type: ignore[arg-type]
             evaluation=judgement.evaluation,
             verdict=judgement.verdict,
-            fixed=judgement.fixed,
-            broken=judgement.broken,
+            fixed=judgement.fixes,
+            broken=judgement.breaks,
             models=measuring.session.models,
             cost=cost,
         )
@@ -124,7 +124,7 @@ def _target(row: LogRow) -> int:
 def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
     """Return the text of the version ``row``."""
     target, current = _target(row), state.version
-    path = state.started.skill
+    path = state.start.skill
     skill = skill_at(workspace.repo, row.commit, path)
     now = queries.row_of_version(workspace.index, row.run, current)
     same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
@@ -147,7 +147,7 @@ def _facts(row: LogRow, state: RunState) -> dict[str, object]:
     title, why = _words(row, state)
     return {
         "run": row.run,
-        "skill": state.started.skill,
+        "skill": state.start.skill,
         "epoch": state.epoch,
         "step": state.step,
         "title": title,

@@ -54,17 +54,17 @@ class RunItems:
     types: dict[str, str]  # item to its task type
     again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)  # later outcomes, by column index
     absent: tuple[Absence | None, ...] = ()  # for each column why its outcomes are unknown here; None if known
-    _scored: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
+    _results: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
 
     def of_versions(self, item: str) -> list[tuple[MeasuredRow, Cell]]:
         """Return the versions that have a score of their own on ``item``, oldest first."""
-        if item not in self._scored:
-            self._scored[item] = [
+        if item not in self._results:
+            self._results[item] = [
                 (column, cell)
                 for column, cell in zip(self.columns, self.cells[item], strict=True)
                 if column.version is not None and cell is not None and cell.solved is not None
             ]
-        return self._scored[item]
+        return self._results[item]
 
     def gaps(self, item: str) -> list[MeasuredRow]:
         """Return the versions that may have been measured on ``item`` with an outcome that is not known here."""

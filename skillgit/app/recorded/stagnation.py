@@ -114,15 +114,15 @@ def _measured_cause(
     softer = "try evaluation.gate_metric=mixed, or more selection items"
     if score <= 0.0 and metric is Metric.HARD and current.soft > 0.0:
         return Cause.COARSE, f"metric too coarse: no item is solved, though soft is {current.soft:.4f}; {softer}"
-    if not any(step.fixed or step.broken for step in steps):
+    if not any(step.fixes or step.breaks for step in steps):
         return Cause.NO_VARIANCE, (
             "no variance in outcomes: no candidate changed the outcome of an item; see whether the skill reaches the"
             " model, and whether items depend on it"
         )
-    ties = sum(len(step.fixed) == len(step.broken) for step in steps)
+    ties = sum(len(step.fixes) == len(step.breaks) for step in steps)
     if metric is Metric.HARD and (2 * ties >= len(steps) or current.n <= _COARSE_ITEMS):
         return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
-    fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixed", "broken"))
+    fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixes", "breaks"))
     return Cause.WORSE, (
         f"the candidates fixed {fixes} items and broke {breaks};"
         f" skillgit show {refused_label(steps[0].step)} shows the last one"

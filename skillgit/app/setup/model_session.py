@@ -49,11 +49,11 @@ class MeasuringTerms:
 class EvalProgress:
     name: str
     split: str
-    done: int
+    count: int
     total: int
     before: int  # items of all skills and splits that were done before it
     every: int
-    spent: Cost
+    cost: Cost
 
 
 class EvalWatcher(Protocol):
@@ -96,11 +96,11 @@ class Measuring:
             look = EvalProgress(
                 name=name,
                 split=split.value,
-                done=min(progress.done, total),
+                count=min(progress.done, total),
                 total=total,
                 before=self.before,
                 every=max(self.every, self.before + total),
-                spent=progress.spent,
+                cost=progress.spent,
             )
             self.watcher.progress(look)
 
@@ -263,8 +263,8 @@ def open_session(
             calls=calls,
             workers=setup.config.values.calls.concurrency,
             clock=context.clock,
-            monitor=Monitor(spent=calls.spent),
-            pinned=setup.pins,
+            monitor=Monitor(cost=calls.spent),
+            pins=setup.pins,
         )
 
 

@@ -175,7 +175,7 @@ def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Se
 def refused_settings(workspace: Workspace, run: str) -> str:
     """Return the keys that a stranger's ``run`` sets and only the user may set; empty if there are none."""
     try:
-        return named_keys(_settings(workspace, run).refused)
+        return named_keys(_settings(workspace, run).refusals)
     except SkillgitError:
         return ""
 

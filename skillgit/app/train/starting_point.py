@@ -66,7 +66,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
     path = f"{SKILLS}/{first.name}"
     addition = work_tree.add_skill(repo, path, first, time=context.clock())
     open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
-    return Initialised(path=_root(repo), skill_path=path, commit=addition.commit, created=is_new, added=addition.added)
+    return Initialised(path=_root(repo), skill_path=path, commit=addition.commit, created=is_new, added=addition.is_new)
 
 
 def _seed(context: Context, skill: Path | None, environment: str | None) -> Skill | None:
@@ -191,7 +191,7 @@ def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup
     """Return the run's first event, if there is one and it was started to do what ``setup`` asks for."""
     if not records:
         return None
-    start_event = fold(record.event for record in records).started
+    start_event = fold(record.event for record in records).start
     differences = {
         "configuration": start_event.config != setup.config_digest,
         "items": start_event.splits != setup.splits_digest,

@@ -208,11 +208,11 @@ class Training:
             calls=calls,
             workers=setup.config.values.calls.concurrency,
             clock=context.clock,
-            monitor=Monitor(report=watcher.progress, saw=watcher.rolled, spent=calls.spent),
-            pinned=setup.pins,
+            monitor=Monitor(report=watcher.progress, saw=watcher.rolled, cost=calls.spent),
+            pins=setup.pins,
             feedback=partial(self._said, feedback_reader(workspace.repo)),
-            tried=self._tried(),
-            recorded=self._outcomes.of,
+            trials=self._tried(),
+            outcomes=self._outcomes.of,
         )
         watcher.budget = partial(analyst_budget, self.session)
 
@@ -350,13 +350,13 @@ def _advanced(state: RunState | None, event: Event) -> RunState:
     return fold([event]) if state is None else advance(state, event)
 
 
-def continuing(request: TrainRequest, run: str, *, reached: str = "") -> str:
-    """Return the command that goes on with ``run``, with the caps of the request; one that is ``reached`` is open."""
+def continuing(request: TrainRequest, run: str, *, open_cap: str = "") -> str:
+    """Return the command that goes on with ``run``, with the caps of the request; ``open_cap`` is left open."""
     words = ["skillgit", "train", *filter(None, (request.config,))]
     words += [word for override in request.overrides for word in ("-o", override)]
     words += ["--run", run]
     for cap, limit in asdict(request.caps).items():
-        value = "N" if cap == reached else None if limit is None else str(limit).removesuffix(".0")
+        value = "N" if cap == open_cap else None if limit is None else str(limit).removesuffix(".0")
         words += [f"--{cap.replace('_', '-')}", value] if value is not None else []
     return shlex.join(words)
 
@@ -374,7 +374,7 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
         raise stop from error
     except SkillgitError as error:
         if isinstance(error, BudgetError):
-            command = continuing(request, name, reached=error.cap)
+            command = continuing(request, name, open_cap=error.cap)
             error.hint = f"{command} with a larger cap goes on where it stands"
         error.hint = error.hint or f"{command} goes on where it stands"
         error.result = training.unfinished(error, command)

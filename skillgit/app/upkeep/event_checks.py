@@ -144,7 +144,7 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
             yield "the score of the merge is not that of the guidance that was proposed"
         if event.verdict != proposal.verdict:
             yield "the gate of the merge is not that of the guidance that was proposed"
-    if not state.started.splits:
+    if not state.start.splits:
         # An import: another program set its epochs and chose its items.
         return
     yield from _epoch_problems(state, event)
@@ -172,11 +172,11 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
 
     Whoever intervenes may set a seed of their own; a fork takes over a score, whoever measured it.
     """
-    first = state.started.evaluation
+    first = state.start.evaluation
     evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
     if isinstance(event, Gated):
         evaluations = (event.evaluation,)
-    has_seed = not (state.started.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
+    has_seed = not (state.start.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
     for evaluation in evaluations:
         if not isinstance(evaluation, EvaluationSummary) or not isinstance(first, EvaluationSummary):
             continue

@@ -188,7 +188,7 @@ def _bought_again(workspace: Workspace, run: str, plan: StepBack) -> Iterator[st
     for entry in entries:
         calls = _calls(entry.cost.calls)
         yield f"{entry.what} is made again; the ledger keeps {calls} of it, which are not bought again"
-    cost = sum(record.event.cost.calls for record in plan.lost if hasattr(record.event, "cost"))
+    cost = sum(record.event.cost.calls for record in plan.losses if hasattr(record.event, "cost"))
     if (lacking := cost - sum(entry.cost.calls for entry in entries)) > 0:
         yield f"the ledger lacks {_calls(lacking)} of the {cost} that what is lost had cost; they are bought again"
     elif not entries:
@@ -202,7 +202,7 @@ def _calls(count: int) -> str:
 def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem]:
     repo = workspace.repo
     if (plan := plan_step_back(repo, run)) is not None:
-        last = plan.kept[-1]
+        last = plan.events[-1]
         sentence = f"what comes after {last.event.kind} is damaged; the run can go on from there"
         yield Problem(run=run, commit=last.commit, sentence=sentence, repairable=True)
     problems = list(run_checks.check_run(repo, run, budget=edit_schedule(workspace, run)))

@@ -170,11 +170,11 @@ def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
         yield "the run ends with two scores of one version"
     if (
         len({(evaluation.item_set, evaluation.n, evaluation.seed) for evaluation in evaluations}) > 1
-        and state.started.splits
+        and state.start.splits
     ):
         yield "the scores at the end of the run are not all of the same items and the same seed"
     versions_needed = {0, state.best, state.version}
-    if evaluations and state.started.splits and set(versions) != versions_needed:
+    if evaluations and state.start.splits and set(versions) != versions_needed:
         names = ", ".join(version_label(version) for version in sorted(versions_needed))
         yield f"the run ends with scores of other versions than the first, the best and the last, which are {names}"
 

@@ -132,7 +132,7 @@ def merge_command(session: CommandSession, *, run: str, other: str, terms: Measu
     from skillgit.app.interventions.merge import MergeRequest, merge  # noqa: PLC0415 - see the package
     from skillgit.view.interventions import merge_lines  # noqa: PLC0415 - see the package
 
-    result = measured(session, merge, MergeRequest(into=run, other=other, terms=terms), "merge/2", merge_lines)
+    result = measured(session, merge, MergeRequest(into=run, source=other, terms=terms), "merge/2", merge_lines)
     return ExitCode.OK if result is None or result.decided.accepted else ExitCode.NO
 
 

@@ -65,7 +65,7 @@ def push_command(
     from skillgit.view.deliveries import pushed  # noqa: PLC0415 - see the package
 
     request = PushRequest(
-        remote=remote, runs=(*names, *runs), rejected=rejected, evidence=evidence, verify=verify, dry_run=dry_run
+        remote=remote, runs=(*names, *runs), rejected_mode=rejected, evidence=evidence, verify=verify, dry_run=dry_run
     )
     try:
         result = _push(session, request, listener(session), yes=yes)
@@ -123,7 +123,7 @@ def pull_command(session: CommandSession, remote: str | None, *, rejected: str, 
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
     from skillgit.view.deliveries import pulled  # noqa: PLC0415 - see the package
 
-    request = PullRequest(remote=remote, rejected=rejected, evidence=evidence, dry_run=dry_run)
+    request = PullRequest(remote=remote, rejected_mode=rejected, evidence=evidence, dry_run=dry_run)
     result = pull(session.context, request, listener(session))
     session.show("pull/1", result, pulled(result, session.screen))
     if result.error is not None:

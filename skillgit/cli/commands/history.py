@@ -128,7 +128,7 @@ def log_command(
     request = LogRequest(
         words=revisions,
         all_runs=all_runs,
-        rejected=rejected,
+        with_rejected=rejected,
         limit=limit,
         events=frozenset(events),
         grep=grep,

@@ -115,8 +115,8 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
 class RecordedSettings:
     """The settings of a recorded configuration, divided by whether they may be acted on."""
 
-    taken: Mapping[str, object]
-    refused: Mapping[str, object] = field(default_factory=dict)  # key to value of what only the user may say
+    settings: Mapping[str, object]
+    refusals: Mapping[str, object] = field(default_factory=dict)  # key to value of what only the user may say
 
 
 def of_own_run(settings: Mapping[str, object]) -> RecordedSettings:

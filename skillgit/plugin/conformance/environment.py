@@ -145,18 +145,18 @@ class _Examination:
     environment: Environment
     skill: Skill
     promises: Promises
-    passed: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
+    full_scores: list[bool] = field(default_factory=list)  # for each wrong answer, whether it got the full score
     blocks: bool = False  # whether it was found to block the event loop
 
     async def attempt(self, item: Item, skill: Skill, says: str | Sequence[str]) -> RehearsalOutcome:
         """Attempt ``item``; where the event loop was blocked, once more, for a first use may load a lot."""
         attempt = await self.case.attempt(self.environment, item, skill, says)
-        if attempt.blocked and not self.blocks:
+        if attempt.blocker and not self.blocks:
             again = await self.case.attempt(self.environment, item, skill, says)
-            self.blocks = bool(again.blocked)
+            self.blocks = bool(again.blocker)
             self.promises.hold(
                 not self.blocks,
-                f"rollout or score blocks the event loop for {BLOCKED_S:g} s or longer at {again.blocked}: await what "
+                f"rollout or score blocks the event loop for {BLOCKED_S:g} s or longer at {again.blocker}: await what "
                 "takes time, or hand it to asyncio.to_thread",
             )
         return attempt
@@ -177,7 +177,7 @@ async def check_rollouts(
         for item in split[:1]:
             with promises.during("a rollout with another skill"):
                 await _attempt_with_sentence(examination, item, *reversed(_SENTENCES))
-    passes = examination.passed and (any(examination.passed) if case.wrong else all(examination.passed))
+    passes = examination.full_scores and (any(examination.full_scores) if case.wrong else all(examination.full_scores))
     promises.hold(
         not passes,
         "a wrong answer passes: score has to compare trajectory.answer with the item, and give less than 1.0 to what "
@@ -201,9 +201,9 @@ async def _check_item(examination: _Examination, item: Item) -> None:
             return
         promises.hold(right.passed, "the right answer does not pass")
     again = await examination.environment.score(item, wrong.trajectory, Scripted((case.verdict,)))
-    same = again == (wrong.scored, wrong.feedback)
+    same = again == (wrong.score, wrong.feedback)
     promises.hold(same, "the same trajectory gets another score or feedback when it is scored again")
-    has_verdict = bool(case.verdict and wrong.judge.heard)
+    has_verdict = bool(case.verdict and wrong.judge.requests)
     if has_verdict or (right is not None and right.target.says == wrong.target.says):
         return
     golden = wrong.passed and _is_golden(examination.environment, item, wrong, right)
@@ -212,7 +212,7 @@ async def _check_item(examination: _Examination, item: Item) -> None:
         "a rollout returns the gold answer though the target said something else: trajectory.answer has to be what the "
         "target said",
     )
-    examination.passed.append(wrong.passed and not golden)
+    examination.full_scores.append(wrong.passed and not golden)
 
 
 async def _attempt_with_sentence(
@@ -222,7 +222,7 @@ async def _attempt_with_sentence(
     reads: list[str] = []
     skill = watched(with_sentence(examination.skill, sentence), reads)
     attempt = await examination.attempt(item, skill, examination.case.wrong_answer(item))
-    transcript = "\n".join(text for messages in attempt.target.heard for text in messages)
+    transcript = "\n".join(text for messages in attempt.target.requests for text in messages)
     # With tools the target may fetch the text itself, which no script can know how to do.
     is_shown = sentence in transcript or (attempt.target.tools and bool(reads))
     own = examination.promises.hold(
@@ -230,7 +230,7 @@ async def _attempt_with_sentence(
         "the target sees the skill of an earlier rollout: a rollout has to show it the skill that it is given",
     )
     examination.promises.hold(
-        is_shown or not own or not attempt.target.heard,
+        is_shown or not own or not attempt.target.requests,
         "the target never sees the skill: a sentence that is added to SKILL.md is in no message to it; a rollout has "
         "to show it skill.document",
     )
@@ -242,10 +242,10 @@ def _is_whole(attempt: RehearsalOutcome, item: Item, promises: Promises) -> bool
     trajectory = attempt.trajectory
     if not promises.hold(isinstance(trajectory, Trajectory), "rollout does not return a Trajectory"):
         return False
-    promises.hold(attempt.target.heard, "a rollout does not ask the target")
+    promises.hold(attempt.target.requests, "a rollout does not ask the target")
     promises.hold(trajectory.item_id == item.id, "a trajectory's item_id is not that of its item")
     promises.hold(trajectory.turns, "a trajectory has no turns, so that the optimizer sees nothing")
-    has_score = promises.hold(isinstance(attempt.scored, Scored), "score does not return a Scored first")
+    has_score = promises.hold(isinstance(attempt.score, Scored), "score does not return a Scored first")
     return promises.hold(isinstance(attempt.feedback, str), "score does not return the feedback second") and has_score
 
 

@@ -38,30 +38,30 @@ class Scripted:
 
     says: Sequence[str] = ("",)  # one after the other; the last one for ever
     fails: bool = False
-    heard: list[tuple[str, ...]] = field(default_factory=list)  # the texts of the messages of each call
+    requests: list[tuple[str, ...]] = field(default_factory=list)  # the texts of the messages of each call
     tools: bool = False  # whether it was ever offered a tool
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        self.heard.append(tuple(message.text for message in messages))
+        self.requests.append(tuple(message.text for message in messages))
         self.tools = self.tools or bool(tools)
         if self.fails:
             raise RetryableBackendError("the provider is down", hint="this is a test")
-        text = self.says[min(len(self.heard), len(self.says)) - 1]
+        text = self.says[min(len(self.requests), len(self.says)) - 1]
         return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalOutcome:
     trajectory: Trajectory
-    scored: Scored | None  # None if there is no trajectory to score
+    score: Scored | None  # None if there is no trajectory to score
     feedback: str
     target: Scripted
     judge: Scripted
-    blocked: str  # the line that kept the event loop from running; empty if none did
+    blocker: str  # the line that kept the event loop from running; empty if none did
 
     @property
     def passed(self) -> bool:
-        return isinstance(self.scored, Scored) and self.scored.passed
+        return isinstance(self.score, Scored) and self.score.passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Rehearsal:
             if isinstance(trajectory, Trajectory):
                 score, feedback = await environment.score(item, trajectory, judge)
         return RehearsalOutcome(
-            trajectory=trajectory, scored=score, feedback=feedback, target=target, judge=judge, blocked=watch.place
+            trajectory=trajectory, score=score, feedback=feedback, target=target, judge=judge, blocker=watch.place
         )
 
 
@@ -232,4 +232,4 @@ async def _work(case: Rehearsal, environment: Environment, skill: Skill, item: I
     """Return everything that can be seen of an item: what models are asked, and what right and wrong answers score."""
     answers = [case.wrong_answer(item), *([case.answers(item)] if case.answers else [])]
     attempts = [await case.attempt(environment, item, skill, says) for says in answers]
-    return [(run.target.heard, run.target.tools, run.judge.heard, run.scored, run.feedback) for run in attempts]
+    return [(run.target.requests, run.target.tools, run.judge.requests, run.score, run.feedback) for run in attempts]

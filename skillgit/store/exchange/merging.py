@@ -37,7 +37,7 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
         return Joined(run="", state=Joining.UP_TO_DATE)
     if mine is None:
         if not dry_run:
-            update_refs(repo, [RefUpdate(name=refs.MAIN, new=theirs, expected=None)], reason=reason)
+            update_refs(repo, [RefUpdate(name=refs.MAIN, new=theirs, old=None)], reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
@@ -83,7 +83,7 @@ class Joined:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeTerms:
     remote: str
-    rejected: RejectedMode
+    rejected_mode: RejectedMode
     clock: Callable[[], datetime]
     checked_out: Mapping[str, str]  # branch to the work tree that has it checked out
     dry_run: bool = False
@@ -142,7 +142,7 @@ class _Adoption:
             )
         records = self._records(self._mine | self._moves)
         self._check(records)
-        own = [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
+        own = [RefUpdate(name=name, new=oid, old=self._mine.get(name)) for name, oid in self._moves.items()]
         updates = [*own, *history.derived_updates(self._run, records, self._mine)]
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
@@ -157,9 +157,9 @@ class _Adoption:
             return
         if ref.kind in _LINES:
             self._look_at_line(name, their, mine)
-        elif ref.kind is refs.RefKind.REJECTED and self._terms.rejected is RejectedMode.BRANCHES:
+        elif ref.kind is refs.RefKind.REJECTED and self._terms.rejected_mode is RejectedMode.BRANCHES:
             self._look_at_candidate(name, their)
-        elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected is not RejectedMode.NONE:
+        elif ref.kind is refs.RefKind.ATTIC and self._terms.rejected_mode is not RejectedMode.NONE:
             self._look_at_attic(name, their)
         elif ref.kind in {refs.RefKind.EVIDENCE, refs.RefKind.DROPPED}:
             self._look_at_bulk(name, their, mine)

@@ -85,7 +85,7 @@ def remove_remote(repo: Repo, name: str) -> int:
     output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()
     copies = dict(line.split() for line in output.splitlines())
     _done(git(repo, "remote", "remove", name), "skillgit remote")
-    deletions = [RefUpdate(name=ref, new=None, expected=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
+    deletions = [RefUpdate(name=ref, new=None, old=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
     update_refs(repo, deletions, reason=f"skillgit: remove remote {name}")
     return len(copies)
 
@@ -102,7 +102,7 @@ def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
     if theirs is None or ours == theirs:
         return False
     if ours is None:
-        update = RefUpdate(name=refs.NOTES, new=theirs, expected=None)
+        update = RefUpdate(name=refs.NOTES, new=theirs, old=None)
         update_refs(repo, [update], reason="skillgit: notes of another repository")
         return True
     if repo.reaches(ours, theirs):

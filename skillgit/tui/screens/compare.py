@@ -299,7 +299,7 @@ class CompareScreen(SearchScreen):
         self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
 
     def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
-        self._turn_to(VIEWS[message.place])
+        self._turn_to(VIEWS[message.index])
 
     @property
     def searched(self) -> PaintedLines:

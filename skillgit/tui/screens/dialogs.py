@@ -127,7 +127,7 @@ class ChoiceScreen(Dialog[str | None]):
             self.dismiss(choice)
 
     def on_row_list_opened(self, message: RowList.Opened) -> None:
-        self.dismiss(self._choices[message.place][2])
+        self.dismiss(self._choices[message.index][2])
 
 
 class CopyScreen(ChoiceScreen):

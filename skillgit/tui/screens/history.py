@@ -188,23 +188,23 @@ class HistoryScreen(Panes):
             self._read_scores()
 
     def _show_overview(self, overview: Overview) -> None:
-        self.events.held = overview.held
-        self.name_panes(fresh=overview.fresh, unreadable=len(overview.broken))
+        self.events.checkout = overview.checkout
+        self.name_panes(fresh=overview.fresh, unreadable=len(overview.failures))
         if not overview.runs:
             self._show_nothing(overview)
             return
         name = named(overview.runs, self._run)
         if self._run and not name:
             self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
-        self._run = name or overview.chosen
-        self.runs.show(overview.runs, overview.chosen, self._run)
+        self._run = name or overview.run
+        self.runs.show(overview.runs, overview.run, self._run)
         if any(run.running_pid is not None for run in overview.runs):
             self.name_pane("runs", "L live")
         self._say_counts()
 
     def _show_nothing(self, overview: Overview) -> None:
-        text = f"{overview.broken[0][0]}: {overview.broken[0][1]}" if overview.broken else "no runs yet"
-        hint = "skillgit fsck" if overview.broken else "skillgit train CONFIG"
+        text = f"{overview.failures[0][0]}: {overview.failures[0][1]}" if overview.failures else "no runs yet"
+        hint = "skillgit fsck" if overview.failures else "skillgit train CONFIG"
         self.runs.tell("")
         self.events.tell(one_line(text), hint)
         self.detail.clear()
@@ -222,7 +222,7 @@ class HistoryScreen(Panes):
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
-        base = Narrowing(run=self._run, rejected=self._rejected, slow=self._slow)
+        base = Narrowing(run=self._run, with_rejected=self._rejected, slow=self._slow)
         bar = self.query_one(FilterBar)
         try:
             self._narrowing = narrowed(base, bar.text, app_of(self).now)
@@ -235,7 +235,7 @@ class HistoryScreen(Panes):
     def _show_page(self, page: Page) -> None:
         events = self.events
         events.runs = not self._narrowing.run
-        cursor = events.cursor if page.found is None and page.offset else page.found or 0
+        cursor = events.cursor if page.position is None and page.offset else page.position or 0
         events.begin(page, cursor=cursor)
         self.query_one(FilterBar).say(f"{page.total:,} of {page.everything:,}")
         if not page.total:
@@ -320,7 +320,7 @@ class HistoryScreen(Panes):
         if row is not None:
             again = self._marked is not None and self._marked.commit == row.commit
             self._marked = None if again else row
-            self.events.marked = "" if again else row.commit
+            self.events.mark = "" if again else row.commit
             self.events.refresh()
 
     def action_history_compare(self) -> None:

@@ -84,10 +84,10 @@ class VersionStrip(OneLine):
     """Versions and candidates with the sign of their outcome, oldest first."""
 
     attempts: Sequence[Attempt] = ()
-    chosen = 0
+    cursor = 0
 
     def show(self, attempts: Sequence[Attempt], index: int) -> None:
-        self.attempts, self.chosen = attempts, index
+        self.attempts, self.cursor = attempts, index
         self._arrange()
 
     @on(events.Resize)
@@ -96,9 +96,9 @@ class VersionStrip(OneLine):
         if not self.attempts or not self.size.width:
             return
         ink = app_of(self).facts
-        cells = [_cell(attempt, ink, is_chosen=index == self.chosen) for index, attempt in enumerate(self.attempts)]
+        cells = [_cell(attempt, ink, is_chosen=index == self.cursor) for index, attempt in enumerate(self.attempts)]
         sizes = [sum(cell_len(part.text) for part in cell) + _GAP for cell in cells]
-        first, last = _window(sizes, self.chosen, self.size.width - 2 * _GAP)
+        first, last = _window(sizes, self.cursor, self.size.width - 2 * _GAP)
         more = ink.glyphs.ellipsis
         parts = [Part(more if first else " ", Style.FAINT), Part(" ")]
         for cell in cells[first:last]:
@@ -256,7 +256,7 @@ class ItemScreen(SearchScreen):
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)
-        index = strip.chosen + by
+        index = strip.cursor + by
         if 0 <= index < len(strip.attempts):
             self._choose(index)
 
@@ -279,7 +279,7 @@ class ItemScreen(SearchScreen):
         story = self._story
         if story is None:
             return
-        attempt = story.attempts[self.query_one(VersionStrip).chosen]
+        attempt = story.attempts[self.query_one(VersionStrip).cursor]
         choices = [
             ("i", "item", story.item),
             ("q", "question", story.question),

@@ -47,7 +47,7 @@ _IDS: Final = tuple(name.lower() for name in TABS)
 class Detail(Vertical):
     """One event in full."""
 
-    place = 0
+    tab_index = 0
     row: LogRow | None = None
     detail: EventDetail | None = None
 
@@ -67,7 +67,7 @@ class Detail(Vertical):
 
     @property
     def view(self) -> PaintedLines:
-        return self.query_one(f"#{_IDS[self.place]}", PaintedLines)
+        return self.query_one(f"#{_IDS[self.tab_index]}", PaintedLines)
 
     def clear(self, text: str = "", hint: str = "") -> None:
         self.row = self.detail = None
@@ -104,9 +104,9 @@ class Detail(Vertical):
     def turn_to(self, index: int) -> None:
         """Open the tab at ``index``, the first one after the last."""
         had_focus = self.view.has_focus
-        self.place = index % len(TABS)
-        self.query_one(ContentSwitcher).current = _IDS[self.place]
-        self.query_one(TabBar).open(self.place)
+        self.tab_index = index % len(TABS)
+        self.query_one(ContentSwitcher).current = _IDS[self.tab_index]
+        self.query_one(TabBar).open(self.tab_index)
         if had_focus:
             self.view.focus()
 
@@ -116,15 +116,15 @@ class Detail(Vertical):
         self.view.focus()
 
     def action_tab_next(self) -> None:
-        self.turn_to(self.place + 1)
+        self.turn_to(self.tab_index + 1)
 
     def action_tab_prev(self) -> None:
-        self.turn_to(self.place - 1)
+        self.turn_to(self.tab_index - 1)
 
     @on(TabBar.Chosen)
     def _chosen(self, message: TabBar.Chosen) -> None:
         message.stop()
-        self.turn_to(message.place)
+        self.turn_to(message.index)
 
     @on(DiffView.ContextWanted)
     def _more_context(self, message: DiffView.ContextWanted) -> None:

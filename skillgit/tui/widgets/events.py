@@ -32,10 +32,10 @@ _KEPT: Final = 25  # pages that are kept
 
 
 class EventList(RowList):
-    """Events, newest first, one ``marked`` for comparison; ``want`` gets the offset of a page that is needed."""
+    """Events, newest first, one ``mark`` for comparison; ``want`` gets the offset of a page that is needed."""
 
     graph, runs = True, False
-    marked = held = ""
+    mark = checkout = ""
 
     def __init__(self, want: Callable[[int], None], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -77,7 +77,7 @@ class EventList(RowList):
         if event is None:
             return (Part(f" {app.facts.glyphs.ellipsis}"),)
         setting = Setting(
-            ink=self.ink, now=app.now, graph=self.graph, marked=self.marked, held=self.held, runs=self.runs
+            ink=self.ink, now=app.now, graph=self.graph, mark=self.mark, checkout=self.checkout, runs=self.runs
         )
         return event_row(event, self.event_at(line - 1) if line else None, setting)
 
@@ -96,13 +96,13 @@ _LEAST = 8  # columns of a title, however narrow the list is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What rows look like besides what they tell; ``marked`` and ``held`` are commits."""
+    """What rows look like besides what they tell; ``mark`` and ``checkout`` are commits."""
 
     ink: Screen
     now: datetime
     graph: bool = True
-    marked: str = ""
-    held: str = ""
+    mark: str = ""
+    checkout: str = ""
     runs: bool = False
 
 
@@ -110,12 +110,12 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
     """Return the parts of an event's row; ``above`` is the event in the row above it."""
     entry, ink = Entry.of_row(row), setting.ink
     front = (
-        Part(ink.glyphs.running if row.commit == setting.marked else " ", Style.REVERTED),
+        Part(ink.glyphs.running if row.commit == setting.mark else " ", Style.REVERTED),
         *_sign(row, above, setting),
         Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
         Part(f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}", cells.style(entry)),
         *(
-            [Part(f"{numbers.delta(entry.delta) if entry.measured else '':<7}", Style.FAINT)]
+            [Part(f"{numbers.delta(entry.delta) if entry.is_measured else '':<7}", Style.FAINT)]
             if ink.width >= _DELTA_FROM
             else []
         ),
@@ -133,7 +133,7 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
 
 
 def _state(row: LogRow, setting: Setting) -> str:
-    held_mark = " held" if row.commit == setting.held else ""
+    held_mark = " held" if row.commit == setting.checkout else ""
     best = " best" if row.is_best else ""
     return best + held_mark if setting.ink.width >= _DELTA_FROM else held_mark or best
 
@@ -210,7 +210,7 @@ class ScorePlot(Widget, can_focus=True):
     """A plot of scores; the step under the cursor of the history stands out."""
 
     points: tuple[Point, ...] = ()
-    chosen: Point | None = None
+    cursor: Point | None = None
 
     def show(self, points: Sequence[Point]) -> None:
         self.points = tuple(points)
@@ -221,8 +221,8 @@ class ScorePlot(Widget, can_focus=True):
         point = None
         if row.known is not None:
             point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
-        if point != self.chosen:
-            self.chosen = point
+        if point != self.cursor:
+            self.cursor = point
             self.refresh()
 
     def render(self) -> Text:
@@ -230,10 +230,10 @@ class ScorePlot(Widget, can_focus=True):
         columns, rows = self.size.width - _AXIS, self.size.height - 1
         if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
             return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
-        points = self.points if self.chosen is None else (*self.points, self.chosen)
+        points = self.points if self.cursor is None else (*self.points, self.cursor)
         scale = Scale.over(points, columns, rows)
         grid = marks(points, scale, app.facts.glyphs)
-        return self._drawn(scale, grid, scale.at(self.chosen) if self.chosen is not None else None)
+        return self._drawn(scale, grid, scale.at(self.cursor) if self.cursor is not None else None)
 
     def _drawn(self, scale: Scale, grid: Mapping[tuple[int, int], Mark], highlight: tuple[int, int] | None) -> Text:
         app = app_of(self)

@@ -104,7 +104,7 @@ class TabBar(OneLine):
     class Chosen(Message):
         """A tab was clicked."""
 
-        place: int
+        index: int
 
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)

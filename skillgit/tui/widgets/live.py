@@ -249,7 +249,7 @@ def event_line(row: LogRow, screen: Screen) -> Painted:
 def _compared(entry: Entry, screen: Screen) -> str:
     """Return ``.7250 > .7000``; the score alone where it was compared with none."""
     own = screen.encodable(cells.score(entry)).strip()
-    if entry.score is None or entry.delta is None or not entry.measured:
+    if entry.score is None or entry.delta is None or not entry.is_measured:
         return own
     sign = ">" if entry.delta > 0 else screen.glyphs.at_most
     return f"{own} {sign} {numbers.score(entry.score.value - entry.delta)}"

@@ -47,7 +47,7 @@ class RowList(PaintedLines):
         """The cursor stands on another row."""
 
         rows: RowList
-        place: int
+        index: int
 
         @property
         def control(self) -> RowList:

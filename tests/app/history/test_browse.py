@@ -37,15 +37,15 @@ def test_an_event_is_found_on_its_page(context):
     whole = log(context).rows
     for place, row in enumerate(whole):
         found = browse.page(context, ALL, 0, 4, row.commit)
-        assert (found.found, found.offset) == (place, place // 4 * 4)
+        assert (found.position, found.offset) == (place, place // 4 * 4)
         assert found.rows[place - found.offset] == row
-        assert browse.page(context, Narrowing(), 0, 4, row.commit).found == place, "all runs, of which there is one"
+        assert browse.page(context, Narrowing(), 0, 4, row.commit).position == place, "all runs, of which there is one"
 
 
 def test_an_event_that_is_filtered_away_is_not_found(context):
     rejected = next(row for row in log(context).rows if row.kind == "rejected")
-    found = browse.page(context, Narrowing(run=RUN, rejected=False), 0, 50, rejected.commit)
-    assert found.found is None
+    found = browse.page(context, Narrowing(run=RUN, with_rejected=False), 0, 50, rejected.commit)
+    assert found.position is None
     assert rejected not in found.rows
     assert found.total == found.everything - 2
 
@@ -53,8 +53,8 @@ def test_an_event_that_is_filtered_away_is_not_found(context):
 @pytest.mark.parametrize(
     ("narrowing", "labels"),
     [
-        (Narrowing(run=RUN, comparisons=(NumberComparison(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
-        (Narrowing(run=RUN, comparisons=(NumberComparison(what="step", sign="=", value=2),)), [5]),
+        (Narrowing(run=RUN, comparisons=(NumberComparison(number="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
+        (Narrowing(run=RUN, comparisons=(NumberComparison(number="step", sign="=", value=2),)), [5]),
         (Narrowing(run=RUN, kinds=frozenset({"skipped"})), [None]),
     ],
 )
@@ -88,9 +88,9 @@ def test_points_are_the_scores_in_order(context):
 
 def test_the_overview_names_runs_and_the_default_one(context, repo):
     found = browse.overview(context)
-    assert ([run.name for run in found.runs], found.chosen, found.fresh) == ([RUN], RUN, True)
+    assert ([run.name for run in found.runs], found.run, found.fresh) == ([RUN], RUN, True)
     repo.set_config("skillgit.run", "gone")
-    assert browse.overview(context).chosen == RUN, "a deleted default run does not hide the others"
+    assert browse.overview(context).run == RUN, "a deleted default run does not hide the others"
 
 
 def test_no_runs_are_no_error(repo, clock):

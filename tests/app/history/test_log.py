@@ -44,7 +44,7 @@ def test_events_come_newest_first(context, records):
 def test_events_can_be_chosen(context):
     assert steps(context) == ["r5", "r5", "v3", "v2", "s3", "s3", "r2", "v1", "v0"]
     assert [row.step for row in log(context, LogRequest(words=(RUN,), events=frozenset({"rejected"}))).rows] == [5, 2]
-    assert len(steps(context, rejected=False)) == 7
+    assert len(steps(context, with_rejected=False)) == 7
     assert [row.kind for row in log(context, LogRequest(words=("demo",), limit=1)).rows] == ["run-finished"]
     assert steps(context, limit=2, reverse=True) == ["r5", "r5"]
     assert [row.step for row in log(context, LogRequest(grep="unit mismatch")).rows] == [1]

@@ -107,7 +107,7 @@ def test_versions_stand_side_by_side_on_every_split(repository):
         ("train", names[1], "v0"),
     ]
     last = eyes.looks[-1]
-    assert last.before + last.done == last.every == 3 * (60 + 20 + 8)
+    assert last.before + last.count == last.every == 3 * (60 + 20 + 8)
 
 
 def test_the_arm_without_a_skill_has_its_frontmatter_and_nothing_else(repository, monkeypatch):
@@ -183,7 +183,7 @@ def test_ctrl_c_stops_after_what_is_in_flight_and_loses_nothing(repository):
     class Impatient(Eyes):
         def progress(self, progress: EvalProgress) -> None:
             super().progress(progress)
-            if progress.done == 3:
+            if progress.count == 3:
                 signal.raise_signal(signal.SIGINT)
 
     before = refs(repository)

@@ -47,13 +47,13 @@ def test_there_is_no_diagnosis_before_enough_steps_in_a_row():
     ("steps", "options", "expected"),
     [
         ([refusal(decision=Decision.INDECISIVE)] * 5, {}, Cause.UNDECIDED),
-        ([refusal(fixed=("a",))] * 5, {"passed": "1 2 3 4 5 6 7 8 9"}, Cause.CEILING),
+        ([refusal(fixes=("a",))] * 5, {"passed": "1 2 3 4 5 6 7 8 9"}, Cause.CEILING),
         ([SKIPPED, refusal(), SKIPPED, refusal(), SKIPPED], {}, Cause.UNAPPLIED),
         ([refusal()] * 5, {}, Cause.NO_VARIANCE),
-        ([refusal(broken=("a",))] * 5, {"passed": "", "soft": 0.3}, Cause.COARSE),
-        ([refusal(fixed=("a",), broken=("b",))] * 5, {"n": 40}, Cause.COARSE),
-        ([refusal(fixed=("a",), broken=("b", "c"))] * 5, {"n": 10}, Cause.COARSE),
-        ([refusal(fixed=("a",), broken=("b", "c"))] * 5, {"n": 40}, Cause.WORSE),
+        ([refusal(breaks=("a",))] * 5, {"passed": "", "soft": 0.3}, Cause.COARSE),
+        ([refusal(fixes=("a",), breaks=("b",))] * 5, {"n": 40}, Cause.COARSE),
+        ([refusal(fixes=("a",), breaks=("b", "c"))] * 5, {"n": 10}, Cause.COARSE),
+        ([refusal(fixes=("a",), breaks=("b", "c"))] * 5, {"n": 40}, Cause.WORSE),
     ],
 )
 def test_what_refused_steps_have_in_common_is_named(steps, options, expected):
@@ -61,7 +61,7 @@ def test_what_refused_steps_have_in_common_is_named(steps, options, expected):
 
 
 def test_the_sentence_is_one_line_that_says_what_to_try():
-    steps = [refusal(step=step, fixed=("a",), broken=("b", "c")) for step in range(1, 6)]
+    steps = [refusal(step=step, fixes=("a",), breaks=("b", "c")) for step in range(1, 6)]
     found = diagnose(state(steps, n=40), after=5, metric=Metric.HARD, soft_weight=0.5)
     assert found.steps == 5
     assert found.sentence == (

@@ -71,7 +71,7 @@ def test_an_absurd_usage_of_codex_is_unknown(name, absurd):
     turn = CodexTurn()
     counts = {"input_tokens": 5, "output_tokens": 2, name: absurd}
     EventLines(give=turn.hear).take(json.dumps({"type": "turn.completed", "usage": counts}).encode())
-    assert turn.completed
+    assert turn.is_complete
     assert turn.usage is None
 
 

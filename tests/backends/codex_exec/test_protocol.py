@@ -42,4 +42,4 @@ def test_an_error_that_the_turn_survives_is_none():
     turn.hear(completed(1, 1))
     assert not turn.failure
     turn.hear({"type": "turn.failed", "error": {"message": "no"}})
-    assert (turn.failure, turn.completed) == ("no", False)
+    assert (turn.failure, turn.is_complete) == ("no", False)

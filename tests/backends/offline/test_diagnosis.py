@@ -45,4 +45,4 @@ def test_nothing_is_made_up_where_nothing_explains_the_failure():
 
 def test_feedback_without_expected_answers_explains_nothing():
     turns = (("user", PASSAGES[0].question),)
-    assert causes(TaskAttempt(item="t", turns=turns, answer="Mira Tolland", expected=())) == []
+    assert causes(TaskAttempt(item="t", turns=turns, answer="Mira Tolland", right_answers=())) == []

@@ -20,19 +20,19 @@ def test_skill_budget_and_trajectories_are_read_as_the_engine_writes_them():
     assert found.document == skill("Be kind.").document.strip("\n")
     assert found.budget == 3
     (only,) = found.attempts
-    assert (only.item, only.answer, only.expected) == ("tr-1", 'a "b" c', ('x "y"', "z"))
+    assert (only.item, only.answer, only.right_answers) == ("tr-1", 'a "b" c', ('x "y"', "z"))
     assert OAK.question in only.prompt
 
 
 def test_a_missing_answer_is_an_empty_one():
     (only,) = briefing(read([attempt("tr-1", OAK.question, OAK.documents, "", ["z"])])).attempts
-    assert (only.answer, only.expected) == ("", ("z",))
+    assert (only.answer, only.right_answers) == ("", ("z",))
 
 
 def test_feedback_of_another_environment_tells_no_expected_answer():
     parts = tagged("turn", "q", role="user"), tagged("answer", "a"), tagged("feedback", "3 of 5 tests fail")
     (only,) = briefing(tagged("trajectory", "\n".join(parts), id="t")).attempts
-    assert only.expected == ()
+    assert only.right_answers == ()
 
 
 def test_history_tells_rejected_lines_from_accepted_ones():
@@ -45,12 +45,15 @@ def test_history_tells_rejected_lines_from_accepted_ones():
             score=0.5,
             current=0.4,
             changes=(Change(sign="+", text=f"- Rule {number}."), Change(sign="-", text="- Old.")),
-            broken=("va-1",),
+            breaks=("va-1",),
         )
         for number, decision in ((1, Decision.ACCEPT_NEW_BEST), (2, Decision.REJECT))
     ]
     found = briefing(history_section(steps))
-    assert [(step.accepted, step.added) for step in found.steps()] == [(False, ("- Rule 2.",)), (True, ("- Rule 1.",))]
+    assert [(step.is_accepted, step.additions) for step in found.steps()] == [
+        (False, ("- Rule 2.",)),
+        (True, ("- Rule 1.",)),
+    ]
     assert found.rejected_lines == {"rule 2"}
 
 

@@ -26,7 +26,7 @@ from skillgit_backends.offline.candidates import AnswerKind, candidates, fit, re
     ],
 )
 def test_the_kind_of_answer_is_read_off_the_question(text: str, wanted: AnswerKind):
-    assert read_question(text).wanted is wanted
+    assert read_question(text).answer_kind is wanted
 
 
 @pytest.mark.parametrize(

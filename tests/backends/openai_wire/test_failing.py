@@ -17,7 +17,7 @@ HERE = Endpoint(url="https://h.example/v1", key=KEY, key_name="MY_KEY")
 
 
 def judge(status, said="", code=""):
-    return judged(ServerFault(status=status, said=said, code=code), HERE, "openai_chat")
+    return judged(ServerFault(status=status, message=said, code=code), HERE, "openai_chat")
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
@@ -100,7 +100,9 @@ def test_how_long_a_server_wants_to_be_left_alone(headers, seconds):
 
 
 def test_without_a_key_the_hint_is_where_to_name_one():
-    error = judged(ServerFault(status=401, said=""), Endpoint(url="http://h", key=NO_KEY, key_name=""), "openai_chat")
+    error = judged(
+        ServerFault(status=401, message=""), Endpoint(url="http://h", key=NO_KEY, key_name=""), "openai_chat"
+    )
     assert "api_key_env" in error.hint
 
 
@@ -130,6 +132,6 @@ def test_without_a_key_the_hint_is_where_to_name_one():
     ],
 )
 def test_what_is_wrong_with_one_question_is_told_from_what_all_have_in_common(kind, status, said, code, param):
-    error = judged(ServerFault(status=status, said=said, code=code, param=param), HERE, "openai_chat")
+    error = judged(ServerFault(status=status, message=said, code=code, param=param), HERE, "openai_chat")
     assert type(error) is kind
     assert error.status_code == status

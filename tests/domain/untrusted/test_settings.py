@@ -55,7 +55,7 @@ def test_no_setting_of_any_backend_counts_where_a_stranger_recorded_it():
         names = {*registry.load_backend(plugin.name, Path()).info.paths, "base_url", "path", "dir", "api_key_env"}
         for prefix in (plugin.name, "target", "optimizer", "judge", f"target_{plugin.name}"):
             for key in (f"model.{prefix}_{name}" for name in names):
-                assert of_stranger({key: "x"}).refused == {key: "x"}
+                assert of_stranger({key: "x"}).refusals == {key: "x"}
 
 
 def test_no_path_of_an_environment_counts_where_a_stranger_recorded_it():
@@ -83,9 +83,9 @@ JSON = st.recursive(
 def test_no_value_that_counts_is_a_path_or_an_option_of_a_program(settings):
     recorded = of_stranger(settings)
     written = {key for key, value in settings.items() if value not in ("", None)}
-    assert recorded.taken.keys() | recorded.refused.keys() == written
-    assert recorded.taken.keys().isdisjoint(recorded.refused)
-    for value in recorded.taken.values():
+    assert recorded.settings.keys() | recorded.refusals.keys() == written
+    assert recorded.settings.keys().isdisjoint(recorded.refusals)
+    for value in recorded.settings.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str):
                 assert not text.startswith(("/", "-", "~", "."))
@@ -95,5 +95,5 @@ def test_no_value_that_counts_is_a_path_or_an_option_of_a_program(settings):
 
 @pytest.mark.parametrize("settings", [{}, {"env.data_path": "/x", "a.b": object()}])
 def test_all_of_one_s_own_counts(settings):
-    assert of_own_run(settings).taken == settings
-    assert of_own_run(settings).refused == {}
+    assert of_own_run(settings).settings == settings
+    assert of_own_run(settings).refusals == {}

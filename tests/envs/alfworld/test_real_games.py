@@ -134,8 +134,8 @@ def test_published_transcripts_are_followed(real):
         steps = [(part.partition("\n")[0].strip(), part.partition("\n")[2].strip()) for part in parts]
         scene = scene_of(opening, [step for step in steps if not step[0].startswith("think")])
         assert scene is not None
-        assert scene.places
-        assert scene.dropped or scene.lit
+        assert scene.spots
+        assert scene.drops or scene.lit
         followed += 1
     assert followed >= 18
 

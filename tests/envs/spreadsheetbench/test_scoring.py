@@ -34,7 +34,7 @@ def office() -> None:
 
 
 def judged(box: Sandbox, rule, made: dict[int, bytes], position="B1:B2", answers=None, *, sheet="") -> dict[int, str]:
-    task = WorkbookTask(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, expected=3)
+    task = WorkbookTask(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, case_count=3)
     return asyncio.run(faults(task, made, rule, box))
 
 

@@ -222,7 +222,7 @@ def test_a_marked_event_is_compared_with_another_one(visit, press):
         assert isinstance(app.screen, CompareScreen)
         assert (app.screen.a, app.screen.b) == (f"{RUN}/v3", f"{RUN}/v1")
         await press(pilot, "escape", "w", "w")
-        assert app.screen.events.marked == ""
+        assert app.screen.events.mark == ""
 
     visit(scenario)
 

@@ -58,10 +58,10 @@ def test_left_and_right_move_through_the_attempts_and_stop_at_the_ends(play):
         assert "v6 (base)" in text
         assert "(hard 0  soft 0.50)  inherited" in await press("h")
         await press(*["left"] * 9)
-        assert strip.chosen == 0
+        assert strip.cursor == 0
         assert "v0 rests on no other version" in await press()
         text = await press(*["right"] * 12)
-        assert strip.chosen == len(strip.attempts) - 1
+        assert strip.cursor == len(strip.attempts) - 1
         assert "failed to evaluate  the server was gone" in text
         assert "v7 (base)" in text
 

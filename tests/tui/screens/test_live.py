@@ -238,7 +238,7 @@ def test_enter_opens_the_event_and_escape_comes_back(play):
         assert isinstance(app.screen, EventScreen)
         assert app.screen.current == ROWS[1]
         await press("right_square_bracket")
-        assert app.screen.detail.place == 1
+        assert app.screen.detail.tab_index == 1
         await press("left_square_bracket", "e")
         assert app.screen.detail.view.id == "trace"
         await press("slash", *"unit", "enter")

@@ -64,7 +64,7 @@ class CheckSource:
     find: Callable[[list[str]], Listed]
     answers: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
-    expected: str = ""  # what the row says of a good result, in words
+    expectation: str = ""  # what the row says of a good result, in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,8 +150,8 @@ def scorers() -> list[str]:
 def _prepared(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
-    if not criteria and source.expected:
-        criteria = [_AS_EXPECTED.format(source.expected)]
+    if not criteria and source.expectation:
+        criteria = [_AS_EXPECTED.format(source.expectation)]
     if not criteria or not all(isinstance(text, str) and text.strip() for text in criteria):
         raise ValueError("needs a 'rubric', or 'criteria', a list of texts")
     return fields | {"criteria": criteria}

@@ -232,7 +232,7 @@ def rules_diffed(
         a=both.a.row,
         b=both.b.row,
         rows=tuple(row for file, diff in pairs for row in _rows(file, diff, deeds)),
-        kept=sum(len(diff.kept) for _, diff in pairs),
+        kept=sum(len(diff.matches) for _, diff in pairs),
     )
 
 
@@ -263,15 +263,15 @@ def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str])
 
 def _rows(file: str, diff: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:
     came: list[tuple[int, RuleChange]] = [
-        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in diff.added),
+        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in diff.additions),
         *(
             (pair.new.first, _row("changed", file, pair.new, pair.old.text, deeds.here(file, pair.new)))
-            for pair in diff.changed
+            for pair in diff.changes
         ),
-        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in diff.moved),
+        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in diff.moves),
     ]
     yield from (row for _, row in sorted(came, key=lambda entry: entry[0]))
-    for rule in diff.removed:
+    for rule in diff.removals:
         yield _row("removed", file, rule, "", deeds.removed(file, rule))
 
 

@@ -72,13 +72,13 @@ def load_recorded(
     try:
         config = _resolved(context, name, layers, path=directory / name, root=directory)
     except (ConfigError, NotFoundError) as error:
-        if settings.refused:  # what is wrong may be that something of it is left out
-            raise _untrusted(name, settings, settings.refused, directory, hint) from error
+        if settings.refusals:  # what is wrong may be that something of it is left out
+            raise _untrusted(name, settings, settings.refusals, directory, hint) from error
         raise
     entries = {entry.key: entry for entry in config.entries}
     refusals = [
         key
-        for key, value in settings.refused.items()
+        for key, value in settings.refusals.items()
         if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
     ]
     if refusals:
@@ -91,7 +91,7 @@ def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], roo
     if any(key not in _DATA for key in keys):
         return UsageError(sentence, hint=f"look at it, then {hint}, or set those keys yourself with -o KEY=VALUE")
     options = " ".join(f"-o {key}=PATH" for key in sorted(keys))
-    environment, fetching = str(settings.taken.get("env.name")), ""
+    environment, fetching = str(settings.settings.get("env.name")), ""
     if environment in {plugin.name for plugin in installed(ENVIRONMENTS)}:
         public = load_environment(environment, root).info.public
         if public is not None and public.kind is SourceKind.HUGGINGFACE:

@@ -251,7 +251,7 @@ def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer
     """Return the values of a recorded configuration that may be acted on; relative paths start at ``folder``."""
     origin = ValueOrigin(kind="file", where=name)
     values: Layer = {}
-    for key, value in settings.taken.items():
+    for key, value in settings.settings.items():
         text = value if isinstance(value, str) else "" if value is None else None
         leaf = Leaf(value=value, text=text, plain=False, origin=origin, folder=folder)
         values[key_today(key)] = leaf_today(key, leaf)

@@ -109,8 +109,8 @@ def _tell_guidance(
         story.remark(score.remark)
         story.remark(judgement.remark)
         if outcomes is not None:
-            is_shown = score.evaluation is not None and judgement.shown
-            evidence |= outcomes.evidence("selection.json", shown=is_shown)
+            is_shown = score.evaluation is not None and judgement.is_consistent
+            evidence |= outcomes.evidence("selection.json", is_consistent=is_shown)
     proposal = replace(
         proposal,
         evaluation=None if score is None else score.summary,
@@ -147,11 +147,11 @@ def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | N
 def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> ImportedScore | None:
     extras = own(slow)
     claim = RecordedScore(
-        place=f"the slow update of epoch {epoch}",
+        path=f"the slow update of epoch {epoch}",
         split=Split.SELECTION,
         hard=number(slow.get("selection_hard")),
         soft=number(slow.get("selection_soft")),
-        unneeded=bool(extras.get("unneeded")),
+        is_partial=bool(extras.get("unneeded")),
         spare=int(str(extras.get("spare") or 0)),
     )
     return source.measured(claim, outcomes)
@@ -162,7 +162,7 @@ def _final_score(source: Import, outcomes: Outcomes | None) -> ImportedScore | N
     if outcomes is None:
         return None
     claim = RecordedScore(
-        place="final_selection_hard in summary.json",
+        path="final_selection_hard in summary.json",
         split=Split.SELECTION,
         hard=number(source.summary.get("final_selection_hard")),
         soft=number(source.summary.get("final_selection_soft")),
@@ -217,7 +217,7 @@ def tell_end(source: Import) -> None:
     # What was measured at the end may be the last guidance, and told with it.
     is_told = isinstance(newest, SlowMerged) and not (newest.verdict.gated or isinstance(newest.evaluation, Inherited))
     if final is not None and not is_told:
-        evidence |= final.evidence("final_selection.json", shown=False)
+        evidence |= final.evidence("final_selection.json", is_consistent=False)
     for name in ("config.json", "runtime_state.json", "summary.json", "history.json"):
         content = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
         if content is not None:
@@ -256,12 +256,12 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
             continue
         outcomes = read_outcomes(source.directory, [folder], f"test-{version_label(version)}")
         claim = RecordedScore(
-            place=f"{key}_hard in summary.json",
+            path=f"{key}_hard in summary.json",
             split=Split.TEST,
             hard=score_of(source.summary, f"{key}_hard"),
             soft=score_of(source.summary, f"{key}_soft"),
         )
-        items = tuple(outcomes.scored) if outcomes is not None else ()
+        items = tuple(outcomes.outcomes) if outcomes is not None else ()
         score = measured(claim, outcomes, items, source.settings.seed)
         if score is None:
             continue
@@ -269,7 +269,7 @@ def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
         summaries.append(replace(score.summary, version=version))
         if outcomes is not None:
             path = f"test-{version_label(version)}.json"
-            evidence |= outcomes.evidence(path, shown=score.evaluation is not None)
+            evidence |= outcomes.evidence(path, is_consistent=score.evaluation is not None)
     return summaries, evidence
 
 

@@ -32,15 +32,15 @@ _ROLES = {"system", "user", "assistant", "tool"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What one folder tells of items; ``scored`` is empty if the rows contradict themselves."""
+    """What one folder tells of items; ``outcomes`` is empty if the rows contradict themselves."""
 
     rows: Sequence[Row]  # a row for each result, as evidence has it; trajectories named in it are in ``files``
-    scored: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # conversations, path to content, ``<name>/`` in front
 
-    def evidence(self, path: str, *, shown: bool = True) -> dict[str, bytes]:
+    def evidence(self, path: str, *, is_consistent: bool = True) -> dict[str, bytes]:
         """Return the rows as the file ``path``, which is set apart if they do not add up, and the conversations."""
-        return {path if shown else f"{ORIGIN}/{path}": json_file(list(self.rows)), **self.files}
+        return {path if is_consistent else f"{ORIGIN}/{path}": json_file(list(self.rows)), **self.files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Ou
             rows.append({"id": item, "failed": reason})
             if outcomes is not None:
                 outcomes[item] = FailedToEvaluate(reason)
-    return Outcomes(rows=rows, scored=outcomes or {}, files=files) if rows else None
+    return Outcomes(rows=rows, outcomes=outcomes or {}, files=files) if rows else None
 
 
 def _with(outcomes: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
@@ -130,11 +130,11 @@ def count(value: object) -> int | None:
 class RecordedScore:
     """The score that a record tells of a text."""
 
-    place: str
+    path: str
     split: Split
     hard: float | None
     soft: float | None  # the score with partial credit, if it is told
-    unneeded: bool = False  # whether items without an outcome were left out because the decision did not need them
+    is_partial: bool = False  # whether items without an outcome were left out because the decision did not need them
     spare: int = 0  # how many of those were rolled out all the same
 
 
@@ -145,12 +145,12 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
     ``items`` are those of the split, as far as they are known.
     """
     evaluation = None
-    if outcomes is not None and outcomes.scored:
-        without_outcome = tuple(item for item in items if item not in outcomes.scored) if claim.unneeded else ()
+    if outcomes is not None and outcomes.outcomes:
+        without_outcome = tuple(item for item in items if item not in outcomes.outcomes) if claim.is_partial else ()
         evaluation = Evaluation(
             split=claim.split,
-            item_set=set_digest((*outcomes.scored, *without_outcome)),
-            outcomes=outcomes.scored,
+            item_set=set_digest((*outcomes.outcomes, *without_outcome)),
+            outcomes=outcomes.outcomes,
             seed=seed,
             unneeded=without_outcome,
             spare=min(claim.spare, len(without_outcome)),
@@ -174,7 +174,7 @@ def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[st
     remark = ""
     if outcomes is not None:
         score_text = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
-        remark = f"{claim.place} says {claim.hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
+        remark = f"{claim.path} says {claim.hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
     return ImportedScore(summary=summary, remark=remark)
 
 

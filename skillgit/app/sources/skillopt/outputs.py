@@ -53,7 +53,7 @@ def read_source(directory: Directory, run: str) -> Import:
         run=run,
         steps=step_records,
         summary=directory.mapping("summary.json") or {},
-        items=tuple(baseline.scored) if baseline is not None else (),
+        items=tuple(baseline.outcomes) if baseline is not None else (),
         story=ImportStory(remarks=remarks),
         by_hash={} if baseline is None else {step_events.text_hash(first): baseline},
     )
@@ -108,7 +108,7 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
         f"{ORIGIN}/config.json": json_file(config),
     }
     if baseline is not None:
-        evidence |= baseline.evidence("selection.json", shown=score.evaluation is not None)
+        evidence |= baseline.evidence("selection.json", is_consistent=score.evaluation is not None)
     time = source.time("config.json", _SEED)
     chapter = Chapter(event=event, skill=source.texts.skill(first), evidence=evidence, time=time)
     source.story.tell(chapter, score.evaluation)
@@ -123,7 +123,7 @@ def _baseline_told(source: Import) -> RecordedScore:
         score, file = first.score("current_score"), "history.json"
     # Under other metrics the number is the gate's, not the strict score that it is named after.
     hard = score if metric is Metric.HARD or not source.items else None
-    return RecordedScore(place=file, split=Split.SELECTION, hard=hard, soft=None)
+    return RecordedScore(path=file, split=Split.SELECTION, hard=hard, soft=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

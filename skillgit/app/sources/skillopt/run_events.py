@@ -165,7 +165,7 @@ class ImportedJudgement:
 
     verdict: Verdict
     pairs: Flips  # the items that differ, as far as both sides are known
-    shown: bool = True  # whether the outcomes behind it add up to it, so that they can stand as its evidence
+    is_consistent: bool = True  # whether the outcomes behind it add up to it, so that they can stand as its evidence
     remark: str = ""  # in which way it is not what the directory says; empty if it is
 
 
@@ -237,7 +237,7 @@ class ImportStory:
         if verdict.decision is Decision.INDECISIVE:
             return ImportedJudgement(verdict=consistent, pairs=pairs)
         remark = f"{message} say otherwise ({numbers}); it is kept as not decided"
-        return ImportedJudgement(verdict=consistent, pairs=pairs, shown=False, remark=remark)
+        return ImportedJudgement(verdict=consistent, pairs=pairs, is_consistent=False, remark=remark)
 
     def taken_over(self, rule: GateRule, *, is_accepted: bool) -> Verdict:
         """Return the verdict on a text that nobody measured and that took over the score of the current version."""

@@ -79,7 +79,9 @@ def tell_step(source: Import, step: Step) -> None:
     outcomes = _outcomes(source, step)
     evidence = _evidence(source, step, patch)
     if outcomes is not None:
-        evidence |= outcomes.evidence("selection.json", shown=score.evaluation is not None and judgement.shown)
+        evidence |= outcomes.evidence(
+            "selection.json", is_consistent=score.evaluation is not None and judgement.is_consistent
+        )
         source.by_hash[text_hash(text)] = outcomes
     event = Rejected(
         **source.common(step.epoch),
@@ -134,11 +136,11 @@ def _outcomes(source: Import, step: Step) -> Outcomes | None:
 
 def _score(source: Import, step: Step) -> ImportedScore | None:
     claim = RecordedScore(
-        place=f"step {step.number} of history.json",
+        path=f"step {step.number} of history.json",
         split=Split.SELECTION,
         hard=step.score("selection_hard"),
         soft=step.score("selection_soft"),
-        unneeded=bool(step.own.get("unneeded")),
+        is_partial=bool(step.own.get("unneeded")),
         spare=count(step.own.get("spare")) or 0,
     )
     return source.measured(claim, _outcomes(source, step))

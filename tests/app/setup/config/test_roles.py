@@ -85,7 +85,7 @@ def test_a_secret_of_a_role_is_refused(load: Load, key: str):
 
 def test_settings_of_a_role_in_a_recorded_configuration_are_not_trusted(load: Load):
     config = load("", *APART)
-    refused = of_stranger(recorded_settings(config.document)).refused
+    refused = of_stranger(recorded_settings(config.document)).refusals
     assert sorted(refused) == ["model.openai_chat_base_url", "model.target_base_url"]
 
 
@@ -120,8 +120,8 @@ def test_sampling_is_set_for_each_role_alone(load: Load):
     assert listed.values.model.target_stop == ("END", "\n\n")
     again = of_stranger(recorded_settings(config.document))
     keys = {"model.target_top_p": 0.9, "model.optimizer_seed": 7, "model.target_stop": ["END"]}
-    assert {key: again.taken[key] for key in keys} == keys
-    assert not again.refused
+    assert {key: again.settings[key] for key in keys} == keys
+    assert not again.refusals
 
 
 @pytest.mark.parametrize(
