@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
-from skillgit.index import schema, table_writer
+from skillgit.index import schema
 from skillgit.index.log_filter import KEY, key_of
 from skillgit.store import refs
 from skillgit.store.repo import Repo
@@ -293,13 +293,15 @@ class PastIndex(Index):
 
 def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they were."""
+    from skillgit.index.table_writer import BY_EVENT  # noqa: PLC0415 - loads libgit2
+
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
     key = dict(zip(KEY, key_of(index, commit), strict=True))
     connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
     connection.execute("CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)")
-    for table in table_writer.BY_EVENT:
+    for table in BY_EVENT:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
         )
@@ -318,13 +320,15 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
 
 def _summarise(connection: sqlite3.Connection) -> None:
     """Make the rows of runs anew; those of runs that had ended are taken as they are."""
+    from skillgit.index.table_writer import summarise  # noqa: PLC0415 - loads libgit2
+
     connection.execute("CREATE TEMP TABLE run AS SELECT * FROM main.run WHERE name IN (SELECT run FROM temp.event)")
     connection.execute("CREATE UNIQUE INDEX temp.run_name ON run (name)")
     cut = connection.execute(
         "SELECT DISTINCT run FROM main.event WHERE id NOT IN (SELECT id FROM temp.past)"
         " AND run IN (SELECT name FROM temp.run)"
     ).fetchall()
-    table_writer.summarise(connection, [run for (run,) in cut])
+    summarise(connection, [run for (run,) in cut])
 
 
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
