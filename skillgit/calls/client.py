@@ -70,8 +70,7 @@ class Calls:
     ) -> None:
         self._routes = dict(routes)
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
-        self._policy = policy or CallPolicy()
-        self._stop = Stop()
+        self._policy, self._stop = policy or CallPolicy(), Stop()
         self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
         self._asking = Asking(
             policy=self._policy,
@@ -87,15 +86,11 @@ class Calls:
             clock=clock,
         )
         self._unanswered: set[Unanswered] = set()
-        self._replies: Flights[PaidReply] = Flights()
-        self._rollouts: Flights[KnownRollout] = Flights()
+        self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self._scope, self._before = "", Cost()
-        self.caps = caps
+        self.caps, self.ledger, self.meter = caps, ledger, Meter()
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
-        self._redactor = Redactor.now()
-        self._clock = clock
-        self.ledger = ledger
-        self.meter = Meter()
+        self._redactor, self._clock = Redactor.now(), clock
         if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",

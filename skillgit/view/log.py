@@ -36,9 +36,7 @@ class _Lane:
     """A lane that leads to a row."""
 
     toward: int
-    has_line: (
-        bool  # whether there is a line: not above the newest version of a run, where candidates are beside nothing
-    )
+    has_line: bool  # not above the newest version of a run, where candidates are beside nothing
     own: bool  # whether it is that of the event's run; otherwise it leads there from another one
 
 

@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 
 GOLDEN = Path(__file__).parent / "golden" / "diff"
 PLAIN, DATA = ("history.diff.text.diff", sample.DIFFED), ("history.diff.text.diff", sample.AS_DATA)
-STAT, ITEMS = ("history.diff.summary.stat", sample.STAT), ("history.diff.items.items", sample.ITEMS)
+STAT, ITEMS = ("history.diff.items.stat", sample.STAT), ("history.diff.items.items", sample.ITEMS)
 RULES = ("history.diff.rules.rule_diff", sample.RULES)
 CASES = {
     "colour": (DATA, ("--color=always", "diff", "v6", "v7")),
@@ -23,9 +23,9 @@ CASES = {
     "side-by-side-colour": (DATA, ("--color=always", "diff", "v6", "v7", "--side-by-side")),
     "json": (DATA, ("diff", "v6", "v7", "--json")),
     "stat": (STAT, ("diff", "v6", "v7", "--stat")),
-    "stat-unmeasured": (("history.diff.summary.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
-    "stat-stopped": (("history.diff.summary.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
-    "stat-other": (("history.diff.summary.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
+    "stat-unmeasured": (("history.diff.items.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
+    "stat-stopped": (("history.diff.items.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
+    "stat-other": (("history.diff.items.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
     "stat-json": (STAT, ("diff", "v6", "v7", "--stat", "--json")),
     "items": (ITEMS, ("diff", "v6", "v7", "--items")),
     "items-stopped": (("history.diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),
@@ -105,7 +105,7 @@ def test_documents_name_their_schema(name, skillgit, fake):
         ((), "history.diff.text.diff", sample.SAME, sample.DIFFED),
         (("--word",), "history.diff.text.diff", sample.SAME, sample.DIFFED),
         (("--side-by-side",), "history.diff.text.diff", sample.SAME, sample.AS_DATA),
-        (("--stat",), "history.diff.summary.stat", replace(sample.STAT, text=""), sample.STAT),
+        (("--stat",), "history.diff.items.stat", replace(sample.STAT, text=""), sample.STAT),
         (("--items",), "history.diff.items.items", replace(sample.ITEMS, fixed=(), broken=()), sample.ITEMS),
         (("--rules",), "history.diff.rules.rule_diff", sample.SAME_RULES, sample.RULES),
     ],
@@ -148,7 +148,7 @@ def test_what_does_not_go_together_is_told(arguments, said, skillgit):
     ("given", "meant"), [("v3..v7", ("v3", "v7")), ("v3..", ("v3", "head")), ("a/v3..", ("a/v3", "a/head"))]
 )
 def test_a_range_without_an_end_goes_on_to_the_newest_version(given, meant, skillgit, fake):
-    asked = fake("history.diff.summary.stat", sample.STAT)
+    asked = fake("history.diff.items.stat", sample.STAT)
     assert skillgit("diff", given, "--stat").code == ExitCode.OK
     assert asked[0][:2] == meant
 

@@ -25,7 +25,7 @@ from skillgit.store import diff as store_diff
 from skillgit.store.history_reader import read_commit, skill_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from skillgit.app.setup.planner import Planner
     from skillgit.app.workspace.context import Context
@@ -187,11 +187,7 @@ def _found(
 ) -> Bisected:
     cells = _scored(line)
     _check_measured(workspace, line, {row.commit for row, _ in cells}, request)
-    flips = tuple(
-        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
-        for (older, before), (newer, after) in pairwise(cells)
-        if before.solved != after.solved
-    )
+    flips = _flips(cells)
     # without ends any flip is looked for, with ends their outcomes have to differ
     is_wanted = flips and (request.ends is None or cells[0][1].solved != cells[-1][1].solved)
     flip = flips[-1] if is_wanted else None
@@ -225,6 +221,14 @@ def _found(
         told=tuple(attempt.name for attempt in lacking if flip is not None and attempt.told == flip.change),
         measured=fresh,
         cost=cost,
+    )
+
+
+def _flips(cells: Iterable[tuple[MeasuredRow, Cell]]) -> tuple[Flip, ...]:
+    return tuple(
+        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
+        for (older, before), (newer, after) in pairwise(cells)
+        if before.solved != after.solved
     )
 
 

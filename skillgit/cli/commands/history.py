@@ -48,6 +48,17 @@ class LogVerb(Verb):
         return super().parse_args(ctx, words)
 
 
+def _check_forms(form: Form, *, graph: bool, reverse: bool, with_text: bool) -> None:
+    """Refuse what does not go together."""
+    context = click.get_current_context()
+    if graph and reverse:
+        raise click.UsageError("--graph and --reverse do not go together", context)
+    if form is not Form.TEXT and with_text:
+        raise click.UsageError("-p and --stat are for people; use diff --json", context)
+    if form is not Form.TEXT and graph:
+        raise click.UsageError("--graph is for people; --json tells the base of each event", context)
+
+
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
 @flag("--graph", "Draw how the events hang together; those of a run stay together")
@@ -118,13 +129,7 @@ def log_command(
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
     from skillgit.app.history.log import LogRequest, log  # noqa: PLC0415 - see the package
 
-    ctx = click.get_current_context()
-    if graph and reverse:
-        raise click.UsageError("--graph and --reverse do not go together", ctx)
-    if session.form is not Form.TEXT and (patch or stat):
-        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
-    if session.form is not Form.TEXT and graph:
-        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
+    _check_forms(session.form, graph=graph, reverse=reverse, with_text=patch or stat)
     request = LogRequest(
         words=revisions,
         all_runs=all_runs,

@@ -75,7 +75,6 @@ def tell_step(source: Import, step: Step) -> None:
     judgement = story.judge(rule, score, is_accepted=step.accepted, where=f"step {step.number}")
     story.remark(judgement.remark)
     _check_numbers(source, step, judgement)
-    base = story.state.version
     outcomes = _outcomes(source, step)
     evidence = _evidence(source, step, patch)
     if outcomes is not None:
@@ -86,7 +85,7 @@ def tell_step(source: Import, step: Step) -> None:
     event = Rejected(
         **source.common(step.epoch),
         **_told(source, step, patch),
-        base=base,
+        base=story.state.version,
         edits=patch.edits,
         changes=changed_lines(story.skill, skill),
         patch=patch.counts,
@@ -96,7 +95,7 @@ def tell_step(source: Import, step: Step) -> None:
         broken=judgement.pairs.broken,
     )
     fields = {name: getattr(event, name) for name in event.__dataclass_fields__}
-    outcome_event = Accepted(**fields, version=base + 1) if step.accepted else event
+    outcome_event = Accepted(**fields, version=story.state.version + 1) if step.accepted else event
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
     story.tell(Chapter(event=outcome_event, skill=skill, evidence=evidence, time=time), score.evaluation)
 
