@@ -50,6 +50,8 @@ class Says:
         ("livemathematicianbench", {}, 1),
         ("mathverse", {"max_turns": 3}, 3),
         ("officeqa", {}, 24),
+        ("sealqa", {}, 1),
+        ("sealqa", {"mode": "documents", "subset": "longseal", "max_turns": 5}, 1),
         ("spreadsheetbench", {"mode": "single", "scorer": "skillopt"}, 1),
         ("spreadsheetbench", {"mode": "multi", "max_turns": 7, "scorer": "skillopt"}, 7),
         ("alfworld", {"max_steps": 9}, 9),
