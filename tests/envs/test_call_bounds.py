@@ -51,6 +51,7 @@ class Says:
         ("mathverse", {"max_turns": 3}, 3),
         ("officeqa", {}, 24),
         ("sealqa", {}, 1),
+        ("sealqa", {"mode": "search"}, 12),
         ("sealqa", {"mode": "documents", "subset": "longseal", "max_turns": 5}, 1),
         ("spreadsheetbench", {"mode": "single", "scorer": "skillopt"}, 1),
         ("spreadsheetbench", {"mode": "multi", "max_turns": 7, "scorer": "skillopt"}, 7),

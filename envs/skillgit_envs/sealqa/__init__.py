@@ -21,9 +21,13 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, So
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode as Isolation
 from skillgit.sandbox.conversation import Toolbox, converse
+from skillgit.sandbox.launcher.folder import place
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
 from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
 from skillgit_envs.sealqa.rows import HAYSTACKS, SUBSETS, read_items
+from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
+from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
+from skillgit_envs.search_service import TOOL as SEARCH
 from skillgit_envs.shipped_environment import Questions, option
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ class Mode(StrEnum):
 
     CLOSED = "closed"
     DOCUMENTS = "documents"
+    SEARCH = "search"
 
 
 class Scorer(StrEnum):
@@ -91,11 +96,16 @@ class SealQA(Questions):
         source="questions and documents invented for skillgit; the public rows are read from env.data_path",
         options=(
             *OPTIONS,
-            option("mode", "closed", "What the target has: closed (nothing) or documents."),
+            option("mode", "closed", "What the target has: closed (nothing), documents, or search."),
             option("subset", "", "Which data files: seal_0, seal_hard or longseal, by their names; empty: all."),
             option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
             option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
             option("documents_in", "prompt", "Where they are: prompt, or folder, with the tools glob, grep and read."),
+            option(
+                "search", "folder", "Who answers searches: service, recorded (results in a file) or folder (documents)."
+            ),
+            option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
+            *SEARCH_OPTIONS,
             option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
             option("scorer", "official", "How the judge is asked: official or skillopt."),
             option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
@@ -117,6 +127,7 @@ class SealQA(Questions):
         "mode": tuple(Mode),
         "subset": ("", *SUBSETS),
         "documents_in": ("prompt", "folder"),
+        "search": ("service", "recorded", "folder"),
         "scorer": tuple(Scorer),
         "sandbox": tuple(Isolation),
     }
@@ -127,7 +138,14 @@ class SealQA(Questions):
         self._documents = int(self._options["documents"]) if self._mode is Mode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
+        self._provider = self._searched(root) if self._mode is Mode.SEARCH else None
         self._in_folder = self._mode is Mode.DOCUMENTS and self._options["documents_in"] == "folder"
+
+    def _searched(self, root: Path) -> Provider:
+        named = str(self._options["search_path"])
+        path = root / named if named else None if self._brings_data else self._folder / "data" / "pages"
+        most = int(self._options["search_max_num_results"])
+        return provider_of(str(self._options["search"]), path, search_of(self._options), most)
 
     @property
     def asks_judge(self) -> bool:
@@ -139,7 +157,7 @@ class SealQA(Questions):
 
     @property
     def _has_tools(self) -> bool:
-        return self._in_folder
+        return self._in_folder or self._provider is not None
 
     @property
     def _most_replies(self) -> int:
@@ -150,16 +168,20 @@ class SealQA(Questions):
 
     @property
     def digest(self) -> str:
-        tools = [[TOOLS[name].description, TOOLS[name].parameters] for name in LOOKING] if self._in_folder else []
+        offered = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
+        tools = [[tool.description, tool.parameters] for tool in offered]
+        found = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
         shown = [self._mode, self._documents, self.target_prompt()]
         judged = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
-        return short_digest([self.info.name, *judged, *shown, tools, self._most_replies])
+        return short_digest([self.info.name, *judged, *shown, tools, found, self._most_replies])
 
     def _load(self) -> Splits:
         """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
         splits = super()._load()
         if self._in_folder:
             self._sandbox  # noqa: B018 - it says so if there is none
+        if self._provider:
+            self._provider.check()
         return splits
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
@@ -186,6 +208,9 @@ class SealQA(Questions):
 
     @asynccontextmanager
     async def _toolbox(self, item: Item) -> AsyncIterator[Toolbox]:
+        if self._provider:
+            yield SearchTools(provider=self._provider)
+            return
         manager = laid_out(documents_of(item))
         folder = await asyncio.to_thread(manager.__enter__)
         try:
@@ -239,8 +264,9 @@ def laid_out(documents: Sequence[Mapping[str, str]]) -> Iterator[Path]:
         folder = Path(scratch).resolve()
         folder.chmod(0o755)  # who looks into it is another user
         try:
-            for number, document in enumerate(documents, start=1):
-                (folder / f"{number:02}.txt").write_text(f"{written(document)}\n", encoding="utf-8")
+            place(
+                folder, {f"{n:02}.txt": written(text).encode() for n, text in enumerate(documents, start=1)}, {}, None
+            )
         except OSError as error:
             problem = f"the documents cannot be written: {error.strerror}"
             raise EnvironmentFaultError(problem, hint="check the disk") from error
