@@ -37,7 +37,7 @@ _OK = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class SearchResult:
     title: str = ""
     address: str = ""
     text: str = ""  # what the service shows of it
@@ -78,7 +78,7 @@ class Search:
         """Return the results as the target reads them."""
         return listing(await self.results(query))
 
-    async def results(self, query: str) -> list[Result]:
+    async def results(self, query: str) -> list[SearchResult]:
         request: dict[str, object] = {"query": query, "max_num_results": self.most}
         status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
         if status != _OK:
@@ -125,7 +125,7 @@ def _is_here(host: str) -> bool:
         return host == "localhost"
 
 
-def results_in(document: object) -> list[Result] | None:
+def results_in(document: object) -> list[SearchResult] | None:
     """Return the results in a service's answer, in any usual form; None if it holds no list of them."""
     if not isinstance(document, list | Mapping):
         return None
@@ -134,10 +134,10 @@ def results_in(document: object) -> list[Result] | None:
     return None if entries is None else [_result(entry) for entry in entries]
 
 
-def _result(entry: object) -> Result:
+def _result(entry: object) -> SearchResult:
     if not isinstance(entry, Mapping):
-        return Result(text=str(entry))
-    return Result(title=_first(entry, _TITLES), address=_first(entry, _ADDRESSES), text=_first(entry, _TEXTS))
+        return SearchResult(text=str(entry))
+    return SearchResult(title=_first(entry, _TITLES), address=_first(entry, _ADDRESSES), text=_first(entry, _TEXTS))
 
 
 def _first(result: Mapping[object, object], names: tuple[str, ...]) -> str:
@@ -145,7 +145,7 @@ def _first(result: Mapping[object, object], names: tuple[str, ...]) -> str:
     return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
-def listing(results: Sequence[Result]) -> str:
+def listing(results: Sequence[SearchResult]) -> str:
     """Return results as a model reads them: numbered, and each of their parts cut to its limit."""
     lines = (
         f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in (one.title, one.address, one.text) if part)

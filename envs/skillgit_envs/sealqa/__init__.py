@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
 
-class Mode(StrEnum):
+class QuestionMode(StrEnum):
     """What the target has beside the question; scores of different modes measure different things."""
 
     CLOSED = "closed"
@@ -46,33 +46,33 @@ class Mode(StrEnum):
     SEARCH = "search"
 
 
-class Scorer(StrEnum):
+class JudgeProcedure(StrEnum):
     """How the judge is asked, and how its reply is read."""
 
     OFFICIAL = "official"
     SKILLOPT = "skillopt"
 
 
-class Grade(StrEnum):
+class AnswerGrade(StrEnum):
     CORRECT = "correct"
     INCORRECT = "incorrect"
     NOT_ATTEMPTED = "not attempted"
 
 
-SCORERS = {Scorer.OFFICIAL: "sealqa-judge/1", Scorer.SKILLOPT: "sealqa-skillopt/1"}
+SCORERS = {JudgeProcedure.OFFICIAL: "sealqa-judge/1", JudgeProcedure.SKILLOPT: "sealqa-skillopt/1"}
 """What identifies each scorer; it changes whenever a score can change."""
 _VERDICTS = {
-    **dict(zip("ABC", Grade, strict=True)),
-    **{grade.upper().replace(" ", "_"): grade for grade in Grade},
+    **dict(zip("ABC", AnswerGrade, strict=True)),
+    **{grade.upper().replace(" ", "_"): grade for grade in AnswerGrade},
 }
 _FIRST_PAIR = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
 
 
-def verdict(reply: str) -> Grade:
+def verdict(reply: str) -> AnswerGrade:
     """Read the judge's letter or word; a ValueError for any other reply, also for one that merely contains it.
 
     >>> verdict('INCORRECT')
-    <Grade.INCORRECT: 'incorrect'>
+    <AnswerGrade.INCORRECT: 'incorrect'>
     """
     word = reply.strip().upper()
     if word not in _VERDICTS:
@@ -124,22 +124,25 @@ class SealQA(Questions):
     )
 
     _choices: ClassVar = {
-        "mode": tuple(Mode),
+        "mode": tuple(QuestionMode),
         "subset": ("", *SUBSETS),
         "documents_in": ("prompt", "folder"),
         "search": ("service", "recorded", "folder"),
-        "scorer": tuple(Scorer),
+        "scorer": tuple(JudgeProcedure),
         "sandbox": tuple(Isolation),
     }
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._mode, self._scorer = Mode(str(self._options["mode"])), Scorer(str(self._options["scorer"]))
-        self._documents = int(self._options["documents"]) if self._mode is Mode.DOCUMENTS else 0
+        self._mode, self._scorer = (
+            QuestionMode(str(self._options["mode"])),
+            JudgeProcedure(str(self._options["scorer"])),
+        )
+        self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
-        self._provider = self._searched(root) if self._mode is Mode.SEARCH else None
-        self._in_folder = self._mode is Mode.DOCUMENTS and self._options["documents_in"] == "folder"
+        self._provider = self._searched(root) if self._mode is QuestionMode.SEARCH else None
+        self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
 
     def _searched(self, root: Path) -> Provider:
         named = str(self._options["search_path"])
@@ -220,31 +223,31 @@ class SealQA(Questions):
 
     def _answer(self, reply: str) -> str:
         """Return the answer in a reply; the reference takes the first pair of tags, and nothing where there is none."""
-        if self._scorer is Scorer.OFFICIAL:
+        if self._scorer is JudgeProcedure.OFFICIAL:
             return extract(reply)
         match = _FIRST_PAIR.search(reply)
         return match[1].strip() if match else ""
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         answer, gold = trajectory.answer.strip(), str(item.content["answer"])
-        grade = await self._grade(item, answer, judge) if answer else Grade.NOT_ATTEMPTED
-        is_right = float(grade is Grade.CORRECT)
+        grade = await self._grade(item, answer, judge) if answer else AnswerGrade.NOT_ATTEMPTED
+        is_right = float(grade is AnswerGrade.CORRECT)
         # The reference tells right from wrong and no more.
-        grades = Grade if self._scorer is Scorer.OFFICIAL else ()
+        grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
         said = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
         return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {said}"
 
-    async def _grade(self, item: Item, answer: str, judge: Judge) -> Grade:
+    async def _grade(self, item: Item, answer: str, judge: Judge) -> AnswerGrade:
         texts = {"question": item.content["question"], "right-answer": item.content["answer"], "given-answer": answer}
         instructions = self._prompt_file(f"judge_{self._scorer}")
-        read = verdict if self._scorer is Scorer.OFFICIAL else reference_verdict
+        read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
         return await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
 
 
-def reference_verdict(reply: str) -> Grade:
+def reference_verdict(reply: str) -> AnswerGrade:
     """Read a reply as the reference does: what begins with an A is right, everything else is wrong."""
-    return Grade.CORRECT if reply.strip().upper().startswith("A") else Grade.INCORRECT
+    return AnswerGrade.CORRECT if reply.strip().upper().startswith("A") else AnswerGrade.INCORRECT
 
 
 def documents_of(item: Item) -> Sequence[Mapping[str, str]]:

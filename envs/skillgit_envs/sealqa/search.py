@@ -15,7 +15,7 @@ from skillgit.files import read_plain
 from skillgit.plugin.backend import Tool
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import read_arguments
-from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Result, Search, listing, results_in
+from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Search, SearchResult, listing, results_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class Provider(Protocol):
         """Refuse to begin, by an error, if it could not work."""
         ...
 
-    async def search(self, query: str) -> Sequence[Result]: ...
+    async def search(self, query: str) -> Sequence[SearchResult]: ...
 
     async def open(self, address: str) -> str:
         """Return the text of a page that a search named; a ValueError for the model if there is none."""
@@ -89,7 +89,7 @@ class SearchTools:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Web:
+class WebSearch:
     """A search service, and the public web for the pages that it names."""
 
     service: Search
@@ -101,7 +101,7 @@ class Web:
     def check(self) -> None:
         self.service.token  # noqa: B018 - it says so if there is none
 
-    async def search(self, query: str) -> Sequence[Result]:
+    async def search(self, query: str) -> Sequence[SearchResult]:
         return await self.service.results(query)
 
     async def open(self, address: str) -> str:
@@ -111,7 +111,7 @@ class Web:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RecordedSearch:
     """Results of searches as they were recorded: rows of ``query`` and ``results``, each of which may have a ``page``.
 
     A query finds what was recorded for the same words. There is no network.
@@ -128,15 +128,15 @@ class Recorded:
         self._recorded  # noqa: B018 - it reads the file
 
     @cached_property
-    def _recorded(self) -> tuple[dict[str, Sequence[Result]], dict[str, str]]:
-        found: dict[str, Sequence[Result]] = {}
+    def _recorded(self) -> tuple[dict[str, Sequence[SearchResult]], dict[str, str]]:
+        found: dict[str, Sequence[SearchResult]] = {}
         pages: dict[str, str] = {}
         for query, results, texts in read_each((self.path,), lambda row, _: [_recording(row)]):
             found[_key(query)] = results
             pages |= texts
         return found, pages
 
-    async def search(self, query: str) -> Sequence[Result]:
+    async def search(self, query: str) -> Sequence[SearchResult]:
         return self._recorded[0].get(_key(query), ())[: self.most]
 
     async def open(self, address: str) -> str:
@@ -145,7 +145,7 @@ class Recorded:
         return self._recorded[1][address]
 
 
-def _recording(row: Row) -> tuple[str, Sequence[Result], dict[str, str]]:
+def _recording(row: Row) -> tuple[str, Sequence[SearchResult], dict[str, str]]:
     query, entries = text_field(row.where, row.fields, "query"), row.fields.get("results")
     results = results_in(entries) if isinstance(entries, list) else None
     if not query or results is None or not isinstance(entries, list):
@@ -157,7 +157,7 @@ def _recording(row: Row) -> tuple[str, Sequence[Result], dict[str, str]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class FolderSearch:
     """A folder of text documents, of which a search finds those with the rarest words of the query."""
 
     path: Path
@@ -189,7 +189,7 @@ class Folder:
     def _spread(self) -> Counter[str]:
         return Counter(word for words in self._words.values() for word in words)
 
-    async def search(self, query: str) -> Sequence[Result]:
+    async def search(self, query: str) -> Sequence[SearchResult]:
         wanted, total = set(_words(query)), len(self._texts)
         weights = {word: log(1 + total / self._spread[word]) for word in wanted if self._spread[word]}
         scores = {
@@ -198,9 +198,9 @@ class Folder:
         best = sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
         return [self._result(name) for name in best[: self.most]]
 
-    def _result(self, name: str) -> Result:
+    def _result(self, name: str) -> SearchResult:
         title, _, rest = self._texts[name].strip().partition("\n")
-        return Result(title=title.strip(), address=name, text=" ".join(rest.split())[:_SNIPPET])
+        return SearchResult(title=title.strip(), address=name, text=" ".join(rest.split())[:_SNIPPET])
 
     async def open(self, address: str) -> str:
         if address not in self._texts:
@@ -228,9 +228,9 @@ def provider_of(kind: str, path: Path | None, service: Search | None, most: int)
     if kind == "service":
         if service is None:
             raise ConfigError("env.search_url is not set", hint="it is the address of the search service")
-        return Web(service=service)
+        return WebSearch(service=service)
     if path is None:
         raise ConfigError("env.search_path is not set", hint="it names the recorded results or the folder of documents")
     if most < 1:
         raise ConfigError(f"env.search_max_num_results is {most}; it must be above 0", hint="the default is 4")
-    return Recorded(path=path, most=most) if kind == "recorded" else Folder(path=path, most=most)
+    return RecordedSearch(path=path, most=most) if kind == "recorded" else FolderSearch(path=path, most=most)

@@ -19,7 +19,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Sandb
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.sealqa import Grade, SealQA, verdict
+from skillgit_envs.sealqa import AnswerGrade, SealQA, verdict
 from skillgit_envs.sealqa.rows import read_items
 
 if TYPE_CHECKING:
@@ -134,12 +134,12 @@ def test_no_prompt_and_no_feedback_holds_what_gives_the_answer_away(options, tmp
 @pytest.mark.parametrize(
     ("reply", "grade"),
     [
-        ("A", Grade.CORRECT),
-        (" b\n", Grade.INCORRECT),
-        ("C", Grade.NOT_ATTEMPTED),
-        ("CORRECT", Grade.CORRECT),
-        ("INCORRECT", Grade.INCORRECT),
-        ("NOT_ATTEMPTED", Grade.NOT_ATTEMPTED),
+        ("A", AnswerGrade.CORRECT),
+        (" b\n", AnswerGrade.INCORRECT),
+        ("C", AnswerGrade.NOT_ATTEMPTED),
+        ("CORRECT", AnswerGrade.CORRECT),
+        ("INCORRECT", AnswerGrade.INCORRECT),
+        ("NOT_ATTEMPTED", AnswerGrade.NOT_ATTEMPTED),
         *((reply, None) for reply in ("", "ANSWER: B", "A.B", "NOT CORRECT", "A or B", "AB", "The answer is correct")),
     ],
 )
@@ -149,8 +149,8 @@ def test_a_verdict_is_one_letter_or_one_word(reply, grade, tmp_path):
     if grade is not None:
         assert verdict(reply) is grade
         score, feedback = scored(environment, "2", Says(reply))
-        assert score.hard == score.soft == float(grade is Grade.CORRECT)
-        assert dict(score.parts) == {each.value: float(each is grade) for each in Grade}
+        assert score.hard == score.soft == float(grade is AnswerGrade.CORRECT)
+        assert dict(score.parts) == {each.value: float(each is grade) for each in AnswerGrade}
         assert feedback.startswith(f"{grade}: ")
         return
     judge = Says(reply, "B")
@@ -166,7 +166,7 @@ def test_whatever_a_judge_says_is_a_grade_or_a_fault(reply):
         grade = verdict(reply)
     except ValueError:
         return
-    assert reply.strip().upper() in {"ABC"[list(Grade).index(grade)], grade.upper().replace(" ", "_")}
+    assert reply.strip().upper() in {"ABC"[list(AnswerGrade).index(grade)], grade.upper().replace(" ", "_")}
 
 
 def test_nothing_is_compared_without_a_judge(tmp_path):

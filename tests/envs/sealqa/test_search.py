@@ -18,7 +18,7 @@ from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import call_bounds
 from skillgit_envs.sealqa import SealQA, web_pages
-from skillgit_envs.sealqa.search import LONGEST_PAGE, Folder, Recorded, SearchTools
+from skillgit_envs.sealqa.search import LONGEST_PAGE, FolderSearch, RecordedSearch, SearchTools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def use(toolbox: SearchTools, name: str, **arguments: object) -> str:
 def recorded(folder: Path, *rows: object, most: int = 4) -> SearchTools:
     path = folder / "searches.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    provider = Recorded(path=path, most=most)
+    provider = RecordedSearch(path=path, most=most)
     provider.check()
     return SearchTools(provider=provider)
 
@@ -79,7 +79,7 @@ def test_a_folder_is_searched_by_its_rarest_words(tmp_path):
     (tmp_path / "a/one.txt").write_text("Ferry\nThe ferry of the town has two decks.\n")
     (tmp_path / "two.md").write_text("Bridge\nThe bridge of the town is closed.\n")
     (tmp_path / "gold.jsonl").write_text('{"answer": "ferry"}')
-    provider = Folder(path=tmp_path, most=4)
+    provider = FolderSearch(path=tmp_path, most=4)
     toolbox = SearchTools(provider=provider)
     listed = use(toolbox, "search", query="town ferry")
     assert listed.startswith("1. Ferry\na/one.txt\nThe ferry of the town has two decks.\n\n2. Bridge\ntwo.md\n")
@@ -88,10 +88,10 @@ def test_a_folder_is_searched_by_its_rarest_words(tmp_path):
     assert use(toolbox, "search", query="nothing-like-it") == "no result"
     changed = provider.identity
     (tmp_path / "two.md").write_text("Bridge\nThe bridge of the town is open.\n")
-    assert Folder(path=tmp_path, most=4).identity != changed
+    assert FolderSearch(path=tmp_path, most=4).identity != changed
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="there is no document"):
-        Folder(path=tmp_path / "empty", most=4).check()
+        FolderSearch(path=tmp_path / "empty", most=4).check()
 
 
 def test_a_target_searches_opens_and_answers(tmp_path):
