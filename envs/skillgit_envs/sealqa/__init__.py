@@ -134,10 +134,8 @@ class SealQA(Questions):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._mode, self._scorer = (
-            QuestionMode(str(self._options["mode"])),
-            JudgeProcedure(str(self._options["scorer"])),
-        )
+        self._mode = QuestionMode(str(self._options["mode"]))
+        self._scorer = JudgeProcedure(str(self._options["scorer"]))
         self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from program import skillgit
 from saying import Says
+from wire import wire_server
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
@@ -279,6 +281,17 @@ def test_the_environment_keeps_every_promise(options, tmp_path):
         scoring_options={"scorer": "skillopt", "revision": "a"},
         verdict="A",
     )
+
+
+@pytest.mark.slow
+def test_a_training_without_a_judge_is_refused_before_anything_is_asked(tmp_path):
+    skillgit("init", "repository", "--env", "sealqa", cwd=tmp_path)
+    with wire_server() as wire:
+        target = ("-o", "model.target_backend=openai_compatible", "-o", "model.target=reader")
+        place = ("-o", f"model.openai_compatible_base_url={wire.url}/v1")
+        refused = skillgit("train", "sealqa/default", *target, *place, cwd=tmp_path / "repository", code=2)
+        assert wire.log() == []
+    assert "sealqa scores by a judge, and offline/analyst cannot judge" in refused.err
 
 
 @pytest.mark.slow
