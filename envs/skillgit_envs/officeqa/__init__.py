@@ -23,16 +23,13 @@ from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import (
     ALL_CHARACTERS,
-    LONGEST_RESULT,
-    NAME,
     PAGE_CHARACTERS,
-    TOOL,
     Corpus,
-    Search,
     oracle,
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
+from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
@@ -139,11 +136,7 @@ OFFICE_OPTIONS = (
     option("max_turns", 24, "Replies at most; the last one has to answer."),
     option("scorer", "official", "official (the reward) or skillopt (exact match and F1)."),
     option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
-    option("search_url", "", "Search service for a further tool, search; https only."),
-    option("search_auth_env", "", "Variable with the token of the search service."),
-    option("search_provider", "", "Source that the search service is to ask."),
-    option("search_max_num_results", 4, "Results of a search at most."),
-    option("search_timeout_seconds", 20.0, "Seconds that a search may take."),
+    *SEARCH_OPTIONS,
     option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
 )
 
@@ -215,11 +208,7 @@ class OfficeQA(Questions):
         if not documents and self._brings_data:
             raise ConfigError("env.docs_dir is not set", hint="it names the folder of the documents of your data")
         self._corpus = Corpus(root / documents if documents else self._folder / "data" / "bulletins")
-        url, variable, provider = (str(self._options[f"search_{name}"]) for name in ("url", "auth_env", "provider"))
-        most, seconds = int(self._options["search_max_num_results"]), float(self._options["search_timeout_seconds"])
-        self._search: Search | None = None
-        if url:
-            self._search = Search(url=url, token_variable=variable, provider=provider, most=most, seconds=seconds)
+        self._search = search_of(self._options)
 
     @property
     def digest(self) -> str:

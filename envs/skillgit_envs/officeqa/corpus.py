@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
-import json
-import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -19,130 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.plugin.backend import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-NAME = "search"
-TOOL = Tool(
-    name=NAME,
-    description="Search the web.",
-    parameters={
-        "type": "object",
-        "properties": {"query": {"type": "string", "description": "What to look for."}},
-        "required": ["query"],
-        "additionalProperties": False,
-    },
-)
-LONGEST_RESULT = 2000
-_LISTS = ("results", "data", "items", "hits", "documents", "value", "organic_results", "search_results", "pages")
-_TITLES, _ADDRESSES = ("title", "name"), ("url", "link", "href")
-_TEXTS = ("content", "snippet", "text", "description", "body", "summary")
-_MOST_BYTES = 4_000_000
-_OK = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """A service that takes ``{"query", "max_num_results", "provider"}`` and answers with a list of results."""
-
-    url: str  # its address, ``https``; ``http`` on this machine only
-    token_variable: str = ""  # the environment variable whose value is sent as ``Authorization``; empty for none
-    provider: str = ""  # which of its sources to ask; empty leaves it to the service
-    most: int = 4  # results at most
-    seconds: float = 20.0
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        safe = parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname or ""))
-        if not safe or not parts.hostname or parts.username or parts.password:
-            raise ConfigError(
-                "env.search_url is no https address without a name and a password in it",
-                hint="questions and the token would go over the net for everybody to read",
-            )
-        if self.most < 1 or self.seconds <= 0:
-            raise ConfigError(
-                "env.search_max_num_results and env.search_timeout_seconds must be above 0",
-                hint="the defaults are 4 and 20",
-            )
-
-    @property
-    def token(self) -> str:
-        token = os.environ.get(self.token_variable, "") if self.token_variable else ""
-        if self.token_variable and not token:
-            raise ConfigError(f"the variable {self.token_variable} is not set", hint="it holds the search token")
-        return token
-
-    async def ask(self, query: str) -> str:
-        request: dict[str, object] = {"query": query, "max_num_results": self.most}
-        status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
-        if status != _OK:
-            raise self._fault(f"answered with status {status}")
-        try:
-            results = _results(json.loads(body))
-        except ValueError as error:
-            raise self._fault("answered with something that is no JSON") from error
-        if results is None:
-            raise self._fault(f"answered without a list of results called {', '.join(_LISTS)}")
-        return "\n\n".join(_lines(results[: self.most])) or "no result"
-
-    async def _post(self, request: Mapping[str, object]) -> tuple[int, bytes]:
-        import aiohttp  # noqa: PLC0415 - slow to import
-
-        headers = {"Authorization": self.token} if self.token_variable else {}
-        timeout = aiohttp.ClientTimeout(total=self.seconds)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
-                # A redirection would take the token to another place.
-                session.post(self.url, json=request, headers=headers, allow_redirects=False) as answer,
-            ):
-                body = bytearray()
-                async for chunk in answer.content.iter_any():
-                    body += chunk
-                    if len(body) > _MOST_BYTES:
-                        raise self._fault(f"answered with more than {_MOST_BYTES // 1_000_000} MB")
-                return answer.status, bytes(body)
-        except TimeoutError as error:
-            raise self._fault(f"did not answer within {self.seconds:g} seconds") from error
-        except aiohttp.ClientError as error:
-            raise self._fault(f"cannot be reached ({type(error).__name__})") from error
-
-    def _fault(self, problem: str) -> EnvironmentFaultError:
-        host = urlsplit(self.url).hostname
-        return EnvironmentFaultError(f"the search service at {host} {problem}", hint="check env.search_url")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _results(document: object) -> list[object] | None:
-    if isinstance(document, list):
-        return document
-    if not isinstance(document, Mapping):
-        return None
-    lists = (document[name] for name in _LISTS if isinstance(document.get(name), list))
-    return next(lists, None)
-
-
-def _lines(results: list[object]) -> Iterator[str]:
-    for number, result in enumerate(results, start=1):
-        if isinstance(result, Mapping):
-            parts = [_first(result, _TITLES), _first(result, _ADDRESSES), _first(result, _TEXTS)]
-        else:
-            parts = [str(result)]
-        yield f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in parts if part)
-
-
-def _first(result: Mapping[object, object], names: tuple[str, ...]) -> str:
-    values = (result.get(name) for name in names)
-    return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
-
 
 PAGE_CHARACTERS = 24_000
 ALL_CHARACTERS = 80_000

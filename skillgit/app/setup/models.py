@@ -192,6 +192,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     roles, limit = asked_roles(setup), len(setup.routes)
     if not roles:
         return
+    _check_judge(setup)
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(
@@ -213,6 +214,16 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
         if fit.fit == "near":
             rest = f"{route.name} takes {fit.context:,} in all, so that some calls may be refused."
             remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
+
+
+def _check_judge(setup: Setup) -> None:
+    """Refuse to pay other models for answers that the default backend, which only rehearses, would have to judge."""
+    judge = setup.routes.get("judge")
+    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
+        raise ConfigError(
+            f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge",
+            hint="name one with model.judge_backend and model.judge",
+        )
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit_envs.officeqa import OfficeQA
-from skillgit_envs.officeqa.corpus import Search
+from skillgit_envs.search_service import Search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,274 @@
+"""SealQA: questions whose evidence is scarce, noisy or in conflict with itself."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.ids import short_digest
+from skillgit.domain.leaks import Secrets
+from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.backend import system, user
+from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.splits import OPTIONS, Splits
+from skillgit.sandbox import Mode as Isolation
+from skillgit.sandbox.conversation import Toolbox, converse
+from skillgit.sandbox.launcher.folder import place
+from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
+from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
+from skillgit_envs.sealqa.rows import HAYSTACKS, SUBSETS, read_items
+from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
+from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
+from skillgit_envs.search_service import TOOL as SEARCH
+from skillgit_envs.shipped_environment import Questions, option
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+    from skillgit.domain.skill import Skill
+
+LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
+
+
+class QuestionMode(StrEnum):
+    """What the target has beside the question; scores of different modes measure different things."""
+
+    CLOSED = "closed"
+    DOCUMENTS = "documents"
+    SEARCH = "search"
+
+
+class JudgeProcedure(StrEnum):
+    """How the judge is asked, and how its reply is read."""
+
+    OFFICIAL = "official"
+    SKILLOPT = "skillopt"
+
+
+class AnswerGrade(StrEnum):
+    CORRECT = "correct"
+    INCORRECT = "incorrect"
+    NOT_ATTEMPTED = "not attempted"
+
+
+SCORERS = {JudgeProcedure.OFFICIAL: "sealqa-judge/1", JudgeProcedure.SKILLOPT: "sealqa-skillopt/1"}
+"""What identifies each scorer; it changes whenever a score can change."""
+_VERDICTS = {
+    **dict(zip("ABC", AnswerGrade, strict=True)),
+    **{grade.upper().replace(" ", "_"): grade for grade in AnswerGrade},
+}
+_FIRST_PAIR = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+
+
+def verdict(reply: str) -> AnswerGrade:
+    """Read the judge's letter or word; a ValueError for any other reply, also for one that merely contains it.
+
+    >>> verdict('INCORRECT')
+    <AnswerGrade.INCORRECT: 'incorrect'>
+    """
+    word = reply.strip().upper()
+    if word not in _VERDICTS:
+        raise ValueError("it is none of the letters A, B and C")
+    return _VERDICTS[word]
+
+
+class SealQA(Questions):
+    """Questions that need facts, scored by a judge."""
+
+    info = EnvironmentInfo(
+        name="sealqa",
+        summary="Answer a question of fact whose evidence is scarce, noisy or contradictory.",
+        fields={
+            "question": "what is asked",
+            "answer": "the right answer, or a sentence that denies what the question presumes",
+            "documents": "title, date and text of the documents that are given; only with env.mode: documents",
+        },
+        scorer="hard = soft = whether a judge grades the answer correct: by SimpleQA's rules (official), or as the"
+        " reference asks (skillopt)",
+        source="questions and documents invented for skillgit; the public rows are read from env.data_path",
+        options=(
+            *OPTIONS,
+            option("mode", "closed", "What the target has: closed (nothing), documents, or search."),
+            option("subset", "", "Which data files: seal_0, seal_hard or longseal, by their names; empty: all."),
+            option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
+            option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
+            option("documents_in", "prompt", "Where they are: prompt, or folder, with the tools glob, grep and read."),
+            option(
+                "search", "folder", "Who answers searches: service, recorded (results in a file) or folder (documents)."
+            ),
+            option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
+            *SEARCH_OPTIONS,
+            option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
+            option("scorer", "official", "How the judge is asked: official or skillopt."),
+            option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
+        ),
+        task_types=("Sports", "Entertainment", "Science & Technology", "Politics", "History & Geography", "Others"),
+        licence="questions that come with it: MIT, as skillgit; the public data: Apache-2.0, as others say",
+        public=PublicSource(
+            kind=SourceKind.MANUAL,
+            place="https://huggingface.co/datasets/vtllms/sealqa",
+            revision="99f54adaf38bbc23e65fb218b0192cff3625fa76",
+            layout=(
+                "write a subset with its columns as JSON lines into seal_0.jsonl, seal_hard.jsonl or longseal.jsonl,"
+                " name it with env.data_path, and write its revision into env.revision"
+            ),
+        ),
+    )
+
+    _choices: ClassVar = {
+        "mode": tuple(QuestionMode),
+        "subset": ("", *SUBSETS),
+        "documents_in": ("prompt", "folder"),
+        "search": ("service", "recorded", "folder"),
+        "scorer": tuple(JudgeProcedure),
+        "sandbox": tuple(Isolation),
+    }
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        super().__init__(options, root)
+        self._mode = QuestionMode(str(self._options["mode"]))
+        self._scorer = JudgeProcedure(str(self._options["scorer"]))
+        self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
+        if self._documents not in {0, *HAYSTACKS}:
+            raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
+        self._provider = self._searched(root) if self._mode is QuestionMode.SEARCH else None
+        self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
+
+    def _searched(self, root: Path) -> Provider:
+        named = str(self._options["search_path"])
+        path = root / named if named else None if self._brings_data else self._folder / "data" / "pages"
+        most = int(self._options["search_max_num_results"])
+        return provider_of(str(self._options["search"]), path, search_of(self._options), most)
+
+    @property
+    def asks_judge(self) -> bool:
+        return True
+
+    def _verdicts(self, item: Item) -> int:
+        del item
+        return 1
+
+    @property
+    def _has_tools(self) -> bool:
+        return self._in_folder or self._provider is not None
+
+    @property
+    def _most_replies(self) -> int:
+        return self._turns if self._has_tools else 1
+
+    def target_prompt(self) -> str:
+        return self._prompt_file(self._mode)
+
+    @property
+    def digest(self) -> str:
+        offered = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
+        tools = [[tool.description, tool.parameters] for tool in offered]
+        found = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
+        shown = [self._mode, self._documents, self.target_prompt()]
+        judged = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
+        return short_digest([self.info.name, *judged, *shown, tools, found, self._most_replies])
+
+    def _load(self) -> Splits:
+        """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
+        splits = super()._load()
+        if self._in_folder:
+            self._sandbox  # noqa: B018 - it says so if there is none
+        if self._provider:
+            self._provider.check()
+        return splits
+
+    def _read(self, files: Sequence[Path]) -> list[Item]:
+        return read_items(files, subset=str(self._options["subset"]), documents=self._documents)
+
+    def secrets(self, item: Item) -> Secrets:
+        texts = (document["text"] for document in documents_of(item))
+        return Secrets(answers=(str(item.content["answer"]),), inputs=(str(item.content["question"]), *texts))
+
+    def task(self, item: Item) -> str:
+        """Return what the target is asked, behind the documents where the prompt holds them."""
+        shown = () if self._in_folder else documents_of(item)
+        documents = (material({"document": written(document)}) for document in shown)
+        return "\n\n".join((*documents, material({"question": item.content["question"]})))
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        prompt, task = self._system(skill), self.task(item)
+        if not self._has_tools:
+            trajectory = await until_answered(target, item.id, prompt, task)
+            return replace(trajectory, answer=self._answer(trajectory.turns[-1].content))
+        async with self._toolbox(item) as toolbox:
+            conversation = await converse(target, (system(prompt), user(task)), toolbox, self._turns)
+        return Trajectory(item_id=item.id, turns=conversation.turns, answer=self._answer(conversation.text))
+
+    @asynccontextmanager
+    async def _toolbox(self, item: Item) -> AsyncIterator[Toolbox]:
+        if self._provider:
+            yield SearchTools(provider=self._provider)
+            return
+        manager = laid_out(documents_of(item))
+        folder = await asyncio.to_thread(manager.__enter__)
+        try:
+            yield SandboxTools(sandbox=self._sandbox, documents=folder, offered=LOOKING)
+        finally:
+            await asyncio.to_thread(manager.__exit__, None, None, None)
+
+    def _answer(self, reply: str) -> str:
+        """Return the answer in a reply; the reference takes the first pair of tags, and nothing where there is none."""
+        if self._scorer is JudgeProcedure.OFFICIAL:
+            return extract(reply)
+        match = _FIRST_PAIR.search(reply)
+        return match[1].strip() if match else ""
+
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        answer, gold = trajectory.answer.strip(), str(item.content["answer"])
+        grade = await self._grade(item, answer, judge) if answer else AnswerGrade.NOT_ATTEMPTED
+        is_right = float(grade is AnswerGrade.CORRECT)
+        # The reference tells right from wrong and no more.
+        grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
+        parts = tuple((each.value, float(each is grade)) for each in grades)
+        said = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
+        return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {said}"
+
+    async def _grade(self, item: Item, answer: str, judge: Judge) -> AnswerGrade:
+        texts = {"question": item.content["question"], "right-answer": item.content["answer"], "given-answer": answer}
+        instructions = self._prompt_file(f"judge_{self._scorer}")
+        read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
+        return await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
+
+
+def reference_verdict(reply: str) -> AnswerGrade:
+    """Read a reply as the reference does: what begins with an A is right, everything else is wrong."""
+    return AnswerGrade.CORRECT if reply.strip().upper().startswith("A") else AnswerGrade.INCORRECT
+
+
+def documents_of(item: Item) -> Sequence[Mapping[str, str]]:
+    return cast("Sequence[Mapping[str, str]]", item.content.get("documents", ()))
+
+
+def written(document: Mapping[str, str]) -> str:
+    """Return a document as the target reads it; its address is left out, for it may be that of a gold page."""
+    head = "\n".join(filter(None, (document["title"], document["date"])))
+    return "\n\n".join(filter(None, (head, document["text"])))
+
+
+@contextmanager
+def laid_out(documents: Sequence[Mapping[str, str]]) -> Iterator[Path]:
+    """Make a folder with a file for each of ``documents``, for as long as it is looked into."""
+    with TemporaryDirectory(prefix="skillgit-documents-") as scratch:
+        folder = Path(scratch).resolve()
+        folder.chmod(0o755)  # who looks into it is another user
+        try:
+            place(
+                folder, {f"{n:02}.txt": written(text).encode() for n, text in enumerate(documents, start=1)}, {}, None
+            )
+        except OSError as error:
+            problem = f"the documents cannot be written: {error.strerror}"
+            raise EnvironmentFaultError(problem, hint="check the disk") from error
+        yield folder
