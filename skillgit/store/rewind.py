@@ -117,7 +117,7 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
 
 
 def moved_refs(updates: Iterable[RefUpdate]) -> Iterator[str]:
-    """Yield sentences that say what became of refs."""
+    """Yield sentences that say where refs moved."""
     for update in updates:
         name = refs.short(update.name)
         yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"

@@ -138,7 +138,7 @@ class CopyScreen(ChoiceScreen):
 
 
 class _TypingScreen(Dialog[ScreenResultType]):
-    """A line to type in; ``usual`` stands in it while it is empty."""
+    """A line to type in; it shows ``usual`` while it is empty."""
 
     def __init__(self, question: str, usual: str) -> None:
         super().__init__()

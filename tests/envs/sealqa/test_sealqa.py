@@ -21,8 +21,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Sandb
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.sealqa import AnswerGrade, SealQA, verdict
-from skillgit_envs.sealqa.rows import read_items
+from skillgit_envs.sealqa import AnswerGrade, SealQA, read_items, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
