@@ -85,13 +85,16 @@ def modules() -> dict[str, ast.Module]:
 
 def imported(tree: ast.Module) -> Iterator[str]:
     """Yield the modules of the product that a module imports, wherever it does."""
+    own = next(name for name, module in modules().items() if module is tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            package = own.rsplit(".", node.level)[0] if node.level else ""  # no package here imports relatively itself
+            source = ".".join(filter(None, (package, node.module)))
             for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield name if name in modules() else node.module
+                name = f"{source}.{alias.name}"
+                yield name if name in modules() else source
 
 
 def loose_files() -> int:
@@ -172,7 +175,7 @@ FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "class names used twice": (shared_class_names, 3, 15),
     "pronoun and participle variables, %": (nameless_variables, 0.9, 1),
     "places that format or parse an address": (address_places, 1, 1),
-    "product lines": (product_lines, 81_600, 84_000),
+    "product lines": (product_lines, 82_300, 84_000),
 }
 
 

@@ -1,19 +1,35 @@
-"""How many edits a step may make: from the schedule, or chosen by the optimizer."""
+"""How many edits a step may make, and which: a schedule or the optimizer, duplicates joined, the best chosen."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit.domain.document_rewrite import ProposalKind
+from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.engine import evidence_files
+from skillgit.engine.candidate_text import fits
+from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.method_settings import ControlMode, OptimizerSettings
+from skillgit.engine.minibatches import chunks
 from skillgit.engine.optimizer_memory import standing_sections
-from skillgit.engine.prompt_sections import conversation, proposals_section, tagged
+from skillgit.engine.prompt_sections import (
+    budget_section,
+    conversation,
+    drafts_section,
+    memory_section,
+    proposals_section,
+    skill_section,
+    tagged,
+    template_section,
+    told_of_files,
+)
+from skillgit.engine.proposals import Draft, Proposed, best_supported, concatenated, disjoint, without_duplicates
 from skillgit.engine.questions import ask
-from skillgit.engine.reply_schemas import BudgetReply
+from skillgit.engine.reply_schemas import BudgetReply, RankReply, dialect
 from skillgit.engine.session import Session, Stage
 
 if TYPE_CHECKING:
@@ -22,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.domain.run_state import RunState
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.proposals import Draft
+    from skillgit.engine.reflect import Reflection
 
 
 def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
@@ -104,3 +120,156 @@ def _scores(rollouts: Sequence[Rollout]) -> str:
     outcomes = [rollout.outcome for rollout in rollouts if isinstance(rollout.outcome, Scored)]
     hard, soft = (mean([getattr(outcome, name) for outcome in outcomes]) for name in ("hard", "soft"))
     return tagged("batch", f"hard {hard:.4f}\nsoft {soft:.4f}", items=len(outcomes))
+
+
+Group = tuple[EditSource, list[Draft]]
+
+
+def pooled(reflection: Reflection) -> tuple[list[Draft], list[Draft]]:
+    """Return the drafts from failures and from successes with duplicates joined, and without the empty ones."""
+    drafts = without_duplicates([*reflection.failure, *reflection.success])
+    failure, success = drafts[: len(reflection.failure)], drafts[len(reflection.failure) :]
+    return [draft for draft in failure if draft.proposals], [draft for draft in success if draft.proposals]
+
+
+async def aggregate(session: Session, state: RunState, skill: Skill, reflection: Reflection, *, step: int) -> Draft:
+    """Merge the analysts' drafts; without any proposals the result is empty.
+
+    What several analysts propose alike is joined first, without asking anybody. Failures and successes are then merged
+    apart, at the same time, in batches of ``gradient.merge_batch_size`` until one draft is left of each; a final merge
+    joins the two. A merge whose reply cannot be used keeps all proposals, failures first.
+    """
+    session.monitor.stage(Stage.AGGREGATE)
+    failures, successes = pooled(reflection)
+    failure, success = await both(
+        _merge_group(session, state, skill, failures, source=EditSource.FAILURE, step=step),
+        _merge_group(session, state, skill, successes, source=EditSource.SUCCESS, step=step),
+    )
+    if not failure.proposals or not success.proposals:
+        return failure if failure.proposals else success
+    groups = [(EditSource.FAILURE, [failure]), (EditSource.SUCCESS, [success])]
+    return await _merge(session, state, skill, groups, level=0, draw=(step, "final"))
+
+
+async def _merge_group(
+    session: Session, state: RunState, skill: Skill, drafts: list[Draft], *, source: EditSource, step: int
+) -> Draft:
+    level = 0
+    while len(drafts) > 1:
+        level += 1
+        drafts = await _merge_level(session, state, skill, drafts, source, draw=(step, source.value, level))
+        drafts = [draft for draft in drafts if draft.proposals] or drafts[:1]
+    return drafts[0] if drafts else Draft()
+
+
+async def _merge_level(
+    session: Session,
+    state: RunState,
+    skill: Skill,
+    drafts: list[Draft],
+    source: EditSource,
+    *,
+    draw: tuple[int, str, int],
+) -> list[Draft]:
+    async def one(entry: tuple[int, list[Draft]]) -> Draft:
+        number, group = entry
+        if len(group) == 1:
+            return group[0]
+        return await _merge(session, state, skill, [(source, group)], level=draw[-1], draw=(*draw, number))
+
+    groups = list(enumerate(chunks(drafts, session.settings.gradient.merge_batch_size)))
+    limit = session.settings.gradient.analyst_workers
+    return await ordered(one, groups, limit=limit, each=lambda _: session.monitor.tick())
+
+
+async def _merge(
+    session: Session, state: RunState, skill: Skill, groups: Sequence[Group], *, level: int, draw: tuple[str | int, ...]
+) -> Draft:
+    """Return the merge of all drafts of ``groups``, or all of them in a row if the reply cannot be used.
+
+    Nothing is asked where no edit of a draft touches the place or the subject of another's.
+    """
+    drafts = [draft for _, group in groups for draft in group]
+    if disjoint(drafts):
+        return concatenated(drafts)
+    words = dialect(session)
+    whole = session.settings.optimizer.skill_update_mode.proposals is ProposalKind.DOCUMENTS
+    sections = (
+        template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
+        memory_section(state.optimizer_memory),
+        *_sections(groups, level),
+    )
+    messages = told_of_files(session, conversation(words.merge, None, sections))
+    reply = await ask(session, "merge", messages, words.merge_reply, draw=draw, check=fits(skill))
+    if reply is None:
+        return concatenated(drafts, "merge")
+    # with the calls that failed on the way here
+    unusable = tuple(dict.fromkeys(name for draft in drafts for name in draft.unusable))
+    return replace(reply.merged(_inputs(drafts)), unusable=unusable)
+
+
+async def merge_and_rank(
+    session: Session, state: RunState, skill: Skill, reflection: Reflection, *, step: int, budget: int | None
+) -> Draft:
+    """Merge all drafts and choose ``budget`` proposals in a single call.
+
+    Nothing is asked where there is nothing to join and the budget has room for all. If the reply cannot be used, the
+    proposals with the most support are kept.
+    """
+    failures, successes = pooled(reflection)
+    everything = concatenated([*failures, *successes])
+    if budget == 0:
+        return Draft()
+    if disjoint([*failures, *successes]) and (budget is None or len(everything.proposals) <= budget):
+        return everything
+    session.monitor.stage(Stage.AGGREGATE, 1)
+    groups = [group for group in ((EditSource.FAILURE, failures), (EditSource.SUCCESS, successes)) if group[1]]
+    words = dialect(session)
+    sections = (*standing_sections(session, state, skill), budget_section(budget), *_sections(groups, 1))
+    messages = told_of_files(session, conversation(words.merge_and_rank, None, sections))
+    reply = await ask(session, "merge", messages, words.merge_reply, draw=(step, "merge and rank"), check=fits(skill))
+    if reply is None:
+        return best_supported(everything, budget, "merge and rank")
+    draft = reply.merged(everything.proposals)
+    return replace(draft, unusable=everything.unusable).limited(budget)
+
+
+def _sections(groups: Sequence[Group], level: int) -> list[str]:
+    first, sections = 0, list[str]()
+    for source, drafts in groups:
+        sections.append(drafts_section(drafts, source.value, level, first))
+        first += len(_inputs(drafts))
+    return sections
+
+
+def _inputs(drafts: Sequence[Draft]) -> list[Proposed]:
+    return [proposal for draft in drafts for proposal in draft.proposals]
+
+
+async def select(
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
+) -> Draft:
+    """Return ``draft`` cut to ``budget`` proposals; None is no limit, and 0 leaves nothing.
+
+    Within the budget nothing is asked. Over it, the optimizer ranks; numbers that name no proposal or name one twice do
+    not count. If nothing usable comes back, the proposals with the most support are kept.
+    """
+    if budget is None or len(draft.proposals) <= budget:
+        return draft
+    if budget == 0:
+        return replace(draft, proposals=())
+    session.monitor.stage(Stage.SELECT, 1)
+    messages = conversation(
+        dialect(session).rank,
+        None,
+        (*standing_sections(session, state, skill), budget_section(budget), proposals_section(draft.proposals)),
+    )
+    reply = await ask(session, "rank", messages, RankReply, draw=(step,))
+    numbers = [
+        number for number in dict.fromkeys(reply.selected if reply else ()) if 0 <= number < len(draft.proposals)
+    ]
+    if reply is None or not numbers:
+        return best_supported(draft, budget, "rank")
+    proposals = tuple(draft.proposals[number] for number in numbers)
+    result = replace(draft, proposals=proposals, reasoning=reply.reasoning, title=reply.title, cut=False)
+    return result.limited(budget)

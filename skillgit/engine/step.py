@@ -12,11 +12,18 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Skipped
 from skillgit.domain.proposal import EditRecord, PatchCounts, changed_lines
 from skillgit.engine import evidence_files
-from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
 from skillgit.engine.candidate_guards import Refusal, invalid, refusal, told
 from skillgit.engine.candidate_text import Appendix, RewriteResult, carry_out, loss_paragraphs, remember, sifted
 from skillgit.engine.concurrency import side_by_side
-from skillgit.engine.edit_budget import EditBudget, analyst_budget, step_budget
+from skillgit.engine.edit_budget import (
+    EditBudget,
+    aggregate,
+    analyst_budget,
+    merge_and_rank,
+    pooled,
+    select,
+    step_budget,
+)
 from skillgit.engine.gating import judge, judged_event
 from skillgit.engine.minibatches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.optimizer_memory import feedback_file

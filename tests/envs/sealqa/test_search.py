@@ -17,8 +17,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import call_bounds
-from skillgit_envs.sealqa import SealQA
-from skillgit_envs.sealqa import search as web_pages
+from skillgit_envs.sealqa import SealQA, web_pages
 from skillgit_envs.sealqa.search import LONGEST_PAGE, FolderSearch, RecordedSearch, SearchTools
 
 if TYPE_CHECKING:
