@@ -96,9 +96,11 @@ class Calls:
         self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor = Redactor.now()
         self._clock = clock
-        self.ledger = ledger
-        self.meter = Meter()
-        if caps.max_usd is not None and self.unpriced:
+        self.ledger, self.meter = ledger, Meter()
+        self._check_prices()
+
+    def _check_prices(self) -> None:
+        if self.caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
                 hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
