@@ -84,7 +84,7 @@ def _blocks(text: str, openings: re.Pattern[str], closings: re.Pattern[str]) -> 
     The text of a block may itself speak of such lines.
     """
     starts = list(openings.finditer(text))
-    for start, limit in zip(starts, [*(start.start() for start in starts[1:]), len(text)], strict=True):
+    for start, limit in zip(starts, [*(later.start() for later in starts[1:]), len(text)], strict=False):
         ends = list(closings.finditer(text, start.end(), limit))
         if ends:
             yield start, ends[-1]
