@@ -59,7 +59,7 @@ def test_a_recorded_reply_is_used_whole(path):
     fits(skill)(reply)
     draft = reply.draft(EditSource.FAILURE, [])
     index = build_index(secrets(PROMPTS))
-    reports = update(skill, draft, None, lambda edit: str(find_leak(index, edit.content, document) or "")).reports
+    reports = update(skill, draft, None, lambda _, edit: str(find_leak(index, edit.content, document) or "")).reports
     assert [(report.status, report.detail) for report in reports] == [(EditStatus.APPLIED, "")] * len(reply.edits)
 
 

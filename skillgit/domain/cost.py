@@ -19,18 +19,31 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What something cost."""
+    """What something cost.
 
-    calls: int = 0  # model calls
-    tokens_in: int = 0  # tokens sent, those of the provider's cache included
-    tokens_out: int = 0  # tokens received, reasoning included
-    usd: float = 0.0  # US dollars; a call whose price is not known adds nothing
-    seconds: float = 0.0  # of an event its wall time; of a part the time that its calls took, added up
-    cached: int = 0  # tokens sent that came from the provider's cache
-    cache_written: int = 0  # tokens sent that were written to it
-    reasoning: int = 0  # tokens received that were spent on reasoning
-    unpriced: int = 0  # calls whose price was not known
-    parts: tuple[CostPart, ...] = ()  # the same by role and stage, sorted; empty where it is not known
+    Attributes:
+        calls: Model calls.
+        tokens_in: Tokens sent, those of the provider's cache included.
+        tokens_out: Tokens received, reasoning included.
+        usd: US dollars; a call whose price is not known adds nothing.
+        seconds: Of an event its wall time; of a part the time that its calls took, added up.
+        cached: Tokens sent that came from the provider's cache.
+        cache_written: Tokens sent that were written to it.
+        reasoning: Tokens received that were spent on reasoning.
+        unpriced: Calls whose price was not known.
+        parts: The same by role and stage, sorted; empty where it is not known.
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
+    seconds: float = 0.0
+    cached: int = 0
+    cache_written: int = 0
+    reasoning: int = 0
+    unpriced: int = 0
+    parts: tuple[CostPart, ...] = ()
 
     def __add__(self, addend: Cost) -> Cost:
         amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*_COUNTS, "usd", "seconds")}
@@ -43,11 +56,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPart:
-    """What one role cost in one stage."""
+    """What one role cost in one stage.
 
-    role: str  # the role that asked
-    stage: str  # the stage that it asked in
-    cost: Cost  # what it cost; it has no parts
+    Attributes:
+        role: The role that asked.
+        stage: The stage that it asked in.
+        cost: What it cost; it has no parts.
+    """
+
+    role: str
+    stage: str
+    cost: Cost
 
 
 def _merged(some: tuple[CostPart, ...], more: tuple[CostPart, ...]) -> tuple[CostPart, ...]:

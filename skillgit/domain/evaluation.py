@@ -58,11 +58,16 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The outcome of an item that was evaluated; both scores lie in [0, 1]."""
+    """The outcome of an item that was evaluated; both scores lie in [0, 1].
 
-    hard: float  # the strict score, for most environments 0 or 1
-    soft: float  # the score with partial credit
-    # the results of single checks, criteria or metrics, each under its name; empty where there is one only
+    Attributes:
+        hard: The strict score, for most environments 0 or 1.
+        soft: The score with partial credit.
+        parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
+    """
+
+    hard: float
+    soft: float
     parts: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -159,10 +164,14 @@ class FailedToEvaluate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauge:
-    """How a run turns outcomes into the one number that its gate compares and that every headline tells."""
+    """How a run turns outcomes into the one number that its gate compares and that every headline tells.
 
-    metric: Metric = Metric.HARD  # the metric
-    # share of the soft score in the mixed metric; under the others it is 0.5, whatever was given
+    Attributes:
+        metric: The metric.
+        soft_weight: Share of the soft score in the mixed metric; under the others it is 0.5, whatever was given.
+    """
+
+    metric: Metric = Metric.HARD
     soft_weight: float = 0.5
 
     def __post_init__(self) -> None:
@@ -199,18 +208,31 @@ def mean(values: list[float]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationSummary:
-    """What a trailer says of an evaluation."""
+    """What a trailer says of an evaluation.
 
-    split: Split  # the split that was evaluated
-    item_set: str  # digest of the ids and contents of the items
-    n: int  # number of items
-    scored: int  # how many of them have a score
-    hard: float  # mean hard score of the scored items
-    soft: float  # mean soft score of the scored items
-    seed: int  # the seed under which it was measured
-    version: int | None = None  # the version that was measured, where it is not the commit's own
-    unneeded: int = 0  # how many items the decision did not need, because it could no longer change; they count nowhere
-    spare: int = 0  # how many of those had been rolled out all the same, together with items that were needed
+    Attributes:
+        split: The split that was evaluated.
+        item_set: Digest of the ids and contents of the items.
+        n: Number of items.
+        scored: How many of them have a score.
+        hard: Mean hard score of the scored items.
+        soft: Mean soft score of the scored items.
+        seed: The seed under which it was measured.
+        version: The version that was measured, where it is not the commit's own.
+        unneeded: How many items the decision did not need, because it could no longer change; they count nowhere.
+        spare: How many of those had been rolled out all the same, together with items that were needed.
+    """
+
+    split: Split
+    item_set: str
+    n: int
+    scored: int
+    hard: float
+    soft: float
+    seed: int
+    version: int | None = None
+    unneeded: int = 0
+    spare: int = 0
 
     @property
     def stopped(self) -> bool:
@@ -235,14 +257,22 @@ class EvaluationSummary:
 
 @dataclass(frozen=True, kw_only=True)  # without slots: what is asked for again and again is kept
 class Evaluation:
-    """Outcomes of one skill on the items of one split."""
+    """Outcomes of one skill on the items of one split.
+
+    Attributes:
+        item_set: Digest of the ids and contents of the items.
+        outcomes: Item id to outcome, in the order of the items.
+        seed: The seed under which it was measured.
+        unneeded: The items that the decision did not need, because it could no longer change.
+        spare: How many of those were rolled out all the same.
+    """
 
     split: Split
-    item_set: str  # digest of the ids and contents of the items
-    outcomes: Mapping[str, Outcome]  # item id to outcome, in the order of the items
-    seed: int  # the seed under which it was measured
-    unneeded: tuple[str, ...] = ()  # the items that the decision did not need, because it could no longer change
-    spare: int = 0  # how many of those were rolled out all the same
+    item_set: str
+    outcomes: Mapping[str, Outcome]
+    seed: int
+    unneeded: tuple[str, ...] = ()
+    spare: int = 0
 
     @cached_property
     def scored(self) -> Mapping[str, Scored]:

@@ -96,19 +96,28 @@ class _Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(_Event):
-    """A run begins: version 0 is the seed skill."""
+    """A run begins: version 0 is the seed skill.
+
+    Attributes:
+        config: Digest of the resolved configuration, prompts included; the file is evidence.
+        splits: Digest of the items of all splits.
+        environment: Digest of the environment: its source, prompts and scorer.
+        evaluation: The seed's score on the selection split.
+        gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
+        fork_of: ``<run>/v<N>`` for a fork.
+        cost: What the baseline cost.
+    """
 
     kind = EventKind.RUN_STARTED
 
-    config: str  # digest of the resolved configuration, prompts included; the file is evidence
-    splits: str  # digest of the items of all splits
-    environment: str  # digest of the environment: its source, prompts and scorer
+    config: str
+    splits: str
+    environment: str
     models: Models
-    evaluation: Measurement  # the seed's score on the selection split
-    # what the run's gate compares; the hard score where a history of an older skillgit does not tell
+    evaluation: Measurement
     gauge: Gauge = field(default_factory=Gauge)
-    fork_of: str = ""  # `<run>/v<N>` for a fork
-    cost: Cost = field(default_factory=Cost)  # what the baseline cost
+    fork_of: str = ""
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def version(self) -> int:
@@ -117,21 +126,28 @@ class RunStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Proposed(_Event):
-    """What a gated candidate has."""
+    """What a gated candidate has.
+
+    Attributes:
+        edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
+        changes: Their text, line by line.
+        patch: How many edits there were.
+        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an
+            intervention that of the step that the run is at.
+        number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
+        of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
+        appendix: What happened to the appendix; absent where it stayed as it was.
+    """
 
     step: int
     base: int
-    # the applied edits; the first 24 if there are more, so that trailers stay readable
     edits: tuple[EditRecord, ...] = ()
-    changes: tuple[Change, ...] = ()  # their text, line by line
-    patch: PatchCounts  # how many edits there were
-    # where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an intervention
-    # that of the step that the run is at
+    changes: tuple[Change, ...] = ()
+    patch: PatchCounts
     origin: Origin = Origin.STEP
-    # which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch
     number: int = 0
-    of: str = ""  # what an intervention took it from, as `<run>/v7` or `<run>/r17`; empty where it took nothing
-    appendix: AppendixCounts | None = None  # what happened to the appendix; absent where it stayed as it was
+    of: str = ""
+    appendix: AppendixCounts | None = None
     evaluation: EvaluationSummary
     verdict: Verdict
     fixed: tuple[str, ...] = ()
@@ -175,16 +191,23 @@ class Skipped(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowProposed(_Event):
-    """The slow update of an epoch: guidance for the skill and memory for the optimizer."""
+    """The slow update of an epoch: guidance for the skill and memory for the optimizer.
+
+    Attributes:
+        guidance: The text for the slow region; empty if there was nothing to say.
+        memory: What the optimizer remembers from now on.
+        evaluation: Score of the base with the guidance; absent without guidance.
+        verdict: The gate's decision on it; absent without guidance.
+    """
 
     kind = EventKind.SLOW_PROPOSED
 
     step: int
     base: int
-    guidance: SkillText  # the text for the slow region; empty if there was nothing to say
-    memory: str  # what the optimizer remembers from now on
-    evaluation: EvaluationSummary | None = None  # score of the base with the guidance; absent without guidance
-    verdict: Verdict | None = None  # the gate's decision on it; absent without guidance
+    guidance: SkillText
+    memory: str
+    evaluation: EvaluationSummary | None = None
+    verdict: Verdict | None = None
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     models: Models
@@ -209,16 +232,22 @@ class SlowMerged(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reverted(_Event):
-    """A version whose text is that of an older one."""
+    """A version whose text is that of an older one.
+
+    Attributes:
+        target: The version whose text it takes.
+        evaluation: Measured, or inherited from the target.
+        verdict: The gate's decision; absent if it passed none.
+    """
 
     kind = EventKind.REVERTED
 
     step: int
     version: int
     base: int
-    target: int  # the version whose text it takes
-    evaluation: Measurement  # measured, or inherited from the target
-    verdict: Verdict | None = None  # the gate's decision; absent if it passed none
+    target: int
+    evaluation: Measurement
+    verdict: Verdict | None = None
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     models: Models = NOBODY
@@ -230,6 +259,10 @@ class Edited(_Event):
     """A person changed the skill with a commit of their own on the run's branch.
 
     The commit has no trailers; everything here is told by its message, its author and its place in the history.
+
+    Attributes:
+        author: Who made the commit.
+        changes: The changed lines of the text.
     """
 
     kind = EventKind.EDITED
@@ -237,8 +270,8 @@ class Edited(_Event):
     step: int
     version: int
     base: int
-    author: str = ""  # who made the commit
-    changes: tuple[Change, ...] = ()  # the changed lines of the text
+    author: str = ""
+    changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
         # titles of ours are cut; what a person wrote stays whole
@@ -250,15 +283,21 @@ class Edited(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
-    """The current version, whose text nobody had measured, got a score to go on from."""
+    """The current version, whose text nobody had measured, got a score to go on from.
+
+    Attributes:
+        version: The version that was measured.
+        verdict: How it compares with the newest version before it that has a score; it passed no gate.
+        fixed: Items that score higher than under that one.
+    """
 
     kind = EventKind.MEASURED
 
     step: int
-    version: int  # the version that was measured
+    version: int
     evaluation: EvaluationSummary
-    verdict: Verdict  # how it compares with the newest version before it that has a score; it passed no gate
-    fixed: tuple[str, ...] = ()  # items that score higher than under that one
+    verdict: Verdict
+    fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     models: Models
     cost: Cost
@@ -266,17 +305,23 @@ class Measured(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(_Event):
-    """A run reached its end."""
+    """A run reached its end.
+
+    Attributes:
+        outcome: How it ended.
+        evaluations: Scores on the test split of the first, the best and the last version, each naming its version.
+        placebo: What the gate made of candidates that change nothing; absent if there were none.
+        cost: What the final evaluation cost.
+    """
 
     kind = EventKind.RUN_FINISHED
 
     step: int
-    outcome: RunOutcome  # how it ended
-    # scores on the test split of the first, the best and the last version, each naming its version
+    outcome: RunOutcome
     evaluations: tuple[EvaluationSummary, ...] = ()
-    placebo: Placebo | None = None  # what the gate made of candidates that change nothing; absent if there were none
+    placebo: Placebo | None = None
     models: Models
-    cost: Cost  # what the final evaluation cost
+    cost: Cost
 
 
 Event = (

@@ -70,32 +70,51 @@ class GateRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A decision with every number that it compared, so that it can be replayed from them."""
+    """A decision with every number that it compared, so that it can be replayed from them.
 
-    decision: Decision  # what the gate decided
-    policy: str  # the name of the policy that it compared by
-    metric: Metric  # which score it compared
-    # the candidate's score; of a candidate whose evaluation was stopped, the highest that it could have had
+    Attributes:
+        decision: What the gate decided.
+        policy: The name of the policy that it compared by.
+        metric: Which score it compared.
+        score: The candidate's score; of a candidate whose evaluation was stopped, the highest that it could have had.
+        current: The score of the version that it was proposed on.
+        best: The best score so far.
+        fixed: Items that score higher than under the current version, among those that were rolled out.
+        broken: Items that score lower.
+        p: One-sided p-value of the paired test: the chance of such a gain if every change of an item were a coin flip.
+        soft_weight: Share of the soft score in the mixed metric.
+        alpha: Level of the test, where the policy has one.
+        margin: By how much the score had to be greater, where the policy wants that.
+        no_regression: Which items might not score lower.
+        blocked: How many of those did.
+        repeats: Extra rollouts of every item that differed; the numbers are means over them.
+        gated: Whether there was a gate at all.
+        compared: How many items have a score on every side; all means are over these. Absent if that is every item and
+            they have a hard score only, and in verdicts of before there was this number, whose means are each over the
+            items that this side scored.
+        lost: Items that the current version scored and that the candidate failed to evaluate.
+        regained: Items where it is the other way round.
+    """
+
+    decision: Decision
+    policy: str
+    metric: Metric
     score: float
-    current: float  # the score of the version that it was proposed on
-    best: float  # the best score so far
-    fixed: int  # items that score higher than under the current version, among those that were rolled out
-    broken: int  # items that score lower
-    # one-sided p-value of the paired test: the chance of such a gain if every change of an item were a coin flip
+    current: float
+    best: float
+    fixed: int
+    broken: int
     p: float
-    soft_weight: float = 0.5  # share of the soft score in the mixed metric
-    alpha: float | None = None  # level of the test, where the policy has one
-    margin: float | None = None  # by how much the score had to be greater, where the policy wants that
-    no_regression: NoRegression = NoRegression.NONE  # which items might not score lower
-    blocked: int = 0  # how many of those did
-    repeats: int = 0  # extra rollouts of every item that differed; the numbers are means over them
-    gated: bool = True  # whether there was a gate at all
-    # how many items have a score on every side; all means are over these. Absent if that is every item and they have a
-    # hard score only, and in verdicts of before there was this number, whose means are each over the items that this
-    # side scored.
+    soft_weight: float = 0.5
+    alpha: float | None = None
+    margin: float | None = None
+    no_regression: NoRegression = NoRegression.NONE
+    blocked: int = 0
+    repeats: int = 0
+    gated: bool = True
     compared: int | None = None
-    lost: int = 0  # items that the current version scored and that the candidate failed to evaluate
-    regained: int = 0  # items where it is the other way round
+    lost: int = 0
+    regained: int = 0
 
     @property
     def terms(self) -> Terms:

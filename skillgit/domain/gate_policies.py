@@ -37,17 +37,24 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A candidate against its base, added up over the items that are scored on both sides."""
+    """A candidate against its base, added up over the items that are scored on both sides.
 
-    total: int  # sum of the gains of all items, in units of `1 / scale`
-    scale: int  # what a gain of 1 is in those units
+    Attributes:
+        total: Sum of the gains of all items, in units of ``1 / scale``.
+        scale: What a gain of 1 is in those units.
+        fixed: Items that score higher under the candidate.
+        p_value: Returns the one-sided p-value of the paired test. It may take a tenth of a second for partial scores.
+        counts_decide: Whether ``fixed`` and ``broken`` alone decide the test, as they do for the hard score.
+    """
+
+    total: int
+    scale: int
     count: int
-    fixed: int  # items that score higher under the candidate
+    fixed: int
     broken: int
     terms: Terms
-    # returns the one-sided p-value of the paired test. It may take a tenth of a second for partial scores.
     p_value: Callable[[], float]
-    counts_decide: bool  # whether `fixed` and `broken` alone decide the test, as they do for the hard score
+    counts_decide: bool
 
     @property
     def gain(self) -> Fraction:
@@ -56,6 +63,11 @@ class Comparison:
 
 class Policy(ABC):
     """A rule by which a gate accepts a candidate.
+
+    Attributes:
+        name: What configurations and trailers call it: letters, digits and hyphens.
+        terms: The fields of :class:`Terms` that it looks at; verdicts record these.
+        wants_gain: Whether a candidate has to score higher; the steps of a run ask for that.
 
     >>> class TwoToOne(Policy):
     ...     name = 'two-to-one'
@@ -68,10 +80,9 @@ class Policy(ABC):
     True
     """
 
-    name: ClassVar[str]  # what configurations and trailers call it: letters, digits and hyphens
-    # the fields of :class:`Terms` that it looks at; verdicts record these
+    name: ClassVar[str]
     terms: ClassVar[frozenset[str]] = frozenset()
-    wants_gain: ClassVar[bool] = True  # whether a candidate has to score higher; the steps of a run ask for that
+    wants_gain: ClassVar[bool] = True
 
     @abstractmethod
     def accepts(self, comparison: Comparison) -> bool:

@@ -31,10 +31,15 @@ SENTENCES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placebo:
-    """How many candidates that change nothing went through the gate, and how many passed."""
+    """How many candidates that change nothing went through the gate, and how many passed.
 
-    n: int  # number of candidates
-    accepted: int  # those that the gate accepted
+    Attributes:
+        n: Number of candidates.
+        accepted: Those that the gate accepted.
+    """
+
+    n: int
+    accepted: int
 
     @property
     def rate(self) -> float:

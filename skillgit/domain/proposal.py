@@ -35,15 +35,25 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRecord:
-    """An applied edit as its trailer tells it; its text is the diff."""
+    """An applied edit as its trailer tells it; its text is the diff.
 
-    op: Op  # what it did
-    file: str  # path inside the skill folder
-    support: int  # how many trajectories it rests on
-    source: EditSource  # whose observation it is
-    anchor: str = ""  # the first 8 hexadecimal characters of the anchor's digest; empty without an anchor
-    fixed: int | None = None  # items that it fixed, where that is known: where it was measured alone
-    broken: int | None = None  # items that it broke, likewise
+    Attributes:
+        op: What it did.
+        file: Path inside the skill folder.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+        anchor: The first 8 hexadecimal characters of the anchor's digest; empty without an anchor.
+        fixed: Items that it fixed, where that is known: where it was measured alone.
+        broken: Items that it broke, likewise.
+    """
+
+    op: Op
+    file: str
+    support: int
+    source: EditSource
+    anchor: str = ""
+    fixed: int | None = None
+    broken: int | None = None
 
     @classmethod
     def of(cls, edit: Edit) -> EditRecord:
@@ -82,16 +92,27 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchCounts:
-    """How many proposals a step merged and ranked, how many edits it applied and skipped, and the budget that held."""
+    """How many proposals a step merged and ranked, how many edits it applied and skipped, and the budget that held.
 
-    merged: int  # proposals of all analysts, duplicates joined
-    ranked: int  # those that were chosen
-    applied: int  # edits that took effect; of a rewrite, the stretches of lines that changed
-    skipped: int  # edits that did not
-    budget: int | None  # the edit budget; absent where there was no limit
-    by: BudgetSource = BudgetSource.SCHEDULE  # who set it
-    mode: UpdateMode = UpdateMode.PATCH  # what a proposal was: an edit, a suggestion or a whole document
-    salvaged: bool = False  # whether the edits are a part of a patch that the gate had refused as a whole
+    Attributes:
+        merged: Proposals of all analysts, duplicates joined.
+        ranked: Those that were chosen.
+        applied: Edits that took effect; of a rewrite, the stretches of lines that changed.
+        skipped: Edits that did not.
+        budget: The edit budget; absent where there was no limit.
+        by: Who set it.
+        mode: What a proposal was: an edit, a suggestion or a whole document.
+        salvaged: Whether the edits are a part of a patch that the gate had refused as a whole.
+    """
+
+    merged: int
+    ranked: int
+    applied: int
+    skipped: int
+    budget: int | None
+    by: BudgetSource = BudgetSource.SCHEDULE
+    mode: UpdateMode = UpdateMode.PATCH
+    salvaged: bool = False
 
 
 def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:

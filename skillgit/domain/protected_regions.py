@@ -153,8 +153,14 @@ def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendixCounts:
-    """What skill-aware reflection did to the appendix."""
+    """What skill-aware reflection did to the appendix.
 
-    added: int  # reminders that are new
-    total: int  # reminders that are in the candidate
-    consolidated: int = 0  # how many there were before they were put together; 0 if they were not
+    Attributes:
+        added: Reminders that are new.
+        total: Reminders that are in the candidate.
+        consolidated: How many there were before they were put together; 0 if they were not.
+    """
+
+    added: int
+    total: int
+    consolidated: int = 0

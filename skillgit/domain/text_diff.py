@@ -42,13 +42,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a difference."""
+    """One line of a difference.
+
+    Attributes:
+        partner: The number of the line of the other text that it was changed from or to; absent without one.
+    """
 
     sign: Sign  # whether it is removed, added or in both texts
     text: str  # what it says, without the line end
     old: int | None = None  # its number in the older text; absent for an added line
     new: int | None = None  # its number in the newer text; absent for a removed line
-    # the number of the line of the other text that it was changed from or to; absent without one
     partner: int | None = None
     spans: tuple[Span, ...] = ()  # what its partner does not have, by words
     moved: Place | None = None  # where an equal line is in the other texts, if it has no partner

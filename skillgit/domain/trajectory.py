@@ -18,10 +18,14 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One task of an environment; a DataError if its id is none, or its content cannot be written as JSON."""
+    """One task of an environment; a DataError if its id is none, or its content cannot be written as JSON.
+
+    Attributes:
+        content: Everything that the environment knows of it, gold included, as JSON values.
+    """
 
     id: str
-    content: Mapping[str, object]  # everything that the environment knows of it, gold included, as JSON values
+    content: Mapping[str, object]
     task_type: str = "default"
     digest: str = field(init=False, default="")
 
@@ -47,11 +51,17 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A picture that was shown. Its bytes belong to the data and stay there."""
+    """A picture that was shown. Its bytes belong to the data and stay there.
 
-    digest: str  # the first 16 digits of the SHA-256 of its bytes
-    media_type: str  # for example `image/png`
-    size: int  # of the file in bytes
+    Attributes:
+        digest: The first 16 digits of the SHA-256 of its bytes.
+        media_type: For example ``image/png``.
+        size: Of the file in bytes.
+    """
+
+    digest: str
+    media_type: str
+    size: int
 
     @property
     def text(self) -> str:
@@ -60,12 +70,18 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    Attributes:
+        content: The words. What a tool brought is the content of a turn of the role ``tool``.
+        tool_calls: The tools that are asked for after them.
+        pictures: What is shown after them.
+    """
 
     role: Role
-    content: str  # the words. What a tool brought is the content of a turn of the role `tool`.
-    tool_calls: tuple[ToolUse, ...] = ()  # the tools that are asked for after them
-    pictures: tuple[Picture, ...] = ()  # what is shown after them
+    content: str
+    tool_calls: tuple[ToolUse, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def text(self) -> str:
@@ -114,15 +130,20 @@ def _rows(row: Mapping[str, object], key: str) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """What happened on one item."""
+    """What happened on one item.
+
+    Attributes:
+        turns: The conversation after the system prompt, in order. The system prompt holds the skill and is the same for
+            all items of a rollout, so that it is not repeated here.
+        answer: The final answer as the scorer read it.
+        feedback: Why the answer got its score, in words that the optimizer may read.
+        products: Files that were made, path to bytes, for the scorer; they are not recorded.
+    """
 
     item_id: str
-    # the conversation after the system prompt, in order. The system prompt holds the skill and is the same for all
-    # items of a rollout, so that it is not repeated here.
     turns: tuple[Turn, ...]
-    answer: str  # the final answer as the scorer read it
-    feedback: str = ""  # why the answer got its score, in words that the optimizer may read
-    # files that were made, path to bytes, for the scorer; they are not recorded
+    answer: str
+    feedback: str = ""
     products: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 

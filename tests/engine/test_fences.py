@@ -11,7 +11,7 @@ from toy import SEED, ToyEnvironment
 
 from skillgit.domain.skill import Skill
 from skillgit.engine.prompt_sections import NAMES, conversation, marked, skill_section, tagged
-from skillgit.plugin.environment import ShowsPrompt
+from skillgit.plugin.environment import DescribesTask, ShowsPrompt
 from skillgit.plugin.registry import installed, load_environment
 from skillgit_backends.offline.prompts import sections
 
@@ -66,6 +66,9 @@ def test_the_optimizer_sees_the_prompt_of_the_target_with_the_place_of_the_skill
     assert isinstance(environment, ShowsPrompt)
     message = conversation("analyse_failures", environment, (skill_section(Skill("s", {"SKILL.md": b"x"})),))[1].text
     (section,) = [body for _, body in sections(message, "environment")]
-    assert f"task: {environment.info.summary}" in section
-    assert f"scoring: {environment.info.scorer}" in section
+    described = isinstance(environment, DescribesTask)
+    task, scoring = environment.description() if described else (environment.info.summary, environment.info.scorer)
+    assert f"task: {task}" in section
+    assert f"scoring: {scoring}" in section
     assert "{skill}" in section
+    assert "{form}" not in section
