@@ -282,7 +282,7 @@ def test_each_broken_promise_is_told(sentence):
 
 
 def test_a_call_that_cannot_be_cancelled_is_told(monkeypatch):
-    monkeypatch.setattr("skillgit.plugin.conformance.backend._LINGERS_S", 0.05)
+    monkeypatch.setattr("skillgit.plugin.conformance._LINGERS_S", 0.05)
     with pytest.raises(ConformanceError, match="does not end within"):
         examined(broken(complete=deaf), misbehaving=None)
 
