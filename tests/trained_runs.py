@@ -55,7 +55,7 @@ class Quiet:
         self.remarks: list[str] = []
 
     def progress(self, progress) -> None:
-        assert progress.before + progress.done <= progress.every
+        assert progress.before + progress.count <= progress.every
         self.every.add(progress.every)
 
     def remark(self, text) -> None:

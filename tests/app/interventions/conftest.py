@@ -34,8 +34,8 @@ class Eyes:
     costs: list[Cost] = field(default_factory=list)
 
     def progress(self, progress) -> None:
-        assert 0 <= progress.done <= progress.total
-        assert progress.before + progress.done <= progress.every
+        assert 0 <= progress.count <= progress.total
+        assert progress.before + progress.count <= progress.every
         self.looks.append(progress)
 
     def measured(self, name, split, found) -> None:
