@@ -25,10 +25,10 @@ class _PublicResolver(ThreadedResolver):
     ) -> list[aiohttp.abc.ResolveResult]:
         """Resolve a name; an OSError if it leads to this machine or into a private network."""
         # The connection goes to what is returned here, so that a name cannot lead elsewhere afterwards.
-        found = await super().resolve(host, port, family)
-        if not all(is_public(entry["host"]) for entry in found):
+        addresses = await super().resolve(host, port, family)
+        if not all(is_public(entry["host"]) for entry in addresses):
             raise OSError("the address is not public")
-        return found
+        return addresses
 
 
 def is_public(host: str) -> bool:
