@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
+from skillgit.forks import made_ahead
 from skillgit.index import event_rows, schema
 from skillgit.index.event_rows import WITH_OUTCOMES, Beside, PlanRow, Proof, Rows, rows_of
 from skillgit.index.schema import SCORE
@@ -178,6 +179,10 @@ def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[An
         connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours
 
 
+_MANY = 300
+"""From so many refs of new runs on, other processes read them."""
+_READERS = 2
+"""Processes: this one, which adds the rows, keeps up with as many."""
 _ROOM = 1 << 24
 """How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
 
@@ -229,19 +234,22 @@ def _uncollected() -> Iterator[None]:
 
 
 def _add_runs(
-    connection: sqlite3.Connection, repo: Repo, runs: Iterable[tuple[str, Mapping[str, str], int]]
+    connection: sqlite3.Connection, repo: Repo, runs: Sequence[tuple[str, Mapping[str, str], int]]
 ) -> dict[str, SkillgitError]:
     """Add runs that are new to the index: name, refs and number of the first event; return the unreadable ones."""
     errors: dict[str, SkillgitError] = {}
     batch = Batch(connection)
-    for run, tips, first in runs:
-        try:
-            rows = read_whole_run(repo, run, tips, first)
-        except SkillgitError as error:
-            errors[run] = error
-        else:
-            if rows is not None:
-                batch.add(rows)
+    reads = [partial(read_whole_run, repo, *run) for run in runs]
+    are_many = sum(len(tips) for _, tips, _ in runs) >= _MANY
+    with made_ahead(reads, _READERS) if are_many else nullcontext(iter(reads)) as waits:
+        for (run, _, _), rows_of_run in zip(runs, waits, strict=True):
+            try:
+                rows = rows_of_run()
+            except SkillgitError as error:
+                errors[run] = error
+            else:
+                if rows is not None:
+                    batch.add(rows)
     batch.flush()
     return errors
 

@@ -6,20 +6,15 @@ two. This module loads neither.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.history import browse
 from skillgit.app.history.browse import Overview, Page, standing
 from skillgit.app.workspace.workspace import git_settings
+from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Narrowing, Point
 from skillgit.tui.keymap import KEYS
 
@@ -74,37 +69,5 @@ def read_start(context: Context, run: str) -> StartPicture:
 @contextmanager
 def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPicture]]:
     """Begin to read the first picture, in another process if one can be forked, and yield what waits for it."""
-    read = partial(read_start, context, run)
-    if not can_fork():
-        yield read
-        return
-    with ProcessPoolExecutor(1, get_context("fork"), _begin, (read,)) as pool:
-        reading = pool.submit(_read_there)
-
-        def wait() -> StartPicture:
-            # what the other process fails at, for whatever reason, is done here, and meets the same
-            with suppress(Exception):
-                start: StartPicture = reading.result()
-                return start
-            return read()
-
+    with made_ahead([partial(read_start, context, run)], 1) as (wait,):
         yield wait
-
-
-def can_fork() -> bool:
-    """Say whether there is a processor for another process, and no thread that a fork would cut off."""
-    return sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1 and threading.active_count() == 1
-
-
-_reader: Callable[[], StartPicture]
-
-
-def _begin(read: Callable[[], StartPicture]) -> None:
-    global _reader  # noqa: PLW0603 - of a process that does nothing else; what cannot be sent is inherited
-    _reader = read
-    # whoever interrupts the process that waits for this one is answered by that one
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _read_there() -> StartPicture:
-    return _reader()

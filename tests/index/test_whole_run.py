@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from operator import attrgetter
 
+import pytest
 from bench.histories.fast_import import write_history
 from bench.histories.providers import CONDUCTS
 from chronicle import RUN, Chronicle
 from hypothesis import given, settings
 from stories import Story, moves, told
 
+from skillgit import forks
 from skillgit.domain.event import SlowMerged
-from skillgit.index import index_check, schema
+from skillgit.index import index_check, schema, table_writer
 from skillgit.index.refresh import Index
 from skillgit.store import history_reader
 from skillgit.store.repo import Repo
@@ -47,7 +51,46 @@ def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
     assert alphas == sum(verdict is not None and verdict.alpha is not None for verdict in verdicts) > 0
 
 
-def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo):
+@pytest.fixture
+def _shared(monkeypatch):
+    """Let other processes read runs, however few there are."""
+    monkeypatch.setattr(table_writer, "_MANY", 1)
+    monkeypatch.setattr(forks, "can_fork", lambda: True)
+
+
+@pytest.mark.usefixtures("_shared")
+def test_runs_that_other_processes_read_have_the_same_rows(tmp_path, monkeypatch):
+    repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
+    shared = built(repo)
+    read, calls = table_writer.read_whole_run, []
+    monkeypatch.setattr(table_writer, "read_whole_run", lambda *run: calls.append(run) or read(*run))
+
+    assert built(repo) == shared
+    assert calls == []
+
+    monkeypatch.setattr(forks, "can_fork", lambda: False)
+    assert built(repo) == shared
+    assert len(calls) == 4
+
+
+@pytest.mark.usefixtures("_shared")
+def test_what_a_killed_process_had_to_read_is_read_here(tmp_path, monkeypatch):
+    repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
+    expected, read, parent = built(repo), table_writer.read_whole_run, os.getpid()
+
+    def killed(*run):
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read(*run)
+
+    monkeypatch.setattr(table_writer, "read_whole_run", killed)
+    assert built(repo) == expected
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, forked, monkeypatch):
+    monkeypatch.setattr(table_writer, "_MANY", 1)
+    monkeypatch.setattr(forks, "can_fork", lambda: forked)
     records = {run: Chronicle(repo, Story(run).proposed(0.5)).go_on().records for run in (RUN, "other", "third")}
     last, signed = records["other"][-1], ("-c", "user.name=n", "-c", "user.email=e@localhost")
     forged = subprocess.run(

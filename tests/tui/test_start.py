@@ -9,6 +9,7 @@ import threading
 import pytest
 from sample_run import RUN, write_run
 
+from skillgit import forks
 from skillgit.app.history.browse import standing
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.repo import Repo
@@ -54,7 +55,7 @@ def test_a_repository_without_runs_has_no_page(tmp_path, context_of):
 def test_another_process_reads_the_same(sample, context_of, monkeypatch):
     context, here = context_of(sample.workdir), os.getpid()
     expected = read_start(context, "")
-    monkeypatch.setattr(start, "can_fork", lambda: True)
+    monkeypatch.setattr(forks, "can_fork", lambda: True)
     monkeypatch.setattr(start, "git_settings", lambda _context, _names: {"process": str(os.getpid())})
 
     with reading_ahead(context, "") as reading:
