@@ -20,9 +20,14 @@ step  event           becomes            selection (10 items)
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pygit2.enums import FileMode
@@ -48,12 +53,12 @@ from skillgit.domain.protected_regions import with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store import tree
 from skillgit.store.event_writer import RunWriter
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 RUN = "demo-20261121-abcd"
 PATH = "skills/demo"
@@ -287,6 +292,24 @@ def _last_epoch(skill: Skill, v2: Evaluation, common: dict[str, str], here: dict
 
 def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", events: int = 99) -> list[Recorded]:
     """Write the first ``events`` events of the run into ``repo``, on the commit ``start``, and return them."""
+    if start or list(repo.raw.references) or repo.raw.is_bare:
+        return _append(repo, run, path, start, events)
+    # an empty repository gets what was written once: tests by the hundred begin like this
+    folder, records = _written(run, path, events, os.environ.get("XDG_STATE_HOME"))
+    shutil.copytree(Path(folder.name) / "repository" / ".git", repo.raw.path, dirs_exist_ok=True)
+    return list(records)
+
+
+@cache
+def _written(
+    run: str, path: str, events: int, _state: str | None
+) -> tuple[TemporaryDirectory[str], tuple[Recorded, ...]]:
+    folder = TemporaryDirectory(prefix="skillgit-sample-")
+    repo = Repo.init(Path(folder.name) / "repository")
+    return folder, tuple(_append(repo, run, path, "", events))
+
+
+def _append(repo: Repo, run: str, path: str, start: str, events: int) -> list[Recorded]:
     writer = RunWriter(repo, run, clock_from(count()))
     return [
         writer.append(sample.event, sample.skill, sample.evidence, start=start)

@@ -11,12 +11,19 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from _pytest.mark.structures import ParameterSet
 
 
 def examples(times: float) -> settings:
     """Return how many examples a property is tried with that is worth so many times the usual number."""
     return settings(max_examples=round(times * settings().max_examples))
+
+
+def sampled(values: Iterable[object], every: int) -> list[object]:
+    """Return values of one parameter, of which ``make test`` tries each ``every``-th, the first one included."""
+    return [value if number % every == 0 else soak(value) for number, value in enumerate(values)]
 
 
 def soak(*values: object) -> ParameterSet:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, SKILLGIT, attempt, surroundings
+from soaking import soak
 from trained_runs import RUN, small_run
 
 from skillgit.errors import ExitCode
@@ -42,6 +43,9 @@ ANSWERS = {
 }
 
 
+USUAL = {"gate that fails", "gate into a file", "diff --items", "fsck", "verify", "a cap in training"}
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("piped") / "repository")
@@ -68,7 +72,9 @@ def into_closed_pipe(*arguments: str, cwd: Path, closed: str = "stdout") -> subp
         os.close(writing)
 
 
-@pytest.mark.parametrize(("arguments", "code"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(
+    ("arguments", "code"), [answer if name in USUAL else soak(*answer) for name, answer in ANSWERS.items()], ids=ANSWERS
+)
 def test_an_answer_that_nobody_reads_is_neither_yes_nor_no(repository, arguments, code):
     ended = into_closed_pipe(*arguments, cwd=repository)
     assert ended.returncode == ExitCode.BROKEN_PIPE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, git, new_repository, refs, skillgit, surroundings
-from soaking import soak
+from soaking import sampled, soak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", TIDYINGS, ids=" ".join)
+@pytest.mark.parametrize("command", sampled(TIDYINGS, 2), ids=" ".join)
 @pytest.mark.parametrize("_", [0, *(soak(number) for number in range(1, 10))])
 def test_git_may_tidy_up_at_any_moment_of_a_training(command, _, undisturbed, tmp_path):
     repository = new_repository(tmp_path / "repository")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from program import SKILLGIT, attempt, git, new_repository, run, skillgit
+from soaking import soak
 
 
-@pytest.mark.parametrize("words", [["status"], ["config", "demo"], ["show", "v1"], ["lgo"], ["--help"]])
+@pytest.mark.parametrize("words", [["status"], ["lgo"], *map(soak, [["config", "demo"], ["show", "v1"], ["--help"]])])
 def test_a_prepared_process_prints_and_exits_as_a_fresh_one(words, tmp_path):
     repository = new_repository(tmp_path / "repository")
     fresh = run(*SKILLGIT, *words, cwd=repository)

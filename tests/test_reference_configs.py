@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from program import git, new_repository, skillgit
+from soaking import soak
 
 import skillgit_envs.searchqa
 
@@ -174,7 +175,7 @@ def configs(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["searchqa/default", "searchqa/ratio", "features/soft_gate", "flat"])
+@pytest.mark.parametrize("name", ["searchqa/default", "flat", soak("searchqa/ratio"), soak("features/soft_gate")])
 def test_a_configuration_of_the_reference_trains_unchanged(name, configs, tmp_path):
     repository = new_repository(tmp_path / "repository")
     path = configs / f"{name}.yaml"

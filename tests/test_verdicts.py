@@ -7,6 +7,7 @@ import json
 import pytest
 from interop.reference_outputs import write_outputs
 from program import QUICK, git, new_repository, skillgit
+from soaking import soak
 
 FLAKY = '''
 from skillgit.errors import EnvironmentFaultError
@@ -47,15 +48,17 @@ def check(repository, run) -> None:
     skillgit("fsck", "--deep", cwd=repository)
 
 
-@pytest.mark.parametrize("metric", ["hard", "soft", "mixed"])
+@pytest.mark.parametrize("metric", ["mixed", soak("hard"), soak("soft")])
 def test_of_the_demo(metric, tmp_path):
     repository = new_repository(tmp_path / "mine")
     skillgit("train", "demo", "--run", "one", *QUICK, "-o", f"evaluation.gate_metric={metric}", cwd=repository)
     check(repository, "one")
 
 
-@pytest.mark.parametrize("repeats", ["0", "1"])
-@pytest.mark.parametrize("always", ["number % 11 == 0", "False"])
+@pytest.mark.parametrize(
+    ("repeats", "always"),
+    [("1", "number % 11 == 0"), soak("1", "False"), soak("0", "number % 11 == 0"), soak("0", "False")],
+)
 def test_of_a_run_whose_items_fail_at_first(always, repeats, tmp_path):
     repository = new_repository(tmp_path / "mine")
     (repository / "flaky.py").write_text(FLAKY.replace("number % 11 == 0", always))

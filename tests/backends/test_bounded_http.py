@@ -9,6 +9,7 @@ import resource
 import zlib
 
 import pytest
+from soaking import soak
 from wire.rough import Rough, rough_server
 from wire.small_answers import DIALECTS, KEY, backend
 
@@ -124,7 +125,7 @@ def test_headers_beyond_measure_are_a_failure(dialect, headers):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 307, *map(soak, [301, 303, 308])])
 @pytest.mark.parametrize("to", ["another port", "another host", "another scheme", "no address", "without a scheme"])
 def test_no_redirect_leaves_the_server_that_is_configured(dialect, status, to):
     with rough_server() as other, rough_server() as server:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from inside import run
 from sample_run import RUN, write_run
+from soaking import sampled
 
 from skillgit.store.repo import Repo
 
@@ -63,7 +64,7 @@ def put(path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", [*FILES, "adopted/places.json", "adopted/lock"])
+@pytest.mark.parametrize("name", sampled([*FILES, "adopted/places.json", "adopted/lock"], 2))
 def test_no_private_file_is_an_internal_error(folder, name) -> None:
     path = folder / ".git" / "skillgit" / name
     for content in CONTENTS:

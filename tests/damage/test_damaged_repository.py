@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
+from soaking import sampled, soak
 
 from skillgit.app.history.log import LogRequest, log
 from skillgit.app.history.status import runs, status
@@ -319,7 +320,7 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", sampled(BROKEN, 2))
 def test_what_is_lost_is_named_and_stays_named(name, patient, context):
     damage, said = BROKEN[name]
     assert fsck(context, None).problems == ()
@@ -332,7 +333,7 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 
 
 # libgit2 waits for ever for what is missing of a file that was cut short
-@pytest.mark.parametrize("name", [name for name in BROKEN if "cut short" not in name])
+@pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 3))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
     for ask in (runs, status, log, lambda context: replay(context, RUN)):
@@ -343,7 +344,7 @@ def test_no_damage_is_an_internal_error(name, patient, context):
                 raise
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", sampled(MENDED, 2))
 def test_what_follows_from_the_rest_is_named_and_mended(name, patient, context):
     damage, said, done = MENDED[name]
     assert fsck(context, None).problems == ()
@@ -376,7 +377,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("name", sampled(ENDS, 3))
 def test_a_run_steps_back_to_its_last_whole_event_and_no_further(name, damage, patient, context):
     lost = ENDS[name](patient)
     for oid in lost:
@@ -391,7 +392,7 @@ def test_a_run_steps_back_to_its_last_whole_event_and_no_further(name, damage, p
     assert fsck(context, None, deep=True, repair=True).mended == ()
 
 
-@pytest.mark.parametrize("content", ["", "garbage\n", "0" * 40])
+@pytest.mark.parametrize("content", ["garbage\n", soak(""), soak("0" * 40)])
 @pytest.mark.parametrize("name", [LINE, SLOW, *REJECTED, BEST, refs.version_tag(RUN, 1)])
 def test_the_file_of_a_ref_that_a_disk_lost_is_made_again(name, content, patient, context):
     before = patient.repo.tips()

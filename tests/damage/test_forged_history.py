@@ -20,6 +20,7 @@ from forgery import (
     written_anew,
 )
 from sample_run import PATH, RUN
+from soaking import sampled
 
 from skillgit.app.history.log import log
 from skillgit.app.history.status import runs, status
@@ -406,7 +407,7 @@ PARENTS = {
 FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PLAN, **NEVER, **SEQUENCE, **PARENTS}
 
 
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("name", sampled(FORGED, 3))
 def test_a_forgery_is_found_and_cannot_be_mended(name, patient, context):
     damage, said = FORGED[name]
     damage(patient)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import attempt, git, new_repository, skillgit
+from soaking import soak
 from trained_runs import RUN, small_run
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def clones(hubs, tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", ["default", "evidence", "old"])
+@pytest.mark.parametrize("name", ["default", soak("evidence"), soak("old")])
 def test_no_path_of_hints_comes_back_to_where_it_was(name, command, clones, tmp_path):
     Walk(tmp_path).go(shutil.copytree(clones[name], tmp_path / "0"), shlex.split(command), ())
 

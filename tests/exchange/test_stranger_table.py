@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import click
 import pytest
 from hosts import Person, knowing
-from program import git, new_repository, run
+from program import git, new_repository, python
 
 from skillgit.cli.main import cli
 
@@ -156,7 +155,7 @@ def test_a_command_starts_and_writes_what_the_table_says(victim: Path, tmp_path:
     shutil.copytree(victim, place, symlinks=True)
     before, beside = _files(place), _files(folder, but=place)
     words = [word.replace("+", " ").replace("../victim/", "") for word in WORDS[command].split()]
-    done = run(sys.executable, AUDITED, log, *words, cwd=place, env=knowing() | {"TMPDIR": str(tmp_path)})
+    done = python(AUDITED, log, *words, cwd=place, env=knowing() | {"TMPDIR": str(tmp_path)})
     assert "Traceback" not in done.err, done
     if command in REFUSES:
         assert done.code == 2, done

@@ -21,7 +21,7 @@ MORTAL = HERE.parent / "mortal.py"
 NEVER = str(10**9)
 SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK)
 MOMENTS = 200
-USUAL = 24
+USUAL = 8
 CALLS = "calls.log"
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
-from soaking import soak
+from soaking import sampled, soak
 
 from skillgit.store import archive, evidence, git_activity, history_reader, notes, promotion, transaction, work_tree
 from skillgit.store.event_writer import RunWriter
@@ -107,7 +107,7 @@ def prepared(folder, before):
     return repo
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", sampled(WRITERS, 3))
 @pytest.mark.parametrize("tidy", [soak(prune), collect])
 def test_whatever_git_prunes_at_any_step_is_written_all_the_same(name, tidy, tmp_path, monkeypatch):
     before, work = WRITERS[name]

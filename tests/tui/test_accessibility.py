@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_sample import COST
 from sample_run import RUN
-from soaking import soak
+from soaking import sampled, soak
 from textual.color import Color
 from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
@@ -198,7 +198,7 @@ def test_a_terminal_without_unicode_gets_none(visit, press):
     visit(scenario, unicode=False)
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", sampled(LARGE, 3))
 def test_tab_and_mouse_reach_everything_that_takes_keys(visit, press, name):
     async def scenario(app, pilot):
         await SCREENS[name](app, pilot)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from program import git
 from sample_run import RUN
+from soaking import soak
 
 from skillgit.tui import commands
 from skillgit.tui.commands import Ran
@@ -38,11 +39,11 @@ async def to_version(app, pilot, press, version: int) -> None:
     ("keys", "command"),
     [
         (["E", "enter"], f"skillgit export {RUN}/v1 --to {RUN}-v1.skill"),
-        (["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
+        soak(["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
         (["A", "4"], f"skillgit install {RUN}/v1 --to codex --scope project"),
-        (["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
+        soak(["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
         (["C", *"too long", "enter"], f"skillgit note {RUN}/v1 'too long'"),
-        (["C", *"-x", "enter"], f"skillgit note -- {RUN}/v1 -x"),
+        soak(["C", *"-x", "enter"], f"skillgit note -- {RUN}/v1 -x"),
         (["H"], f"skillgit report {RUN} --output {RUN}.html"),
     ],
 )

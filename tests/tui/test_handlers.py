@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from sample_run import RUN
+from soaking import sampled
 
 from skillgit.store.repo import Repo
 from skillgit.tui import keymap
@@ -112,7 +113,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", sampled(PLACES, 2))
 def test_every_key_of_a_screen_is_in_its_palette_which_a_right_click_opens(visit, press, name):
     async def scenario(app, pilot):
         screens = {

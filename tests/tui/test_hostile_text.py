@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from hostile_run import ACTS, write_hostile_run
 from sample_run import RUN
+from soaking import soak
 
 from skillgit.tui.app import SkillgitApp
 
@@ -23,7 +24,7 @@ async def _quiet(pilot) -> None:
             await pilot.app.workers.wait_for_complete()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
+@pytest.mark.parametrize("size", [(80, 24), soak((160, 50))])
 def test_no_screen_lets_text_act(repo, context_of, size):
     write_hostile_run(repo)
     seen: list[str] = []

@@ -85,7 +85,7 @@ def test_the_demo_learns_the_same_from_openai_and_keeps_no_key(repository, offli
     [
         ("openai_chat", ("api=responses",), "responses"),
         soak("openai_compatible", (), "chat"),
-        ("qwen_chat", ("thinking_mode=enabled",), "chat"),
+        soak("qwen_chat", ("thinking_mode=enabled",), "chat"),
         soak("minimax_chat", ("thinking_mode=enabled",), "chat"),
     ],
 )

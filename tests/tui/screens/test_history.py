@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from sample_run import write_run
+from soaking import soak
 from textual.events import Key
 from textual.widgets import Input
 
@@ -253,9 +254,9 @@ def test_an_item_opens(visit, press):
     [
         ("space", f"skillgit checkout {RUN}/v1"),
         ("V", f"skillgit restore {RUN}/v1"),
-        ("M", f"skillgit promote {RUN}/v1"),
+        soak("M", f"skillgit promote {RUN}/v1"),
         ("T", f"skillgit eval {RUN}/v1 --split test"),
-        ("U", f"skillgit use {RUN}"),
+        soak("U", f"skillgit use {RUN}"),
     ],
 )
 def test_what_changes_anything_asks_first_and_shows_the_command(visit, press, key, command):
