@@ -11,7 +11,9 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import chosen, folded, graded, same_value
+from skillgit_envs.answers import folded, graded
+from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -42,7 +44,11 @@ class Matching(StrEnum):
     """As the reference does: the letter alone or the option's text, and for free answers one in the other."""
 
 
-SCORERS = {scorer: f"mmrb-{scorer}/1" for scorer in Matching}
+SCORERS = {
+    Matching.STRICT: f"mmrb-strict/1 {LABEL_SCORER} {NUMBER_SCORER}",
+    Matching.OFFICIAL: "mmrb-official/1",
+    Matching.SKILLOPT: "mmrb-skillopt/1",
+}
 """What identifies each of them; it changes whenever a score can change."""
 
 
@@ -134,9 +140,7 @@ class MMRB(VisualQuestions):
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:
     match scorer:
         case Matching.STRICT:
-            # Letters that are written together, as AC, are several.
-            letters = "\n".join(gold) if re.fullmatch(r"[A-Z]{2,}", gold) else gold
-            return chosen(answer, letters, options) if options else same_value(answer, gold)
+            return chosen(answer, gold, options) if options else same_value(answer, gold)
         case Matching.OFFICIAL:
             text, right = extracted(answer).upper(), gold.upper()
             return bool(text) and (text in right or right in text)
