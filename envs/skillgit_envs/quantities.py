@@ -67,7 +67,7 @@ def _value(match: re.Match[str]) -> Decimal | None:
     return -value if is_negative else value
 
 
-_SIGN = re.compile(r"\\(?:mathrm|text|textrm|mathbf|operatorname|left|right|displaystyle)\b|\\[,;!: ]")
+_SIGN = re.compile(r"\\(?:mathrm|text|textrm|mathbf|operatorname|left|right|displaystyle|boxed)\b|\\[,;!: ]")
 _DEGREES = re.compile(r"\^\{?\\circ\}?|\\circ|°|\bdegrees?\b|掳")  # the last is a degree sign that was decoded wrongly
 _QUANTITY = re.compile(r"(?:area|volume|length|height|width|angle|x|y)\s*=\s*", re.IGNORECASE)
 _SYNONYMS = {"units": "", "unit": "", "米": "m", "metres": "m", "meters": "m", "\\pi": "π", "pi": "π"}

@@ -25,13 +25,25 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
-_WRAPPED = (
-    re.compile(r"answer\s*\[\s*([A-Z])\s*\]", re.IGNORECASE),
-    re.compile(r"answer\s*\[(.*?)\]", re.IGNORECASE | re.DOTALL),
-    re.compile(r"\\boxed\{(.*?)\}", re.DOTALL),
-    re.compile(r"\(?([A-Z])[).:]?(?:\s.*)?", re.DOTALL),
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"answer\s*\[\s*([a-z])\s*\]",
+        r"answer\s*\[(.*?)\]",
+        r"\\boxed\{(.*?)\}",
+        r"\A(?-i:([A-Z]))\Z",
+        r"final\s+answer\s*(?:is)?\s*[:\uff1a]?\s*\**\s*(\w+)",
+        r"\*\*final answer\*\*\s*[:\uff1a]?\s*(\w+)",
+        r"(?:answer|the correct choice) is\s+\**(\w+)",
+        r"answer\s*[:\uff1a]?\s*[<(]([a-z])[>)]",
+        r"answer\s*[:\uff1a]?\s*(.+?)(?:\s|$)",
+        r"<\s*([\w.]+)\s*>",
+        r"point\s+([a-h])\b",
+        r"option\s+([a-d])\b",
+        r"\A(?-i:([A-H]))[.):\uff1a\[]",
+    )
 )
-"""The forms in which the authors' extractor looks for an answer, with the brackets that its published text lost."""
+"""What the authors' extractor looks for, in its order and with the brackets that its published text lost."""
 
 
 class Matching(StrEnum):
@@ -46,7 +58,7 @@ class Matching(StrEnum):
 
 SCORERS = {
     Matching.STRICT: f"mmrb-strict/1 {LABEL_SCORER} {NUMBER_SCORER}",
-    Matching.OFFICIAL: "mmrb-official/1",
+    Matching.OFFICIAL: "mmrb-official/2",
     Matching.SKILLOPT: "mmrb-skillopt/1",
 }
 """What identifies each of them; it changes whenever a score can change."""
@@ -153,10 +165,10 @@ def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matchi
 
 
 def extracted(answer: str) -> str:
-    """Return what the authors' extractor, its brackets restored, takes out of an answer; empty if it finds nothing.
+    """Return what the authors' extractor takes out of an answer; all of the answer where it finds nothing.
 
-    Source: LesterGong/MMRB c3ef2396, the first five of its patterns; the loose ones behind them are for whole replies.
+    Source: LesterGong/MMRB c3ef2396. It was written for replies that say ``Answer[...]``; here the answer is what
+    would stand in those brackets.
     """
-    matches = (pattern.search(answer) for pattern in _WRAPPED[:-1])
-    match = next(filter(None, matches), None) or _WRAPPED[-1].fullmatch(answer)
-    return (match[1] if match else answer).strip()
+    match = next(filter(None, (form.search(answer) for form in _FORMS)), None)
+    return (match[1].strip().strip("*") if match else answer).strip()
