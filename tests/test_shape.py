@@ -19,7 +19,7 @@ PACKAGES = {
 }
 MIRRORED = {"envs": PACKAGES["skillgit_envs"], "backends": PACKAGES["skillgit_backends"]}
 OWN = {"agreement", "bench", "concurrency", "damage", "exchange", "interop", "power", "repositories", "wire"}
-"""Folders of tests without a subject of the same name: measurements, scorers, whole repositories, hosts, the model server."""
+"""Folders of tests without a subject of the same name: measurements, scorers, repositories, hosts, the model server."""
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 40
 FORBIDDEN_NAMES = {"base", "common", "helper", "helpers", "misc", "stuff", "util", "utils"}
