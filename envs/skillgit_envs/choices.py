@@ -154,7 +154,7 @@ _ANSWER = (
 )
 _REASON = (
     r"(?i:because|since|as|due|given|by|so|which|from|according|based|per|rather|not|instead|here|again"
-    r"|and(?! [A-Z]\b))\b"
+    r"|and(?! [A-Z]\b))\b(?!-)"
 )
 _OTHER = r"(?i:or|either|maybe|perhaps|possibly)\b"
 _VERDICT = (
@@ -215,8 +215,8 @@ def _grammar(labels: str) -> Grammar:
     closed = rf"(?=\s*(?:[.!)]*\s*\Z|[,]?\s*{_REASON}))"
     named = rf"(?:{_ANSWER}){_FILLING}({several}){end}|({several})(?:{_VERDICT})"
     start = (
-        rf"\A(?i:(?:option|choice|letter)\s+)?({several})\s*"
-        rf"(?:\Z|[.):;!-](?!\s*{_PREDICATE})|,?\s*{_REASON}|(?<=[)\]])\s(?!{_PREDICATE}))"
+        rf"\A(?i:(?:option|choice|letter)\s+)?({several})"
+        rf"(?:\Z|(?:[):;!](?!=)|\.(?![\w.])|\s*-\s)(?!\s*{_PREDICATE})|\s*,?\s*{_REASON}|(?<=[)\]])\s(?!{_PREDICATE}))"
     )
     implied = (
         rf"{start}|\b(?i:option|choice|letter)\s+({several}){closed}"

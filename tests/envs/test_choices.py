@@ -240,6 +240,13 @@ PROSE = (
         "Vitamin B is needed",
         "plan B failed",
         "the set A, being open, is not it",
+        "A so-called set",
+        "A .json file",
+        "A.1 Data",
+        "A..B",
+        "E.g. so",
+        "D:= 9",
+        "A-frame",
     ),
 )
 TEXTS = st.lists(
