@@ -1,4 +1,4 @@
-"""A short answer: asked for, taken out of a reply, and compared with the right one as a label, as words or as a value.
+"""A short answer: asked for, taken out of a reply, and compared with the right one as words.
 
 A target is asked until it gives a final answer, a judge until its verdict can be read.
 """
@@ -9,7 +9,6 @@ import json
 import re
 import string
 from collections import Counter
-from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -166,117 +165,3 @@ def f1(answer: str, gold: str) -> float:
 def overlap_f1(ours: list[str], theirs: list[str]) -> float:
     overlap = (Counter(ours) & Counter(theirs)).total()
     return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
-
-
-LABEL_SCORER = "accuracy/1"  # changes whenever :func:`label_of` can change
-_BOXED = re.compile(r"\\boxed\s*\{(.*)\}\s*[.$)\]\\]*\Z", re.DOTALL)
-_COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|operatorname)\s*\{([^{}]*)\}")
-_DRESS = re.compile(r"[*_`$]|\\[()\[\],;!]")
-_NAMED = re.compile(
-    r"(?:(?:the|my|our)\s+)?(?:(?:final|correct|right|best)\s+)*(?:answer|option|choice)\b"
-    r"(?:\s+(?:is|would\s+be|must\s+be))?\s*[:=]?\s*(?:(?:option|choice)\s+)?(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_LABEL = re.compile(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?\s*[.:]?")
-_LABEL_AND_TEXT = re.compile(r"(?:[(\[]\s*([A-Z])\s*[)\]]|([A-Z])\s*[.):])\s*\S.*", re.DOTALL)
-
-
-def label_of(answer: str, choices: Mapping[str, str]) -> str:
-    """Return the label that ``answer`` gives, in any usual wrapping or as the text of a choice; empty for none.
-
-    A sentence that begins with the word "A" gives no label. The benchmark does not say how it reads one.
-
-    >>> label_of('The answer is (B).', {'A': 'even', 'B': 'odd'})
-    'B'
-    """
-    for text in dict.fromkeys((_undressed(answer), _undressed(last_line(answer)))):
-        if label := _as_label(text, choices) or _as_text(text, choices):
-            return label
-        match = _NAMED.fullmatch(text)
-        if match and (label := _as_label(match[1].strip(), choices) or _as_text(match[1], choices)):
-            return label
-    return _as_text(answer, choices)
-
-
-def _as_label(text: str, choices: Mapping[str, str]) -> str:
-    if alone := _LABEL.fullmatch(text):
-        label = alone[1].upper()
-    else:
-        match = _LABEL_AND_TEXT.fullmatch(text)
-        label = (match[1] or match[2]) if match else ""
-    return label if label in choices else ""
-
-
-def _as_text(text: str, choices: Mapping[str, str]) -> str:
-    key = folded(text).rstrip(".")
-    return next((label for label, choice in choices.items() if key and folded(choice).rstrip(".") == key), "")
-
-
-def _undressed(text: str) -> str:
-    """Return ``text`` without Markdown, without LaTeX around words, and without a box."""
-    core = text.strip()
-    while (box := _BOXED.search(core)) is not None:
-        core = box[1].strip()
-    return " ".join(_DRESS.sub("", _COMMAND.sub(r"\1", core)).split())
-
-
-_LETTER = re.compile(r"\(?([A-G])\)?")
-_SIGN = re.compile(r"\\(?:mathrm|text|textrm|mathbf|operatorname|left|right|displaystyle)\b|\\[,;!: ]")
-_DEGREES = re.compile(r"\^\{?\\circ\}?|\\circ|°|\bdegrees?\b|掳")  # the last is a degree sign that was decoded wrongly
-_NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?|[-+]?\.\d+)\s*(.*)", re.DOTALL)
-_QUANTITY = re.compile(r"(?:area|volume|length|height|width|angle|x|y)\s*=\s*", re.IGNORECASE)
-_SYNONYMS = {"units": "", "unit": "", "米": "m", "metres": "m", "meters": "m", "\\pi": "π", "pi": "π"}
-
-
-def chosen(answer: str, gold: str, options: Mapping[str, str]) -> bool:
-    """Say whether an answer gives the right choice, or all of several right ones, by letter or by text."""
-    return bool(letters := _letters(gold, options)) and _letters(answer, options) == letters
-
-
-def _letters(text: str, options: Mapping[str, str]) -> frozenset[str]:
-    entries = [entry for entry in re.split(r"[\n,;&]|\band\b", text) if entry.strip()]
-    matches = [_LETTER.fullmatch(entry.strip()) for entry in entries]
-    if len(matches) > 1 and all(matches):
-        return frozenset(match[1] for match in matches if match)
-    if label := label_of(text, options):
-        return frozenset(label)
-    letters = [letter for letter, option in options.items() if same_value(text, option)]
-    return frozenset(letters if len(letters) == 1 else ())
-
-
-def same_value(answer: str, gold: str) -> bool:
-    """Say whether two values are the same: as numbers, with the unit if the right answer names one and the given does.
-
-    >>> same_value("$24$ units", "24")
-    True
-    >>> same_value("50 cm", "0.5 m")
-    False
-    """
-    lines = [line for line in gold.splitlines() if line.strip()]
-    if len(lines) > 1:
-        values = [entry for entry in re.split(r"[\n,;]|\band\b", answer) if entry.strip()]
-        return len(values) == len(lines) and all(map(same_value, values, lines))
-    answer_text, gold_text = _plain(answer), _plain(gold)
-    if answer_text == gold_text:
-        return True
-    (number, unit), (right, right_unit) = _quantity(answer_text), _quantity(gold_text)
-    return number is not None and number == right and (unit == right_unit or not unit or not right_unit)
-
-
-def _plain(text: str) -> str:
-    text = _DEGREES.sub("°", _SIGN.sub("", text.replace("$", "")))
-    text = _QUANTITY.sub("", re.sub(r"[{}~]", "", text).strip(), count=1).strip().rstrip(".").casefold()
-    for word, synonym in _SYNONYMS.items():
-        text = re.sub(rf"(?<![a-z]){re.escape(word)}(?![a-z])", synonym, text)
-    return re.sub(r"\s+", "", text)
-
-
-def _quantity(text: str) -> tuple[Decimal | None, str]:
-    """Return the number and what follows it; no number for what is none, like an interval or a term."""
-    match = _NUMBER.fullmatch(text)
-    if match is None or re.search(r"[\d()\[\]+*/√=<>]", match[2].replace("^2", "").replace("^3", "")):
-        return None, ""
-    try:
-        return Decimal(match[1].replace(",", "")), match[2].strip("°") if match[2] != "°" else ""
-    except InvalidOperation:
-        return None, ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, cast
@@ -11,7 +12,9 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
+from skillgit_envs.answers import ask_judge, graded, material
+from skillgit_envs.choices import LABEL_SCORER, label_of
+from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -108,7 +111,11 @@ class BabyVision(VisualQuestions):
 
     @property
     def _scorer(self) -> Sequence[str]:
-        return ["babyvision-judge/1", self._prompt_file("judge")] if self.asks_judge else ["babyvision-rules/1"]
+        return (
+            ["babyvision-judge/1", self._prompt_file("judge")]
+            if self.asks_judge
+            else ["babyvision-rules/2", LABEL_SCORER, NUMBER_SCORER]
+        )
 
     def _verdicts(self, item: Item) -> int:
         del item
@@ -139,7 +146,8 @@ class BabyVision(VisualQuestions):
         elif choices := _labelled(item):
             is_right = label_of(answer, choices) == gold
         else:
-            is_right = same_value(_entries(answer), _entries(gold))
+            given, right = _entries(answer), _entries(gold)
+            is_right = len(given) == len(right) and all(map(same_value, given, right))
         return graded(gold, answer, right=is_right)
 
 
@@ -147,9 +155,9 @@ def _labelled(item: Item) -> dict[str, str]:
     return dict(zip(ascii_uppercase, cast("Sequence[str]", item.content["choices"]), strict=False))
 
 
-def _entries(text: str) -> str:
-    """Return words, numbers or pairs of numbers as the data write them loosely: without brackets and blanks."""
-    return "".join(text.split()).strip("()[]{}.").replace("),(", ";").replace("，", ",")  # noqa: RUF001 - as some write
+def _entries(text: str) -> list[str]:
+    """Return words, or the numbers of pairs, as the data write them loosely: without brackets."""
+    return [entry.strip(" ()[]{}.") for entry in re.split("[,;\uff0c]", text)]
 
 
 def _verdict(reply: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -17,11 +17,12 @@ from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.answers import AGAIN, LABEL_SCORER, label_of, until_answered
+from skillgit_envs.answers import AGAIN, until_answered
+from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, fields_hint, option, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from skillgit.domain.skill import Skill
@@ -135,8 +136,26 @@ def question(item: Item, display: ShownItem, wording: PromptWording = PromptWord
     return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"
 
 
-def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored, str]:
-    guess = label_of(answer, choices)
+def reference_label(answer: str, choices: Mapping[str, str]) -> str:
+    """Return the label that the reference reads: alone, by the text of its choice, or as the first word.
+
+    Brackets and boxes hide a label from it, and a sentence that begins with the word "A" gives the label A.
+    """
+    text = answer.strip().upper()
+    words = (text.rstrip(".):"), *text.split()[:1])
+    texts = (label for label, choice in choices.items() if choice.strip().upper() == text)
+    return next((word for word in (words[0], *texts, *words[1:]) if word in choices), "")
+
+
+SCORERS: Mapping[str, tuple[str, Callable[[str, Mapping[str, str]], str]]] = {
+    "official": (LABEL_SCORER, label_of),
+    "skillopt": ("livemath-skillopt/1", reference_label),
+}
+"""Name of a scorer to what changes whenever one of its scores can change, and to how it reads a label."""
+
+
+def score(answer: str, choices: Mapping[str, str], correct: str, scorer: str = "official") -> tuple[Scored, str]:
+    guess = SCORERS[scorer][1](answer, choices)
     right = next(label for label, text in choices.items() if text == correct)
     hit = float(guess == right)
     description = f"{guess}. {choices[guess]}" if guess else "no label"
@@ -163,6 +182,7 @@ class LiveMathematicianBench(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
+            option("scorer", "official", "How a label is read: official (any usual form) or skillopt."),
             option("max_turns", 1, "Replies until one holds an answer."),
             option("shuffle_choices", default=True, text="Whether choices are shuffled."),
             option("shuffle_seed", 42, "Seed of the order of choices."),
@@ -182,8 +202,11 @@ class LiveMathematicianBench(Questions):
         ),
     )
 
+    _choices: ClassVar = {"scorer": tuple(SCORERS)}
+
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
+        self._scorer = str(self._options["scorer"])
         self._shown = ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
@@ -195,7 +218,9 @@ class LiveMathematicianBench(Questions):
     def digest(self) -> str:
         again = self._review or AGAIN
         prompts = [self.target_prompt(), question(EXAMPLE, self._shown, self._wording), again, self._turns]
-        return short_digest([self.info.name, LABEL_SCORER, *prompts, str(self._shown), self._options["explain"]])
+        return short_digest(
+            [self.info.name, SCORERS[self._scorer][0], *prompts, str(self._shown), self._options["explain"]]
+        )
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files)
@@ -218,6 +243,6 @@ class LiveMathematicianBench(Questions):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
         choices = arranged(item, self._shown)
-        scores, feedback = score(trajectory.answer, choices, str(item.content["correct"]))
+        scores, feedback = score(trajectory.answer, choices, str(item.content["correct"]), self._scorer)
         explanation = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
         return scores, "\n\n".join(filter(None, (feedback, *explanation)))

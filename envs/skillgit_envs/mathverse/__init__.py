@@ -20,7 +20,9 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import ask_judge, chosen, graded, material, same_value
+from skillgit_envs.answers import ask_judge, graded, material
+from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -84,7 +86,7 @@ class AnswerRule(StrEnum):
 
 
 SCORERS = {
-    AnswerRule.RULES: "mathverse-rules/1",
+    AnswerRule.RULES: f"mathverse-rules/1 {LABEL_SCORER} {NUMBER_SCORER}",
     AnswerRule.OFFICIAL: "mathverse-judge/1",
     AnswerRule.SKILLOPT: "mathverse-skillopt/1",
 }

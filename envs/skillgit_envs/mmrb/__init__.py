@@ -11,7 +11,9 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import chosen, folded, graded, same_value
+from skillgit_envs.answers import folded, graded
+from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -23,13 +25,25 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
-_WRAPPED = (
-    re.compile(r"answer\s*\[\s*([A-Z])\s*\]", re.IGNORECASE),
-    re.compile(r"answer\s*\[(.*?)\]", re.IGNORECASE | re.DOTALL),
-    re.compile(r"\\boxed\{(.*?)\}", re.DOTALL),
-    re.compile(r"\(?([A-Z])[).:]?(?:\s.*)?", re.DOTALL),
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"answer\s*\[\s*([a-z])\s*\]",
+        r"answer\s*\[(.*?)\]",
+        r"\\boxed\{(.*?)\}",
+        r"\A(?-i:([A-Z]))\Z",
+        r"final\s+answer\s*(?:is)?\s*[:\uff1a]?\s*\**\s*(\w+)",
+        r"\*\*final answer\*\*\s*[:\uff1a]?\s*(\w+)",
+        r"(?:answer|the correct choice) is\s+\**(\w+)",
+        r"answer\s*[:\uff1a]?\s*[<(]([a-z])[>)]",
+        r"answer\s*[:\uff1a]?\s*(.+?)(?:\s|$)",
+        r"<\s*([\w.]+)\s*>",
+        r"point\s+([a-h])\b",
+        r"option\s+([a-d])\b",
+        r"\A(?-i:([A-H]))[.):\uff1a\[]",
+    )
 )
-"""The forms in which the authors' extractor looks for an answer, with the brackets that its published text lost."""
+"""What the authors' extractor looks for, in its order and with the brackets that its published text lost."""
 
 
 class Matching(StrEnum):
@@ -42,7 +56,11 @@ class Matching(StrEnum):
     """As the reference does: the letter alone or the option's text, and for free answers one in the other."""
 
 
-SCORERS = {scorer: f"mmrb-{scorer}/1" for scorer in Matching}
+SCORERS = {
+    Matching.STRICT: f"mmrb-strict/1 {LABEL_SCORER} {NUMBER_SCORER}",
+    Matching.OFFICIAL: "mmrb-official/2",
+    Matching.SKILLOPT: "mmrb-skillopt/1",
+}
 """What identifies each of them; it changes whenever a score can change."""
 
 
@@ -134,9 +152,7 @@ class MMRB(VisualQuestions):
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:
     match scorer:
         case Matching.STRICT:
-            # Letters that are written together, as AC, are several.
-            letters = "\n".join(gold) if re.fullmatch(r"[A-Z]{2,}", gold) else gold
-            return chosen(answer, letters, options) if options else same_value(answer, gold)
+            return chosen(answer, gold, options) if options else same_value(answer, gold)
         case Matching.OFFICIAL:
             text, right = extracted(answer).upper(), gold.upper()
             return bool(text) and (text in right or right in text)
@@ -149,10 +165,10 @@ def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matchi
 
 
 def extracted(answer: str) -> str:
-    """Return what the authors' extractor, its brackets restored, takes out of an answer; empty if it finds nothing.
+    """Return what the authors' extractor takes out of an answer; all of the answer where it finds nothing.
 
-    Source: LesterGong/MMRB c3ef2396, the first five of its patterns; the loose ones behind them are for whole replies.
+    Source: LesterGong/MMRB c3ef2396. It was written for replies that say ``Answer[...]``; here the answer is what
+    would stand in those brackets.
     """
-    matches = (pattern.search(answer) for pattern in _WRAPPED[:-1])
-    match = next(filter(None, matches), None) or _WRAPPED[-1].fullmatch(answer)
-    return (match[1] if match else answer).strip()
+    match = next(filter(None, (form.search(answer) for form in _FORMS)), None)
+    return (match[1].strip().strip("*") if match else answer).strip()

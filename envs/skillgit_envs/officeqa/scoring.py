@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-SCORERS: Mapping[str, str] = {"official": "officeqa-reward/1", "skillopt": "officeqa-em-f1/1"}
+SCORERS: Mapping[str, str] = {"official": "officeqa-reward/2", "skillopt": "officeqa-em-f1/1"}
 """Name of a scorer to what changes whenever one of its scores can change."""
 
 
@@ -68,106 +66,94 @@ def f1(answer: str, gold: str) -> float:
     return overlap_f1(tokens(answer), tokens(gold))
 
 
-YEARS = range(1900, 2101)
+FIRST_YEAR, LAST_YEAR = 1900, 2100
 NEARBY = 20  # characters on either side of a number in which its unit is looked for
 
-_MONEY = "$€£¥"
-_NUMBER = re.compile(
-    r"(?P<open>\(\s?)?"
-    r"(?:(?<![\w)])(?P<before>-)\s?)?"
-    rf"(?P<money>[{_MONEY}]\s?)?"
-    r"(?:(?<![\w)])(?P<behind>-))?"
-    r"(?P<digits>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)"
-    r"(?P<percent>\s?%)?"
-    r"(?P<close>\s?\))?"
-)
+_MONEY = re.compile("[$£€¥₹¢₩₽]")
+_IN_BRACKETS = re.compile(rf"\(\s*({_MONEY.pattern})?\s*(\d{{1,3}}(?:,\d{{3}})*(?:\.\d+)?|\d+(?:\.\d+)?)\s*\)")
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)")
+_NUMBER = re.compile(r"-?\d+\.?\d*%?")
 _UNITS = {
-    "thousand": re.compile(r"\bthousands?\b|(?:^|(?<=^\s))k\b"),
-    "million": re.compile(r"\bmillions?\b|(?:^|(?<=^\s))m\b"),
-    "billion": re.compile(r"\bbillions?\b|(?:^|(?<=^\s))b\b"),
     "trillion": re.compile(r"\btrillions?\b"),
+    "billion": re.compile(r"\bbillions?\b|\bb\b"),
+    "million": re.compile(r"\bmillions?\b|\bm\b"),
+    "thousand": re.compile(r"\bthousands?\b|\bk\b"),
 }
+"""Units, the largest first: where several are near a number, it counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
     """One number in a text."""
 
-    value: Fraction  # what it says, not multiplied by its unit; the figure before a ``%``
-    unit: str  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
-    bare: bool  # whether it stands without currency, per cent sign and unit
+    value: float  # what it says, not multiplied by its unit; the figure before a ``%``
+    unit: str = ""  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
 
     @property
     def like_a_year(self) -> bool:
-        return self.value.denominator == 1 and int(self.value) in YEARS
+        return is_year(self.value)
 
-    def near(self, candidate: Number, tolerance: Fraction) -> bool:
+    def near(self, candidate: Number, tolerance: float) -> bool:
         """Say whether ``candidate`` is at most the share ``tolerance`` of this number away, in a unit that fits."""
         units = self.unit == candidate.unit or not (self.unit and candidate.unit)
         return units and close(self.value, candidate.value, tolerance)
 
 
-def close(gold: Fraction, value: Fraction, tolerance: Fraction) -> bool:
-    """Say whether ``value`` differs from ``gold`` by at most the share ``tolerance``; the limit is included."""
-    return abs(gold - value) <= tolerance * abs(gold)
+def is_year(value: float) -> bool:
+    return FIRST_YEAR <= value <= LAST_YEAR and value == int(value)
+
+
+def close(gold: float, value: float, tolerance: float) -> bool:
+    """Say whether ``value`` differs from ``gold`` by at most the share ``tolerance``, in floats as there."""
+    return abs(gold - value) / abs(gold) <= tolerance if gold else not value
 
 
 def plain(text: str) -> str:
-    """Return ``text`` with every minus sign and narrow dash before a digit as a hyphen."""
-    return re.sub(r"[\u2212\u2012\u2013](?=[\d.$€£¥])", "-", text)
+    return " ".join(text.replace("\u2212", "-").split())
+
+
+def _figures(text: str) -> str:
+    """Return ``text`` without signs of currency, and with a minus for the brackets of an account."""
+    return _MONEY.sub("", _IN_BRACKETS.sub(_loss, plain(text)))
+
+
+def _loss(match: re.Match[str]) -> str:
+    # Accounts write a loss in brackets, prose a year; a currency sign tells them apart.
+    return match[0] if not match[1] and is_year(float(match[2].replace(",", ""))) else f"-{match[2]}"
 
 
 def numbers(text: str) -> list[Number]:
-    text = plain(text)
-    matches = list(_NUMBER.finditer(text))
-    return [_number(match, unit) for match, unit in zip(matches, _units(text, matches), strict=True)]
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), _figures(text))
+    return [
+        Number(
+            value=float(match[0].rstrip("%")),
+            unit=_unit(text[max(0, match.start() - NEARBY) : match.end() + NEARBY].lower()),
+        )
+        for match in _NUMBER.finditer(text)
+    ]
 
 
-def _number(match: re.Match[str], unit: str) -> Number:
-    value = Fraction(match["digits"].replace(",", ""))
-    in_brackets = bool(match["open"] and match["close"])
-    # Accounts write a loss in brackets, prose a year; a currency sign tells them apart.
-    loss = in_brackets and (bool(match["money"]) or value.denominator != 1 or int(value) not in YEARS)
-    negative = bool(match["before"] or match["behind"] or loss)
-    return Number(value=-value if negative else value, unit=unit, bare=not (match["money"] or match["percent"] or unit))
-
-
-def _units(text: str, matches: Sequence[re.Match[str]]) -> Iterator[str]:
-    """Yield the unit of each number: the nearest word behind it, else before it, no other number between."""
-    lower = text.lower()
-    edges = [0, *(match.end() for match in matches)], [*(match.start() for match in matches), len(text)]
-    gaps = [lower[start:end] for start, end in zip(*edges, strict=True)]
-    for before, behind in pairwise(gaps):
-        yield _first(behind[:NEARBY]) or _last(before[-NEARBY:])
-
-
-def _first(gap: str) -> str:
-    hits = [(match.start(), unit) for unit, pattern in _UNITS.items() if (match := pattern.search(gap))]
-    return min(hits)[1] if hits else ""
-
-
-def _last(gap: str) -> str:
-    # A single letter is a unit only right behind its number.
-    hits = [(m.start(), unit) for unit, pattern in _UNITS.items() for m in pattern.finditer(gap) if len(m[0]) > 1]
-    return max(hits)[1] if hits else ""
+def _unit(surroundings: str) -> str:
+    return next((unit for unit, pattern in _UNITS.items() if pattern.search(surroundings)), "")
 
 
 LONGEST = 250
 _GIVEN_UP = "unable to determine"
-_MARKUP = re.compile(r"<[^<>]*>")
-_UNIT_WORDS = re.compile(r"\b(?:(?:hundred|thousand|million|billion|trillion)s?|percent|percentage)\b")
+_BLOCK = re.compile(r"<FINAL_ANSWER>(.*?)</FINAL_ANSWER>", re.DOTALL | re.IGNORECASE)
+_MARKUP = re.compile(r"<[^>]*>")
+_UNIT_WORDS = re.compile(r"\b(?:(?:hundred|thousand|million|billion|trillion)s?|percent|percentage|%)\b")
 _SHORTEST_TEXT = 2
-_ATOM = re.compile(r"-?\d+(?:\.\d+)?")
-_HEAD, _GROUP = re.compile(r"-?\d{1,3}"), re.compile(r"\d{3}(?:\.\d+)?")
+_ONE_LIST = re.compile(r"([^\[\]\d]*)\[([^\[\]]+)\]([^\[\]\d]*)")
+_LIST_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?")
+_LOOSE_COMMA = re.compile(r"\s,|,\s")
 
 
 def fault(answer: str, gold: str, tolerance: float) -> str:
     """Return what is wrong, in a few words, with the last ``FINAL_ANSWER`` block of ``answer``, or with all of it."""
-    block = in_tag(answer, "final_answer")
-    answer = (answer if block is None else block).strip()
+    answer = [answer, *_BLOCK.findall(answer)][-1].strip()
     if not answer:
         return "there is no answer"
-    if len(answer) > LONGEST or "\n" in answer:
+    if len(answer) > LONGEST or len(list(filter(str.strip, answer.splitlines()))) > 1:
         return f"an answer is one line of at most {LONGEST} characters"
     if _GIVEN_UP in answer.lower():
         return "nothing was determined"
@@ -178,21 +164,21 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
         return "" if _bare(answer) == _bare(gold) else "the text is another one"
     if _MARKUP.search(answer):
         return "there is markup in the answer"
-    return _number_fault(answer, gold, targets, Fraction(str(tolerance)))
+    return _number_fault(answer, gold, targets, tolerance)
 
 
 def _bare(text: str) -> str:
-    core = plain(text).strip().lower().strip('"').strip("'")
-    return " ".join(re.sub(r"\([^()]*\)", " ", core).split())
+    core = text.strip().lower().strip('"').strip("'")
+    return " ".join(re.sub(r"\([^)]*\)", "", core).split())
 
 
-def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: Fraction) -> str:
+def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: float) -> str:
     words = _words(gold)
     candidates = numbers(answer)
-    if not words and not any(number.like_a_year for number in targets):
+    if not any(number.like_a_year for number in targets) and not (words and len(targets) == 1):
         # Years in passing do not count where no year is asked for.
-        candidates = [number for number in candidates if not (number.like_a_year and number.bare)]
-    if gold.strip().startswith("[") and gold.strip().endswith("]") and not words:
+        candidates = [number for number in candidates if not number.like_a_year]
+    if _is_list(gold, targets):
         return _list_fault(answer, candidates, targets, tolerance)
     if len(candidates) != len(targets):
         return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
@@ -206,48 +192,53 @@ def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: 
 
 def _words(text: str) -> str:
     """Return what a text says beside numbers and units; nothing, if it is less than two letters."""
-    rest = _UNIT_WORDS.sub(" ", _NUMBER.sub(" ", plain(text)).lower())
-    phrase = " ".join(re.sub(r"[^\w\s]|_", " ", rest).split())
+    rest = _UNIT_WORDS.sub("", _NUMBER.sub("", plain(text).lower()).replace(",", ""))
+    phrase = " ".join(re.sub(r"[^\w\s]", " ", rest).split())
     return phrase if len(phrase) >= _SHORTEST_TEXT else ""
 
 
-def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Number], tolerance: Fraction) -> str:
+def _list_body(text: str) -> str:
+    """Return what is in the only square brackets of ``text`` if no digit stands outside them; else nothing."""
+    match = _ONE_LIST.fullmatch(plain(text))
+    return match[2] if match else ""
+
+
+def _is_list(gold: str, targets: Sequence[Number]) -> bool:
+    values = [number.value for number in targets]
+    return len(values) > 1 and bool(body := _list_body(gold)) and _divides_into(body, values, 0.0)
+
+
+def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Number], tolerance: float) -> str:
     if len(candidates) == len(targets):
         pairs = zip(targets, candidates, strict=True)
         if all(target.near(candidate, tolerance) for target, candidate in pairs):
             return ""
-    if _divides_into(answer, [number.value for number in targets], tolerance):
+    if _divides_into(_list_body(answer) or plain(answer), [number.value for number in targets], tolerance):
         return ""
     if len(candidates) != len(targets):
         return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
     return "a number of the list is another one, or stands in another place"
 
 
-def _divides_into(answer: str, golds: Sequence[Fraction], tolerance: Fraction) -> bool:
+def _divides_into(body: str, golds: Sequence[float], tolerance: float) -> bool:
     """Say whether the commas of a list can be read as thousands and as separators so that it is the expected one.
 
-    ``[8,152,260]`` is 8 and 152260, or 8152 and 260. The set holds how many parts are used up by the numbers so far.
+    ``8,152,260`` is 8 and 152260, or 8152 and 260. The set holds how many parts are used up by the numbers so far.
     """
-    parts = [part.strip(" []$€£¥%") for part in plain(answer).split(",")]
-    if not all(_ATOM.fullmatch(part) for part in parts):
-        return False
+    parts = body.split(",")
+    readings = [list(_readings(parts, start)) for start in range(len(parts))]
     positions = {0}
     for gold in golds:
-        positions = {
-            end for start in positions for end, value in _readings(parts, start) if close(gold, value, tolerance)
-        }
+        starts = (start for start in positions if start < len(parts))
+        positions = {end for start in starts for end, value in readings[start] if close(gold, value, tolerance)}
     return len(parts) in positions
 
 
-def _readings(parts: Sequence[str], start: int) -> list[tuple[int, Fraction]]:
-    """Return the numbers that begin with the part ``start``, each with the part behind its end."""
-    readings = [(start + 1, Fraction(parts[start]))] if start < len(parts) else []
-    if not readings or not _HEAD.fullmatch(parts[start]):
-        return readings
-    digits = parts[start]
-    for end in range(start + 1, len(parts)):
-        if not _GROUP.fullmatch(parts[end]) or "." in digits:
+def _readings(parts: Sequence[str], start: int) -> Iterator[tuple[int, float]]:
+    """Yield the numbers that begin with the part ``start``, each with the part behind its end."""
+    for end in range(start + 1, len(parts) + 1):
+        entry = ",".join(parts[start:end]).strip()
+        if end > start + 1 and _LOOSE_COMMA.search(entry):
             break
-        digits += parts[end]
-        readings.append((end + 1, Fraction(digits)))
-    return readings
+        if _LIST_NUMBER.fullmatch(figure := _figures(entry)):
+            yield end, float(figure.rstrip("%").replace(",", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -207,16 +207,33 @@ def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
     return head[:blank].rstrip() if blank > limit // 2 else head
 
 
-def score(answer: str, golds: Sequence[str]) -> Scored:
+SCORERS: Mapping[str, str] = {"official": WORDS_SCORER, "skillopt": "mrqa-skillopt/1"}
+"""Name of a scorer to what changes whenever one of its scores can change."""
+
+
+def score(answer: str, golds: Sequence[str], scorer: str = "official") -> Scored:
+    """Score an answer by one of :data:`SCORERS`; they differ only where normalisation leaves nothing of a text.
+
+    The reference takes nothing for nothing: an empty answer is right where the gold is "The".
+    """
+    equal, overlap = (exact_match, f1) if scorer == "official" else (_reference_match, _reference_f1)
     return Scored(
-        hard=float(any(exact_match(answer, gold) for gold in golds)),
-        soft=max((f1(answer, gold) for gold in golds), default=0.0),
+        hard=float(any(equal(answer, gold) for gold in golds)),
+        soft=max((overlap(answer, gold) for gold in golds), default=0.0),
     )
 
 
-def feedback(answer: str, golds: Sequence[str]) -> str:
+def _reference_match(answer: str, gold: str) -> bool:
+    return normalise(answer) == normalise(gold)
+
+
+def _reference_f1(answer: str, gold: str) -> float:
+    return 1.0 if _reference_match(answer, gold) else f1(answer, gold)
+
+
+def feedback(answer: str, golds: Sequence[str], scorer: str = "official") -> str:
     """Say in one line what was expected and how near the answer came; the target never sees it."""
-    match = next((gold for gold in golds if exact_match(answer, gold)), None)
+    match = next((gold for gold in golds if score(answer, [gold], scorer).passed), None)
     if match is not None:
         return f"correct: the answer {quoted(answer)} matches {quoted(match)}"
     message = f"expected one of: {', '.join(map(quoted, golds))}"
@@ -243,6 +260,7 @@ class SearchQA(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
+            option("scorer", "official", "What is right where normalisation leaves nothing: official or skillopt."),
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
@@ -250,11 +268,17 @@ class SearchQA(Questions):
         public=SOURCE,
     )
 
+    _choices: ClassVar = {"scorer": tuple(SCORERS)}
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        super().__init__(options, root)
+        self._scorer = str(self._options["scorer"])
+
     @property
     def digest(self) -> str:
         prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
         reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
-        return short_digest(["searchqa", WORDS_SCORER, CONTEXT_CHARACTERS, *prompts, *reviews])
+        return short_digest(["searchqa", SCORERS[self._scorer], CONTEXT_CHARACTERS, *prompts, *reviews])
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files)
@@ -287,4 +311,5 @@ class SearchQA(Questions):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
         golds = cast("Sequence[str]", item.content["answers"])
-        return score(trajectory.answer, golds), feedback(trajectory.answer, golds)
+        answer = trajectory.answer
+        return score(answer, golds, self._scorer), feedback(answer, golds, self._scorer)

@@ -73,4 +73,4 @@ def test_the_environment_keeps_every_promise(tmp_path: Path):
         labels = {choice: label for label, choice in arranged(item, made._shown).items()}
         return f"<answer>({labels[str(item.content['correct'])]})</answer>"
 
-    check_environment(LiveMathematicianBench, root=tmp_path, answers=right)
+    check_environment(LiveMathematicianBench, root=tmp_path, answers=right, scoring_options={"scorer": "skillopt"})

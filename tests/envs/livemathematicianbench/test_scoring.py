@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.answers import extract, label_of
-from skillgit_envs.livemathematicianbench import score
+from skillgit_envs.answers import extract
+from skillgit_envs.choices import label_of
+from skillgit_envs.livemathematicianbench import reference_label, score
 
 CHOICES = dict(zip(ascii_uppercase[:9], (f"the bound $n^{{{n}}}$ holds" for n in range(9)), strict=True))
 WRAPPINGS = (
@@ -93,3 +94,23 @@ def test_the_score_is_the_accuracy_and_the_feedback_names_both():
     assert (scored.hard, scored.soft) == (0.0, 0.0)
     assert feedback == f"expected B. {CHOICES['B']}\nthe answer gives C. {CHOICES['C']}"
     assert score("no idea", CHOICES, CHOICES["B"])[1].endswith("the answer gives no label")
+
+
+@pytest.mark.parametrize(
+    ("answer", "official", "reference"),
+    [
+        *(
+            ("B", "B", "B"),
+            (" b.) ", "B", "B"),
+            ("two", "B", "B"),
+            ("B because", "B", "B"),
+            ("b rather than A", "", "B"),
+        ),
+        *(("A is wrong", "", "A"), ("(B)", "B", ""), (r"\\boxed{B}", "B", ""), ("Answer: B", "B", ""), ("", "", "")),
+        *(("B, since", "B", ""), ("B - two", "B", "B"), ("B two", "B", "B"), ("Z", "", "")),
+    ],
+)
+def test_the_reference_reads_the_first_word_and_no_wrapping(answer: str, official: str, reference: str):
+    known = {"A": "one", "B": "two"}
+    assert (label_of(answer, known), reference_label(answer, known)) == (official, reference)
+    assert score(answer, known, "two", "skillopt")[0].hard == float(reference == "B")

@@ -21,8 +21,9 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.answers import chosen, same_value
+from skillgit_envs.choices import chosen
 from skillgit_envs.mathverse import MathVerse, choices, read_items
+from skillgit_envs.quantities import same_value
 from skillgit_envs.visual_questions import Pictures
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))

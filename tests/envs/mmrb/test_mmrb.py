@@ -140,7 +140,14 @@ def test_one_text_in_the_other_is_right_where_it_is_so_at_the_source(tmp_path):
 
 @pytest.mark.parametrize(
     ("answer", "letter"),
-    [("Answer[ C ]", "C"), ("so Answer[A, B]", "A, B"), (r"it is \boxed{D}", "D"), ("B", "B"), ("(B) the dog", "B")],
+    [
+        ("Answer[ C ]", "C"),
+        ("so Answer[A, B]", "A, B"),
+        (r"it is \boxed{D}", "D"),
+        ("B", "B"),
+        ("(B) the dog", "(B) the dog"),
+        ("The answer is B.", "B"),
+    ],
 )
 def test_the_forms_of_the_authors_are_read(answer, letter):
     assert extracted(answer) == letter

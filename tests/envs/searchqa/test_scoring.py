@@ -3,14 +3,19 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Scored
+from skillgit.errors import ConfigError
 from skillgit_envs.answers import extract, f1, normalise
-from skillgit_envs.searchqa import feedback, score
+from skillgit_envs.searchqa import SearchQA, feedback, score
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def official(prediction: str, gold: str) -> tuple[float, float]:
@@ -105,3 +110,21 @@ def test_feedback_says_what_was_expected_and_how_near_the_answer_came():
     assert feedback("", ["x", "y"]) == 'expected one of: "x", "y"; there is no answer'
     assert feedback("bolt", ["Usain Bolt", "Bolt"]) == 'correct: the answer "bolt" matches "Bolt"'
     assert "\n" not in feedback("two\nlines", ['"quoted"'])
+
+
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
+def test_the_reference_differs_only_where_normalisation_leaves_nothing(prediction: str, golds: list[str]):
+    ours, theirs = score(prediction, golds), score(prediction, golds, "skillopt")
+    if normalise(prediction):
+        assert theirs == ours
+    else:
+        nothing = float(any(not normalise(gold) for gold in golds))
+        assert theirs == Scored(nothing, nothing)
+
+
+def test_the_scorer_of_the_reference_is_chosen_and_identifies_scores(tmp_path: Path):
+    official, reference = SearchQA({}, tmp_path), SearchQA({"scorer": "skillopt"}, tmp_path)
+    assert official.digest != reference.digest
+    assert feedback("", ["The"], "skillopt").startswith("correct")
+    with pytest.raises(ConfigError, match=r"env\.scorer is 'mrqa'"):
+        SearchQA({"scorer": "mrqa"}, tmp_path)

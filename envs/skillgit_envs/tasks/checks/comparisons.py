@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
-from skillgit_envs.answers import LABEL_SCORER, WORDS_SCORER, exact_match, f1, folded, label_of, quoted
+from skillgit_envs.answers import WORDS_SCORER, exact_match, f1, folded, quoted
+from skillgit_envs.choices import LABEL_SCORER, label_of
+from skillgit_envs.quantities import NUMBER_SCORER, number_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -82,7 +83,7 @@ class CheckKind:
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
-SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", "tasks-numeric/1", "tasks-json/1")
+SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/1", NUMBER_SCORER, "tasks-json/1")
 _REGEX_SECONDS = 2.0
 _SHOWN = 300
 
@@ -181,19 +182,6 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
 
 
 _RELATIVE = 1e-9
-_NUMBER = re.compile(
-    r"(?<![\w.])(?P<sign>[-+\u2212])?\s?(?P<digits>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?P<power>[eE][-+]?\d+)?"
-)
-
-
-def number_in(text: str) -> float | None:
-    """Return the last number in ``text``, if any; commas part thousands, signs and units change nothing: 12% is 12."""
-    matches = list(_NUMBER.finditer(text))
-    if not matches:
-        return None
-    sign = "-" if matches[-1]["sign"] in {"-", "\u2212"} else ""
-    value = float(f"{sign}{matches[-1]['digits'].replace(',', '')}{matches[-1]['power'] or ''}")
-    return value if math.isfinite(value) else None
 
 
 def _numbered(fields: Fields, source: CheckSource) -> Fields:
