@@ -6,7 +6,7 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -35,6 +35,25 @@ class Option:
     default: str | float | bool
     help: str  # one sentence, with unit and limits
     path: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The values that a text may have, each in words, a scorer's with its source; none where any text will do."""
+
+
+class NeedKind(StrEnum):
+    """What a machine has or lacks."""
+
+    EXTRA = "extra"  # Python modules, all of them, that an extra of the package brings
+    PROGRAM = "program"  # any one of several on the PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that an environment needs of a machine."""
+
+    kind: NeedKind
+    name: str  # of the extra or the program
+    looked_for: tuple[str, ...]  # the modules or the programs
+    purpose: str  # what it is needed for, and with which options if not always
 
 
 class SourceKind(StrEnum):
@@ -74,6 +93,7 @@ class EnvironmentInfo:
     task_types: tuple[str, ...] = ()  # that results are broken down by
     licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
+    needs: tuple[Need, ...] = ()
 
 
 class Asked(Protocol):
