@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import ConfigError, DataError
@@ -16,7 +16,7 @@ from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import Splits, load_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.domain.evaluation import Split
     from skillgit.domain.skill import Skill
@@ -52,11 +52,26 @@ def sections(**texts: str) -> str:
     return "\n\n".join(f"## {name.replace('_', ' ').capitalize()}\n{text}" for name, text in texts.items() if text)
 
 
-def option(name: str, default: str | float | bool, text: str, *, path: bool = False) -> Option:  # noqa: FBT001
-    return Option(name=name, type=type(default), default=default, help=text, path=path)
+def option(
+    name: str,
+    default: str | float | bool,  # noqa: FBT001 - an option may be a switch
+    text: str,
+    *,
+    path: bool = False,
+    values: Mapping[str, str] | None = None,
+) -> Option:
+    return Option(name=name, type=type(default), default=default, help=text, path=path, values=values or {})
 
 
-PROMPTS = option("prompts", "own", "Words of the target's prompts: own, or reference, which asks as SkillOpt does.")
+PROMPTS = option(
+    "prompts",
+    "own",
+    "Words of the target's prompts: own, or reference, which asks as SkillOpt does.",
+    values={
+        PromptWording.OWN.value: "skillgit's own words",
+        PromptWording.REFERENCE.value: "for the same things in the same order as SkillOpt asks",
+    },
+)
 
 
 def require(where: str, environment: str, values: Mapping[str, object]) -> None:
@@ -78,15 +93,14 @@ class PackagedEnvironment(ABC):
     """
 
     info: EnvironmentInfo
-    _choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # option to the values that it may have
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = {option.name: option.default for option in self.info.options} | dict(options)
         self._root = root
-        for name, values in {PROMPTS.name: PromptWording, **self._choices}.items():
-            choices = tuple(values)
-            if name in self._options and self._options[name] not in choices:
-                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(choices)}")
+        for option in self.info.options:
+            if option.values and (value := self._options[option.name]) not in option.values:
+                hint = f"it is one of {', '.join(filter(None, option.values))}"
+                raise ConfigError(f"env.{option.name} is '{value}'", hint=hint)
         self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:

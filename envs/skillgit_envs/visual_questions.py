@@ -19,7 +19,7 @@ from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.shipped_environment import PromptWording, Questions, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Target
@@ -74,22 +74,20 @@ def media_type(data: bytes) -> str:
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
 
 
+DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "all of it"}
 VISUAL_OPTIONS = (
     *OPTIONS,
     option("image_dir", "", "Folder of the pictures; empty: beside the data.", path=True),
-    option("image_detail", "auto", "How closely to look: auto, low or high."),
+    option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
     option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
     option("max_turns", 1, "Replies until one holds an answer."),
 )
-DETAILS: dict[str, Iterable[str]] = {"image_detail": ("auto", "low", "high")}
 _EXAMPLE = Item(id="example", content={"question": "question"})
 """An item whose question identifies how questions are written."""
 
 
 class VisualQuestions(Questions):
     """Items that name their pictures in ``images``, or have none; a subclass reads, asks and scores them."""
-
-    _choices = DETAILS
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -77,7 +77,7 @@ def _scorer(scorer: ScorerChoice) -> tuple[str, str]:
 def _need(need: Requirement) -> tuple[str, str]:
     if need.present is None:
         return need.name, f"{need.purpose}; skillgit doctor CONFIG says whether there is one"
-    return need.name, f"{need.purpose}: {'' if need.present else 'not here; '}{need.detail}"
+    return need.name, f"{need.purpose} ({'' if need.present else 'not here: '}{need.detail})"
 
 
 def _data(info: EnvironmentInfo, profile: EnvironmentProfile) -> Iterator[str]:

@@ -13,7 +13,7 @@ from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +84,18 @@ class BabyVision(VisualQuestions):
         },
         scorer="hard = soft = whether the answer is right: by rules, or by a judge as the authors do (official)",
         source="pictures drawn for skillgit; meta_data.jsonl and its pictures are read from env.data_path",
-        options=(*VISUAL_OPTIONS, option("scorer", "rules", "Who compares: rules, or official (a judge).")),
+        options=(
+            *VISUAL_OPTIONS,
+            option(
+                "scorer",
+                "rules",
+                "Who compares: rules, or official (a judge).",
+                values={
+                    "rules": "a choice by its letter or text, anything else by its value",
+                    "official": "a judge says whether the answers are the same, as in UniPat-AI/BabyVision",
+                },
+            ),
+        ),
         task_types=(
             "Fine-grained Discrimination",
             "Visual Tracking",
@@ -99,8 +110,6 @@ class BabyVision(VisualQuestions):
             layout="unpack data/babyvision_data.zip, and name its meta_data.jsonl with env.data_path",
         ),
     )
-
-    _choices = DETAILS | {"scorer": tuple(Scorer)}
 
     @property
     def asks_judge(self) -> bool:

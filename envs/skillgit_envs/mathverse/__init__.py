@@ -22,7 +22,7 @@ from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit_envs.answers import ask_judge, chosen, graded, material, same_value
 from skillgit_envs.shipped_environment import option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +125,22 @@ class MathVerse(VisualQuestions):
         source="problems written for skillgit; testmini.json and its pictures are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option("problem_version", "", f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold."),
-            option("scorer", "rules", "Who compares: rules, official (a judge), or skillopt."),
+            option(
+                "problem_version",
+                "",
+                f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold.",
+                values={"": "the one that the data hold", **dict.fromkeys(VERSIONS, "problems of this version")},
+            ),
+            option(
+                "scorer",
+                "rules",
+                "Who compares: rules, official (a judge), or skillopt.",
+                values={
+                    "rules": "a choice by its letter in any usual form, a value as number and unit",
+                    "official": "a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
+                    "skillopt": "a choice by the letter alone, a value without LaTeX, else a judge",
+                },
+            ),
         ),
         task_types=(
             *(f"Plane Geometry/{field}" for field in ("Length", "Area", "Angle", "Analytic", "Applied")),
@@ -144,8 +158,6 @@ class MathVerse(VisualQuestions):
             ),
         ),
     )
-
-    _choices = DETAILS | {"scorer": tuple(AnswerRule), "problem_version": ("", *VERSIONS)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

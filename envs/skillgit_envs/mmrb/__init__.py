@@ -13,7 +13,7 @@ from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit_envs.answers import chosen, folded, graded, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
-from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +93,16 @@ class MMRB(VisualQuestions):
         source="pictures drawn for skillgit; MMRB_data.json and the files of subtasks are read from env.data_path",
         options=(
             *VISUAL_OPTIONS,
-            option("scorer", "strict", "How answers are compared: strict, official or skillopt."),
+            option(
+                "scorer",
+                "strict",
+                "How answers are compared: strict, official or skillopt.",
+                values={
+                    "strict": "a choice by its letters or text, anything else by its value",
+                    "official": "equal or one in the other, whatever the case, after the extractor of LesterGong/MMRB",
+                    "skillopt": "the letter alone or the option's text; of free answers one in the other",
+                },
+            ),
         ),
         task_types=("Counting Across Pictures", "What Has Changed", "Visual Ordering"),
         licence="pictures that come with it: MIT, as skillgit; the public data state no licence",
@@ -103,8 +112,6 @@ class MMRB(VisualQuestions):
             layout="unpack it, and name MMRB_data.json or the folder of a subtask with env.data_path",
         ),
     )
-
-    _choices = DETAILS | {"scorer": tuple(Matching)}
 
     @property
     def _scorer(self) -> Sequence[str]:
