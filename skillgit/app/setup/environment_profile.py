@@ -118,9 +118,7 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
         sample = asyncio.run(_sample(made, items))
     except Exception as error:  # noqa: BLE001 - as above
         return replace(profile, fault=_described(error))
-    return replace(
-        profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, _has_pictures(made, items)), *machine)
-    )
+    return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, made), *machine))
 
 
 def _made(cls: type[Environment], root: Path, **options: str) -> Environment:
@@ -251,13 +249,11 @@ def _abbreviated(text: str, skill: Skill) -> str:
     return text
 
 
-def _has_pictures(made: Environment, items: Mapping[Split, Sequence[Item]]) -> bool:
-    return isinstance(made, ShowsPictures) and any(made.pictures(item) for part in items.values() for item in part)
-
-
-def _model_needs(sample: ItemSample, scorers: Sequence[ScorerChoice], has_pictures: bool) -> Iterator[Requirement]:  # noqa: FBT001
-    if has_pictures or any(turn.pictures for turn in sample.prompt):
-        yield Requirement(name="pictures", purpose="a target that sees pictures", present=None)
+def _model_needs(sample: ItemSample, scorers: Sequence[ScorerChoice], made: Environment) -> Iterator[Requirement]:
+    has_pictures = any(turn.pictures for turn in sample.prompt)
+    if has_pictures or isinstance(made, ShowsPictures):
+        some = "" if has_pictures else ", for items that have some"
+        yield Requirement(name="pictures", purpose=f"a target that sees pictures{some}", present=None)
     if sample.tools:
         yield Requirement(name="tools", purpose=f"a target that calls tools: {', '.join(sample.tools)}", present=None)
     judges = [scorer for scorer in scorers if scorer.judge]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from skillgit.app.setup import environment_profile
-from skillgit.app.setup.environment_profile import profile_of, profiled_environment
+from skillgit.app.setup.environment_profile import ProfiledEnvironment, profile_of
 from skillgit.domain.evaluation import Split
 from skillgit.errors import BackendError, SandboxError
 from skillgit.plugin.environment import EnvironmentInfo, Need, NeedKind, Option, secrets_of
@@ -17,7 +19,12 @@ from skillgit.view.plugins import environment_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
+DOCS = Path(__file__).parents[3] / "docs"
 NAMES = [plugin.name for plugin in installed(ENVIRONMENTS)]
+
+
+SLOW = {"alfworld", "spreadsheetbench"}
+"""They start games and open workbooks for every rollout."""
 
 
 @pytest.fixture
@@ -31,14 +38,13 @@ def offline(monkeypatch):
 
 
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("name", NAMES)
-def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(name, empty):
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in NAMES])
+def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(name):
     if name == "alfworld":
         pytest.importorskip("textworld", reason="the games are not installed")
     if name == "spreadsheetbench" and not any(map(environment_profile.shutil.which, ("soffice", "libreoffice"))):
         pytest.skip("LibreOffice is not installed")
-    entry = profiled_environment(empty, name)
-    profile = entry.profile
+    profile = profile_of(load_environment(name, Path()), Path())
     assert profile.fault == ""
     assert all(profile.counts.values())
     assert profile.sample is not None
@@ -52,6 +58,7 @@ def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(nam
         assert not (is_gold and field.shown)
         if isinstance(field.value, str) and field.value and field.shown and field.value.isprintable():
             assert field.value in prompt or field.name in {"image", "extract"}
+    entry = ProfiledEnvironment(name=name, reference="a:B", info=made.info, error="", profile=profile)
     lines = list(environment_lines(entry, Screen()))
     assert all(width(line) <= 100 for line in lines)
     assert sum(scorer.default for scorer in profile.scorers) == 1
@@ -175,3 +182,59 @@ def test_whatever_a_plugin_does_the_rest_of_it_is_shown(cls, said, monkeypatch):
     assert "\n" not in profile.fault
     assert {need.name for need in profile.needs} >= {"sandbox", "toys", "shell"}
     assert Split.TRAIN in profile.counts or cls is Unmade
+
+
+def benchmarks_table(known: dict[str, str]) -> str:
+    """Return the table of the benchmarks; the row of one that cannot be made here is the ``known`` one."""
+    facts = tomllib.loads((DOCS / "benchmarks.toml").read_text(encoding="utf-8"))
+    heads = ("items with it", "public items", "split of the reference", "source", "licence", "scorers", "agreement")
+    rows = [f"| benchmark | {' | '.join(heads)} | calls | needs |", f"|{'---|' * 10}"]
+    rows += [row(name, facts[name], known) for name in NAMES if name != "tasks"]
+    return "\n".join(rows) + "\n"
+
+
+def row(name: str, facts: dict[str, str], known: dict[str, str]) -> str:
+    environment = load_environment(name, Path())
+    info, profile = environment.info, profile_of(environment, Path())
+    if profile.fault:
+        return known[name]
+    public = info.public
+    source = (
+        info.source if public is None else f"{public.place}{f' at {public.revision[:8]}' if public.revision else ''}"
+    )
+    scorers = [
+        f"`{scorer.name}`{' (a judge)' if scorer.judge else ''}" if scorer.name else "one"
+        for scorer in sorted(profile.scorers, key=lambda scorer: not scorer.default)
+    ]
+    least, most = (total // profile.counts[Split.TEST] for total in profile.calls.target)
+    calls = f"{least}" if least == most else f"{least} to {most}"
+    test = facts["split"].rpartition("/")[2]
+    if test.isdecimal():
+        whole = f"{least * int(test):,}" if least == most else f"{least * int(test):,} to {most * int(test):,}"
+        calls = f"{calls} ({whole})"
+    cells = (
+        f"`{name}`",
+        "/".join(str(count) for count in profile.counts.values()),
+        facts["items"],
+        facts["split"],
+        source,
+        info.licence or "not stated",
+        ", ".join(scorers),
+        facts["agreement"] or "not measured",
+        calls,
+        ", ".join(need.name for need in profile.needs) or "nothing",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_table_of_benchmarks_is_up_to_date(monkeypatch):
+    """``UPDATE_DOCS=1 pytest tests/app/setup/test_environment_profile.py`` writes it anew."""
+    monkeypatch.setattr(environment_profile, "_MOST_FIELDS", 0)
+    path = DOCS / "benchmarks.md"
+    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- benchmarks -->\n\n")
+    old, end, tail = rest.partition("<!-- /benchmarks -->")
+    known = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
+    text = head + begin + benchmarks_table(known) + "\n" + end + tail
+    if os.environ.get("UPDATE_DOCS"):
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text
