@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import ConfigError, DataError
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.splits import Splits, load_splits
 
@@ -95,12 +95,8 @@ class PackagedEnvironment(ABC):
     info: EnvironmentInfo
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
+        self._options = option_values(self.info, options)
         self._root = root
-        for option in self.info.options:
-            if option.values and (value := self._options[option.name]) not in option.values:
-                hint = f"it is one of {', '.join(filter(None, option.values))}"
-                raise ConfigError(f"env.{option.name} is '{value}'", hint=hint)
         self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
 
     def items(self, split: Split) -> Sequence[Item]:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from skillgit.domain.leaks import Secrets
+from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +95,22 @@ class EnvironmentInfo:
     licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
     needs: tuple[Need, ...] = ()
+
+
+_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
+    """Return the value of each option, or its default; a ConfigError for a wrong type, or a value that none has."""
+    values: dict[str, str | float | bool] = {option.name: option.default for option in info.options} | dict(given)
+    for option in info.options:
+        value, wanted = values[option.name], (int, float) if option.type is float else option.type
+        if not isinstance(value, wanted) or (isinstance(value, bool) and option.type is not bool):
+            raise ConfigError(f"env.{option.name} is {value!r}", hint=f"it is {_TYPES[option.type]}")
+        if option.values and value not in option.values:
+            hint = f"it is one of {', '.join(filter(None, option.values))}"
+            raise ConfigError(f"env.{option.name} is '{value}'", hint=hint)
+    return values
 
 
 class Asked(Protocol):

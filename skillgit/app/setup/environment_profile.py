@@ -188,7 +188,7 @@ async def _asked(made: Environment, item: Item, skill: Skill) -> _StandIn:
     target = _StandIn()
     try:
         await made.rollout(item, skill, target)
-    except Exception:  # what becomes of it once it was asked is of no interest
+    except Exception:  # once it has asked, its end is of no interest
         if not target.question:
             raise
     if not target.question:
