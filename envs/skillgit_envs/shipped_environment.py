@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
+from inspect import getfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,9 @@ class PromptWording(StrEnum):
 
 
 @cache
-def prompt_file(package: str, name: str, wording: PromptWording = PromptWording.OWN) -> str:
-    """Return the text of ``prompts/<name>.md`` in the folder of ``package``, or of ``prompts/reference/<name>.md``."""
-    folder = files(package) / "prompts"
+def prompt_file(place: str | Path, name: str, wording: PromptWording = PromptWording.OWN) -> str:
+    """Return the text of ``prompts/<name>.md`` in a folder, or a package's, or of ``prompts/reference/<name>.md``."""
+    folder = (files(place) if isinstance(place, str) else place) / "prompts"
     folder = folder if wording is PromptWording.OWN else folder / wording
     return (folder / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
 
@@ -86,7 +87,7 @@ def fields_hint(environment: str) -> str:
 
 
 class PackagedEnvironment(ABC):
-    """An environment whose data, prompts and seed skill are in the folder of its name in this package.
+    """An environment whose data, prompts and seed skill are beside its file, or in the folder of its name in here.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
     and says in ``_read`` how items are read.
@@ -144,7 +145,8 @@ class PackagedEnvironment(ABC):
 
     @property
     def _folder(self) -> Path:
-        return Path(__file__).parent / self.info.name
+        own = Path(getfile(type(self))).parent
+        return own if (own / "prompts").is_dir() else Path(__file__).parent / self.info.name
 
     @property
     def _brings_data(self) -> bool:
@@ -152,7 +154,7 @@ class PackagedEnvironment(ABC):
         return bool(self._options["data_path"] or self._options["split_dir"])
 
     def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
-        return prompt_file(f"{__package__}.{self.info.name}", name, wording)
+        return prompt_file(self._folder, name, wording)
 
     def target_prompt(self) -> str:
         """Return the system prompt, with ``{skill}`` in the place of the skill."""

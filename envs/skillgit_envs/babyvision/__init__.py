@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
-from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
+from skillgit_envs.answers import label_of, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
+from skillgit_envs.short_answers import RightOrWrong, labelled
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored
 
 _VERDICTS = {"true": True, "false": False}
-
-
-class Scorer(StrEnum):
-    """Who compares an answer with the right one."""
-
-    RULES = "rules"
-    OFFICIAL = "official"
 
 
 def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
@@ -69,7 +61,7 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
     return ascii_uppercase[int(number)]
 
 
-class BabyVision(VisualQuestions):
+class BabyVision(RightOrWrong, VisualQuestions):
     """Questions about pictures that need sight and little else, scored by rules or by a judge."""
 
     info = EnvironmentInfo(
@@ -111,17 +103,8 @@ class BabyVision(VisualQuestions):
         ),
     )
 
-    @property
-    def asks_judge(self) -> bool:
-        return self._options["scorer"] == Scorer.OFFICIAL
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return ["babyvision-judge/1", self._prompt_file("judge")] if self.asks_judge else ["babyvision-rules/1"]
-
-    def _verdicts(self, item: Item) -> int:
-        del item
-        return int(self.asks_judge)
+    _scorers: ClassVar = {"rules": "babyvision-rules/1", "official": "babyvision-judge/1"}
+    _judges = ("official",)
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pictures=self._pictures)
@@ -131,29 +114,14 @@ class BabyVision(VisualQuestions):
         answer = str(item.content["answer"])
         return Secrets(answers=() if item.content["choices"] else (answer,))
 
-    def question(self, item: Item) -> str:
-        listing = "\n".join(f"({label}) {text}" for label, text in _labelled(item).items())
-        return f"<question>\n{item.content['question']}\n</question>" + (
-            f"\n\n<choices>\n{listing}\n</choices>" if listing else ""
-        )
-
-    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
-        answer, gold = trajectory.answer.strip(), str(item.content["answer"])
-        if not answer:
-            is_right = False
-        elif self.asks_judge:
+    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
+        gold = str(item.content["answer"])
+        if self.asks_judge:
             texts = {"asked": self.question(item), "right-answer": gold, "given-answer": answer}
-            instructions = self._prompt_file("judge")
-            is_right = await ask_judge(judge, instructions, material(texts), _verdict, form="True or False")
-        elif choices := _labelled(item):
-            is_right = label_of(answer, choices) == gold
-        else:
-            is_right = same_value(_entries(answer), _entries(gold))
-        return graded(gold, answer, right=is_right)
-
-
-def _labelled(item: Item) -> dict[str, str]:
-    return dict(zip(ascii_uppercase, cast("Sequence[str]", item.content["choices"]), strict=False))
+            return await self._ask(judge, texts, _verdict, "True or False")
+        if choices := labelled(item):
+            return label_of(answer, choices) == gold
+        return same_value(_entries(answer), _entries(gold))
 
 
 def _entries(text: str) -> str:

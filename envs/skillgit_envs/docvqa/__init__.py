@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rapidfuzz.distance import Levenshtein
 
@@ -165,13 +165,7 @@ class DocVQA(VisualQuestions):
         ),
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._rule = RULES[str(self._options["scorer"])]
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return [self._rule.name]
+    _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pages=self._pictures)
@@ -187,7 +181,7 @@ class DocVQA(VisualQuestions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
-        scores = score(trajectory.answer, _answers(item), self._rule)
+        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 

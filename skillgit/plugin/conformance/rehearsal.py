@@ -281,9 +281,10 @@ def _variants(case: Rehearsal, digest: str, split: Split) -> Iterator[tuple[Opti
             try:
                 variant = case.made({option.name: other})
                 variant.items(split)
+                is_alike = variant.digest == digest
             except Exception:  # noqa: BLE001, S112 - a value that an option cannot have may do anything
                 continue
-            if variant.digest == digest:
+            if is_alike:
                 yield option, variant
 
 
