@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.plugins import EnvironmentEntry, environment
+from skillgit.app.setup import plugins
+from skillgit.app.setup.plugins import EnvironmentEntry
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.errors import BackendError, DataError, EnvironmentFaultError, SandboxError, SkillgitError
@@ -94,7 +95,7 @@ class ProfiledEnvironment(EnvironmentEntry):
 
 def profiled_environment(context: Context, name: str) -> ProfiledEnvironment:
     """Return one environment, installed or at ``path/to/file.py:Class``, and what can be seen of it without a model."""
-    entry = environment(context, name)
+    entry = plugins.environment(context, name)
     profile = profile_of(load_environment(name, context.directory), context.directory)
     return ProfiledEnvironment(
         name=entry.name, reference=entry.reference, info=entry.info, error=entry.error, profile=profile
@@ -106,19 +107,21 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
     # What a plug-in raises may be anything, and the rest of it is worth to be seen.
     machine = tuple(_machine_needs(cls.info))
     try:
-        made = _made(cls, root)
+        environment = _made(cls, root)
         profile = EnvironmentProfile(scorers=_scorers(cls, root), needs=machine)
     except Exception as error:  # noqa: BLE001 - as above
         return EnvironmentProfile(needs=machine, fault=_described(error))
     try:
-        items = {split: tuple(made.items(split)) for split in Split}
+        items = {split: tuple(environment.items(split)) for split in Split}
         profile = replace(
-            profile, counts={split: len(part) for split, part in items.items()}, calls=_calls(made, items[Split.TEST])
+            profile,
+            counts={split: len(part) for split, part in items.items()},
+            calls=_calls(environment, items[Split.TEST]),
         )
-        sample = asyncio.run(_sample(made, items))
+        sample = asyncio.run(_sample(environment, items))
     except Exception as error:  # noqa: BLE001 - as above
         return replace(profile, fault=_described(error))
-    return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, made), *machine))
+    return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, environment), *machine))
 
 
 def _made(cls: type[Environment], root: Path, **options: str) -> Environment:
@@ -146,15 +149,15 @@ def _scorers(cls: type[Environment], root: Path) -> tuple[ScorerChoice, ...]:
     )
 
 
-def _judges(made: Environment) -> bool:
+def _judges(environment: Environment) -> bool:
     try:
-        return asks_judge(made)
+        return asks_judge(environment)
     except SkillgitError:  # it looks at items, which cannot be loaded; that is told where they are asked for
         return False
 
 
-def _calls(made: Environment, items: Sequence[Item]) -> CallBounds | None:
-    bounds = [bound for item in items if (bound := call_bounds(made, item)) is not None]
+def _calls(environment: Environment, items: Sequence[Item]) -> CallBounds | None:
+    bounds = [bound for item in items if (bound := call_bounds(environment, item)) is not None]
     if len(bounds) < len(items):
         return None
     target, judge = (
@@ -183,11 +186,11 @@ class _StandIn:
         raise _AskedError("a stand-in answers no question")
 
 
-async def _asked(made: Environment, item: Item, skill: Skill) -> _StandIn:
+async def _asked(environment: Environment, item: Item, skill: Skill) -> _StandIn:
     """Return the stand-in that a rollout of ``item`` has asked; the rollout's own error if it has not."""
     target = _StandIn()
     try:
-        await made.rollout(item, skill, target)
+        await environment.rollout(item, skill, target)
     except Exception:  # once it has asked, its end is of no interest
         if not target.question:
             raise
@@ -196,15 +199,15 @@ async def _asked(made: Environment, item: Item, skill: Skill) -> _StandIn:
     return target
 
 
-async def _sample(made: Environment, items: Mapping[Split, Sequence[Item]]) -> ItemSample:
+async def _sample(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> ItemSample:
     split, item = next(((split, part[0]) for split, part in items.items() if part), (None, None))
     if split is None or item is None:
         raise DataError("it has no items", hint="name data with env.data_path")
-    skill = made.seed_skill()
+    skill = environment.seed_skill()
     async with asyncio.timeout(_LIMIT_S):
-        asked = await _asked(made, item, skill)
+        stand_in = await _asked(environment, item, skill)
         names = list(item.content)[:_MOST_FIELDS]
-        shown = await asyncio.gather(*(_is_shown(made, item, skill, name, asked) for name in names))
+        shown = await asyncio.gather(*(_is_shown(environment, item, skill, name, stand_in) for name in names))
     return ItemSample(
         id=item.id,
         split=split,
@@ -213,21 +216,21 @@ async def _sample(made: Environment, items: Mapping[Split, Sequence[Item]]) -> I
             ItemField(name=name, value=item.content[name], shown=is_shown)
             for name, is_shown in zip(names, shown, strict=True)
         ),
-        prompt=tuple(replace(turn, content=_abbreviated(turn.content, skill)) for turn in asked.question),
-        tools=asked.tools,
+        prompt=tuple(replace(turn, content=_abbreviated(turn.content, skill)) for turn in stand_in.question),
+        tools=stand_in.tools,
     )
 
 
-async def _is_shown(made: Environment, item: Item, skill: Skill, name: str, usual: _StandIn) -> bool:
+async def _is_shown(environment: Environment, item: Item, skill: Skill, name: str, usual: _StandIn) -> bool:
     """Say whether the target is asked something else where the field ``name`` of the item holds something else."""
     other = replace(item, content={**item.content, name: _altered(item.content[name])})
     try:
-        asked = await _asked(made, other, skill)
+        stand_in = await _asked(environment, other, skill)
     except TimeoutError:
         raise
     except Exception:  # noqa: BLE001 - the rollout cannot do without what the field held
         return True
-    return asked.question != usual.question
+    return stand_in.question != usual.question
 
 
 def _altered(value: object) -> object:
@@ -249,9 +252,11 @@ def _abbreviated(text: str, skill: Skill) -> str:
     return text
 
 
-def _model_needs(sample: ItemSample, scorers: Sequence[ScorerChoice], made: Environment) -> Iterator[Requirement]:
+def _model_needs(
+    sample: ItemSample, scorers: Sequence[ScorerChoice], environment: Environment
+) -> Iterator[Requirement]:
     has_pictures = any(turn.pictures for turn in sample.prompt)
-    if has_pictures or isinstance(made, ShowsPictures):
+    if has_pictures or isinstance(environment, ShowsPictures):
         some = "" if has_pictures else ", for items that have some"
         yield Requirement(name="pictures", purpose=f"a target that sees pictures{some}", present=None)
     if sample.tools:

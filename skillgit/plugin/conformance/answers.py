@@ -91,21 +91,25 @@ class _Shown:
 class ShownPrompts:
     """The prompts of all items that were rolled out: none may give away an answer."""
 
-    shown: list[_Shown] = field(default_factory=list)
+    prompts: list[_Shown] = field(default_factory=list)
 
     def add(self, item: Item, attempt: RehearsalOutcome, secrets: Secrets, skill: Skill) -> None:
         prompt = "\n".join(attempt.target.requests[0]) if attempt.target.requests else ""
         fields = {name: list(_leaves(value)) for name, value in item.content.items()}
         texts = "\n".join((*secrets.inputs, skill.document))
-        self.shown.append(_Shown(prompt=_folded(prompt), answers=secrets.answers, fields=fields, texts=_folded(texts)))
+        self.prompts.append(
+            _Shown(prompt=_folded(prompt), answers=secrets.answers, fields=fields, texts=_folded(texts))
+        )
 
     def check(self, promises: Promises) -> None:
         """Look for answers that neither the question nor another shown text holds, nor the prompts of other items."""
         # A field is one of answers if it holds nothing else in any item.
-        other = {name for each in self.shown for name, leaves in each.fields.items() if {*leaves} - {*each.answers}}
-        for each in self.shown:
-            texts = [each.texts, *(_folded(leaf) for name in other for leaf in each.fields.get(name, ()))]
-            texts += [apart.prompt for apart in self.shown if not {*apart.answers} & {*each.answers}]
+        shown_fields = {
+            name for each in self.prompts for name, leaves in each.fields.items() if {*leaves} - {*each.answers}
+        }
+        for each in self.prompts:
+            texts = [each.texts, *(_folded(leaf) for name in shown_fields for leaf in each.fields.get(name, ()))]
+            texts += [apart.prompt for apart in self.prompts if not {*apart.answers} & {*each.answers}]
             for answer in each.answers:
                 is_own = any(_holds(text, answer) for text in texts)
                 promises.hold(

@@ -288,7 +288,7 @@ def _variants(case: Rehearsal, digest: str, split: Split) -> Iterator[tuple[Opti
                 yield option, variant
 
 
-_MOST_VALUES = 2  # of a text that are tried, for each takes a rollout
+_MOST_VALUES = 1  # of a text that are tried, for each takes a rollout
 
 
 def _others(option: Option, value: Value) -> Sequence[Value]:
