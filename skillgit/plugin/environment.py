@@ -6,11 +6,12 @@ at a time, through ``skillgit.calls``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from skillgit.domain.leaks import Secrets
+from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,25 @@ class Option:
     default: str | float | bool
     help: str  # one sentence, with unit and limits
     path: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The values that a text may have, each in words, a scorer's with its source; none where any text will do."""
+
+
+class NeedKind(StrEnum):
+    """What a machine has or lacks."""
+
+    EXTRA = "extra"  # Python modules, all of them, that an extra of the package brings
+    PROGRAM = "program"  # any one of several on the PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Something that an environment needs of a machine."""
+
+    kind: NeedKind
+    name: str  # of the extra or the program
+    looked_for: tuple[str, ...]  # the modules or the programs
+    purpose: str  # what it is needed for, and with which options if not always
 
 
 class SourceKind(StrEnum):
@@ -74,6 +94,23 @@ class EnvironmentInfo:
     task_types: tuple[str, ...] = ()  # that results are broken down by
     licence: str = ""  # of the data that come with it and of the public data
     public: PublicSource | None = None
+    needs: tuple[Need, ...] = ()
+
+
+_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
+    """Return the value of each option, or its default; a ConfigError for a wrong type, or a value that none has."""
+    values: dict[str, str | float | bool] = {option.name: option.default for option in info.options} | dict(given)
+    for option in info.options:
+        value, wanted = values[option.name], (int, float) if option.type is float else option.type
+        if not isinstance(value, wanted) or (isinstance(value, bool) and option.type is not bool):
+            raise ConfigError(f"env.{option.name} is {value!r}", hint=f"it is {_TYPES[option.type]}")
+        if option.values and value not in option.values:
+            hint = f"it is one of {', '.join(filter(None, option.values))}"
+            raise ConfigError(f"env.{option.name} is '{value}'", hint=hint)
+    return values
 
 
 class Asked(Protocol):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillgit.sandbox.sandbox import Sandbox
 
 LIMITS = Limits(wall_s=180.0, cpu_s=170, memory_mb=6144, processes=128, disk_mb=512)
-_PROGRAMS = ("soffice", "libreoffice")
+OFFICE_PROGRAMS = ("soffice", "libreoffice")
 _STATE = Path("/var/spool/libreoffice")
 """Where some systems keep the extensions of all users; LibreOffice wants to look at it."""
 _PROFILE, _BOOKS, _DONE = "profile", "books", "done"
@@ -63,7 +63,7 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
 
 def office_program() -> str:
     """Return the path of LibreOffice; an EnvironmentFaultError if it is not installed."""
-    program = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
+    program = next((path for name in OFFICE_PROGRAMS if (path := shutil.which(name)) is not None), None)
     if program is None:
         message = "LibreOffice is not installed, and workbooks cannot be recalculated without it"
         raise EnvironmentFaultError(message, hint="install it, for example: apt install libreoffice-calc-nogui")

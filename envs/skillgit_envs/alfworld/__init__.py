@@ -13,7 +13,7 @@ from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
 from skillgit.plugin.splits import OPTIONS, Splits, check, divide
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
@@ -223,6 +223,14 @@ class ALFWorld(PackagedEnvironment):
             ),
         ),
         task_types=TASK_TYPES,
+        needs=(
+            Need(
+                kind=NeedKind.EXTRA,
+                name="alfworld",
+                looked_for=("alfworld", "textworld", "gymnasium"),
+                purpose="the engine of the games",
+            ),
+        ),
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rapidfuzz.distance import Levenshtein
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import ConfigError, DataError
+from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
-from skillgit_envs.visual_questions import Pictures, VisualQuestions
+from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,12 +141,16 @@ class DocVQA(VisualQuestions):
             *OPTIONS,
             PROMPTS,
             option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
-            option("image_detail", "auto", "How closely to look: auto, low or high."),
+            option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
             option(
                 "scorer",
                 "official",
                 "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
+                values={
+                    "official": "ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
+                    "skillopt": "ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
+                },
             ),
             option("max_turns", 1, "Replies until one holds an answer."),
         ),
@@ -162,16 +166,7 @@ class DocVQA(VisualQuestions):
         ),
     )
 
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        scorer = str(self._options["scorer"])
-        if scorer not in RULES:
-            raise ConfigError(f"env.scorer is '{scorer}'", hint=f"docvqa knows {' and '.join(RULES)}")
-        self._rule = RULES[scorer]
-
-    @property
-    def _scorer(self) -> Sequence[str]:
-        return [self._rule.name]
+    _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files, pages=self._pictures)
@@ -187,7 +182,7 @@ class DocVQA(VisualQuestions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
-        scores = score(trajectory.answer, _answers(item), self._rule)
+        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 

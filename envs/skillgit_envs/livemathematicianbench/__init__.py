@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -182,7 +182,15 @@ class LiveMathematicianBench(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option("scorer", "official", "How a label is read: official (any usual form) or skillopt."),
+            option(
+                "scorer",
+                "official",
+                "How a label is read: official (any usual form) or skillopt.",
+                values={
+                    "official": "the label in any usual form; plain accuracy, as on the benchmark's site",
+                    "skillopt": "the label in one of the six forms that SkillOpt reads",
+                },
+            ),
             option("max_turns", 1, "Replies until one holds an answer."),
             option("shuffle_choices", default=True, text="Whether choices are shuffled."),
             option("shuffle_seed", 42, "Seed of the order of choices."),
@@ -201,8 +209,6 @@ class LiveMathematicianBench(Questions):
             ),
         ),
     )
-
-    _choices: ClassVar = {"scorer": tuple(SCORERS)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

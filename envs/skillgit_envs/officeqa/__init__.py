@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -20,6 +20,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, So
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import (
     ALL_CHARACTERS,
@@ -130,14 +131,27 @@ OFFICE_OPTIONS = (
     *OPTIONS,
     PROMPTS,
     option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
-    option("scope", "all", "Documents that the tools show: all, or those of the item."),
+    option(
+        "scope",
+        "all",
+        "Documents that the tools show: all, or those of the item.",
+        values={"all": "all documents", "item": "those on which the item rests"},
+    ),
     option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
     option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
     option("max_turns", 24, "Replies at most; the last one has to answer."),
-    option("scorer", "official", "official (the reward) or skillopt (exact match and F1)."),
+    option(
+        "scorer",
+        "official",
+        "official (the reward) or skillopt (exact match and F1).",
+        values={
+            "official": "the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
+            "skillopt": "exact match, and token F1, of the words without punctuation and units",
+        },
+    ),
     option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
     *SEARCH_OPTIONS,
-    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none."),
+    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values),
 )
 
 
@@ -193,8 +207,6 @@ class OfficeQA(Questions):
             ),
         ),
     )
-
-    _choices: ClassVar = {"scope": ("all", "item"), "scorer": SCORERS, "sandbox": tuple(Mode)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

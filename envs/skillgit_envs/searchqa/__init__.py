@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -260,15 +260,21 @@ class SearchQA(Questions):
         options=(
             *OPTIONS,
             PROMPTS,
-            option("scorer", "official", "What is right where normalisation leaves nothing: official or skillopt."),
+            option(
+                "scorer",
+                "official",
+                "What is right where normalisation leaves nothing: official or skillopt.",
+                values={
+                    "official": "exact match and token F1 as in MRQA 2019, whose script is SQuAD's of v1.1",
+                    "skillopt": "the same, as SkillOpt computes it where normalisation leaves nothing of an answer",
+                },
+            ),
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
         licence=LICENCE,
         public=SOURCE,
     )
-
-    _choices: ClassVar = {"scorer": tuple(SCORERS)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

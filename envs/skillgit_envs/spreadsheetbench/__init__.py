@@ -7,7 +7,7 @@ import importlib.util
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
@@ -16,12 +16,12 @@ from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
 from skillgit.plugin.splits import OPTIONS, Splits
-from skillgit.sandbox import Mode
-from skillgit.sandbox.libreoffice import office_program
+from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
+from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
-from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
+from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
@@ -173,20 +173,40 @@ class SpreadsheetBench(PackagedEnvironment):
                 "mode",
                 "multi",
                 "One reply (single), replies until the program is right (multi), or a Python tool (react).",
+                values={"single": "one reply", "multi": "replies until the program is right", "react": "a Python tool"},
             ),
             option("max_turns", 30, "Replies at most, in the modes multi and react."),
             option(
                 "scorer",
                 "official",
                 "official, skillopt, or lenient: official, but it reads what an answer position means.",
+                values={
+                    "official": "RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
+                    "skillopt": "the same cells and values without recalculation, and the cases that there are",
+                    "lenient": "as official, but answer positions are read as they are meant",
+                },
             ),
             option("program_timeout", 120.0, "Seconds that a program may run."),
-            option("sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none."),
+            option(
+                "sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
+            ),
         ),
         task_types=TASK_TYPES,
+        needs=(
+            Need(
+                kind=NeedKind.PROGRAM,
+                name="libreoffice",
+                looked_for=OFFICE_PROGRAMS,
+                purpose="calculates the formulas of workbooks for the scorers official and lenient",
+            ),
+            Need(
+                kind=NeedKind.EXTRA,
+                name="pandas",
+                looked_for=("pandas",),
+                purpose="programs may import it; with env.prompts: reference it has to be there",
+            ),
+        ),
     )
-
-    _choices: ClassVar = {"mode": MODES, "scorer": RULES, "sandbox": tuple(Mode)}
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -188,4 +188,5 @@ def test_the_environment_keeps_every_promise_with_functions_commands_and_a_judge
         tmp_path,
         answers=lambda item: "right" if "rubric" not in str(item.content) else "Hello.",
         verdict='{"scores": [1], "reason": "it is"}',
+        rollouts=2,
     )
