@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
-from skillgit.app.sources.data_fetch import FetchedData, Written
+from skillgit.app.sources.data_fetch import DataSelection, FetchedData, Written
+from skillgit.app.sources.public_data.downloads import FetchProgress
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
 
@@ -71,6 +72,8 @@ FETCHED = FetchedData(
     place=Path("/mine/data/searchqa"),
     source="lucadiliello/searchqa",
     revision="c0ffee" + 34 * "0",
+    licence="MIT",
+    assets=3,
     files=tuple(
         Written(path=f"{name}/items.jsonl", items=items, sha256=f"{items:064x}")
         for name, items in (("train", 400), ("val", 200), ("test", 1))
@@ -117,22 +120,24 @@ def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
     assert skillgit("data", "check", "searchqa/default", "-o", "env.limit=-1").code == ExitCode.USAGE
 
 
-def test_options_of_fetch_are_handed_on_and_what_takes_long_is_told(skillgit, fake):
+def test_options_of_fetch_are_handed_on(skillgit, fake):
     calls = fake("sources.data_fetch.fetch", FETCHED)
-    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split")
-    (name, options) = calls[0]
-    assert name == "searchqa"
-    assert {key: str(value) for key, value in options.items() if key != "remark"} == {
-        "to": "there",
-        "revision": "main",
-        "ids": "split",
-    }
+    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split", "--subset", "a")
+    name, selection, options = calls[0]
+    assert (name, str(options["to"])) == ("searchqa", "there")
+    assert selection == DataSelection(revision="main", ids=Path("split"), subset="a")
 
 
-def test_data_that_cannot_be_fetched_are_described(skillgit):
-    ended = skillgit("data", "fetch", "docvqa")
-    assert ended.code == ExitCode.NOT_FOUND
-    assert "env.image_dir" in ended.err
+@pytest.mark.parametrize("quiet", [("--quiet",), ("--json",)])
+def test_a_fetch_says_how_large_it_is_unless_it_is_to_be_quiet(skillgit, monkeypatch, quiet):
+    def fetch(*_, remark, watch, **__):
+        remark("fetching the place at v1: 2 files, 1.0 MB; licence: unknown")
+        watch(FetchProgress(name="a", number=1, files=2, done=1, total=2))
+        return FETCHED
+
+    monkeypatch.setattr("skillgit.app.sources.data_fetch.fetch", fetch)
+    assert skillgit("data", "fetch", "searchqa").err == "fetching the place at v1: 2 files, 1.0 MB; licence: unknown\n"
+    assert skillgit("data", "fetch", "searchqa", *quiet).err == ""
 
 
 @pytest.mark.parametrize("kind", ["envs", "backends"])

@@ -10,8 +10,9 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.answers import ask_judge, graded, label_of, material, same_value
+from skillgit_envs.public_sources import BABYVISION
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.visual_questions import DETAILS, VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -92,12 +93,7 @@ class BabyVision(VisualQuestions):
             "Visual Pattern Recognition",
         ),
         licence="pictures that come with it: MIT, as skillgit; the public data: MIT, as their page says",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://github.com/UniPat-AI/BabyVision",
-            revision="7f92fd4b",
-            layout="unpack data/babyvision_data.zip, and name its meta_data.jsonl with env.data_path",
-        ),
+        public=BABYVISION,
     )
 
     _choices = DETAILS | {"scorer": tuple(Scorer)}

@@ -20,6 +20,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
+from skillgit_envs.public_sources import SPREADSHEETBENCH
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
@@ -184,6 +185,8 @@ class SpreadsheetBench(PackagedEnvironment):
             option("sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none."),
         ),
         task_types=TASK_TYPES,
+        licence="workbooks that come with it: MIT, as skillgit; the public data: CC BY-SA 4.0",
+        public=SPREADSHEETBENCH,
     )
 
     _choices: ClassVar = {"mode": MODES, "scorer": RULES, "sandbox": tuple(Mode)}
