@@ -125,7 +125,7 @@ def test_options_of_fetch_are_handed_on(skillgit, fake):
     skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split", "--subset", "a")
     name, selection, options = calls[0]
     assert (name, str(options["to"])) == ("searchqa", "there")
-    assert selection == DataSelection(revision="main", ids=Path("split"), subset="a")
+    assert selection == DataSelection(revision="main", ids="split", subset="a")
 
 
 @pytest.mark.parametrize("quiet", [("--quiet",), ("--json",)])

@@ -170,8 +170,7 @@ class DataSelection:
 
     subset: str = ""  # the name of other data of the same environment
     revision: str = ""  # in place of the commit that the environment names
-    ids: Path | None = None  # a manifest: only its items are written, divided as it says
-    split: str = ""  # the name of a manifest that comes with the environment, likewise
+    ids: str = ""  # the folder of a manifest, or the name of one that comes with the data; it divides its items
 
 
 ALL = DataSelection()
@@ -211,7 +210,7 @@ def fetch(
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists():
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
-    split_ids = _split_ids(context, info, source, selection)
+    split_ids = _split_ids(context, source, selection.ids)
     listing = listed(source, selection.revision or source.revision or _NEWEST, context.environ)
     remark(_announcement(listing))
     downloads = Downloads(cache_folder(context.environ), listing, watch).fetch()
@@ -250,19 +249,15 @@ def _source(info: EnvironmentInfo, selection: DataSelection) -> PublicSource:
     return source
 
 
-def _split_ids(
-    context: Context, info: EnvironmentInfo, source: PublicSource, selection: DataSelection
-) -> SplitIds | None:
-    folder = context.directory / selection.ids if selection.ids is not None else None
-    if selection.split:
-        if folder is not None:
-            raise UsageError("--split and --ids both say how the items are divided", hint="leave one of them out")
-        folder = source.splits.get(selection.split)
-        if folder is None:
-            names = ", ".join(source.splits)
-            hint = f"there is {names}" if names else "leave --split out, and divide by env.split_ratio"
-            raise UsageError(f"no split '{selection.split}' of {info.name} is known", hint=hint)
-    return None if folder is None else read_folders(folder, read_ids)
+def _split_ids(context: Context, source: PublicSource, manifest: str) -> SplitIds | None:
+    if not manifest:
+        return None
+    folder = source.splits.get(manifest, context.directory / manifest)
+    if not folder.is_dir():
+        names = " and ".join(source.splits)
+        hint = f"name a folder, or {names}, which comes with the data" if names else "name a folder with ids"
+        raise DataError(f"there is no manifest {folder}", hint=hint)
+    return read_folders(folder, read_ids)
 
 
 def _announcement(listing: PublishedFiles) -> str:

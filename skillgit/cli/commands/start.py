@@ -234,9 +234,11 @@ def check_command(session: CommandSession, config: str, overrides: tuple[str, ..
     "--subset", "Fetch other data of NAME than its main ones; docs/data.md lists them", metavar="SUBSET", default=""
 )
 @option("--revision", "Take another commit of the public data than the pinned one", metavar="REV", default="")
-@option("--split", "Divide them as the published manifest SPLIT does, like reference", metavar="SPLIT", default="")
 @option(
-    "--ids", "Take only the items of this manifest, divided as it says", metavar="DIR", type=click.Path(path_type=Path)
+    "--ids",
+    "Take only the items of this manifest, divided as it says: a folder, or reference for the reference's own split",
+    metavar="MANIFEST",
+    default="",
 )
 @quiet_option
 @document_form

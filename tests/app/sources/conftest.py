@@ -109,9 +109,15 @@ def answer(hub: Hub, path: str) -> Answer:
 
 def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.tell(body=False)
+
         def do_GET(self) -> None:
+            self.tell(body=True)
+
+        def tell(self, *, body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
-            hub.asked.append(path)
+            hub.asked.append(path if body else f"HEAD {path}")
             status, headers, content = answer(hub, path)
             begin = self.headers.get("Range", "").removeprefix("bytes=").rstrip("-")
             if begin and status == 200:
@@ -122,8 +128,8 @@ def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
             for name, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            cut = None if path.startswith("/api/") else hub.cut
-            self.wfile.write(content[:cut])
+            cut = None if path.startswith("/api/") or not body else hub.cut
+            self.wfile.write(content[:cut] if body else b"")
             self.close_connection = cut is not None
 
         def log_message(self, *_: object) -> None:
@@ -132,9 +138,14 @@ def handler_of(hub: Hub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Stay silent: a client may leave in the middle of an answer."""
+
+
 @contextmanager
 def serving(hub: Hub) -> Iterator[Hub]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(hub))
+    server = _Server(("127.0.0.1", 0), handler_of(hub))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"

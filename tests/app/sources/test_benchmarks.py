@@ -21,8 +21,9 @@ import skillgit_envs
 from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.app.sources.public_data.contents import published_rows
+from skillgit.app.sources.public_data.listing import listed
 from skillgit.domain.evaluation import Split
-from skillgit.errors import DataError, NotFoundError
+from skillgit.errors import DataError, NotFoundError, ServiceError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, PublishedRow
 from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import read_folders, read_ids
@@ -263,7 +264,7 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
         "info",
         replace(info, public=replace(info.public, splits={"reference": tmp_path})),
     )
-    found = fetch(user, name, DataSelection(split="reference"), to=Path("split"))
+    found = fetch(user, name, DataSelection(ids="reference"), to=Path("split"))
     check = check_data(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
     assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
     environment_items = {
@@ -318,7 +319,20 @@ def test_only_the_pages_of_a_split_are_written(user, publish, tmp_path):
     publish("docvqa")
     for split, names in {"train": ["1000"], "val": ["1003"], "test": ["1001", "1002"]}.items():
         (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in names))
-    assert fetch(user, "docvqa", DataSelection(ids=tmp_path)).assets == 4
+    assert fetch(user, "docvqa", DataSelection(ids=str(tmp_path))).assets == 4
+
+
+def test_the_size_of_a_file_on_the_web_is_said_before_it_is_fetched(user, hub, publish):
+    publish("alfworld")
+
+    def remark(text):
+        assert text.endswith(f": 1 file, {len(next(iter(hub.web.values()))) / 1e6:.1f} MB; licence: MIT")
+        assert all(path.startswith("HEAD ") for path in hub.asked)
+
+    fetch(user, "alfworld", remark=remark)
+    nobody = replace(load_environment("alfworld", Path()).info.public, place="http://127.0.0.1:1")
+    with pytest.raises(ServiceError, match=r"http://127\.0\.0\.1:1 cannot be fetched"):
+        listed(nobody, "v1", {})
 
 
 def test_what_is_written_beside_a_file_on_the_web_is_held_to_its_pinned_digest(user, publish, monkeypatch):

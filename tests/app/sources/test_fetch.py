@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_rows_of_all_files_are_converted_and_written_with_their_source(user, hub
 def test_a_manifest_picks_its_items_and_divides_them(user, hub):
     hub.files = {"all.jsonl": lines([row(name) for name in "abcdef"])}
     manifest(user.directory / "split", train=[{"id": "f"}, {"id": "a"}], val=["c"], test=[{"id": "e", "topic": "x"}])
-    found = fetch(user, RIDDLES, ids=Path("split"), to=Path("mine"))
+    found = fetch(user, RIDDLES, ids="split", to=Path("mine"))
     folder = user.directory / "mine"
     assert [ids(folder / name / "items.jsonl") for name in ("train", "val", "test")] == [["f", "a"], ["c"], ["e"]], (
         "in the order of the manifest"
@@ -81,7 +82,7 @@ def test_ids_that_are_not_there_are_counted_and_named_and_nothing_is_left_behind
     with pytest.raises(
         DataError, match=r"1 of 2 ids of the train split are not in someone/riddles at c0ffee\w+: x; and 2"
     ):
-        fetch(user, RIDDLES, ids=Path("split"))
+        fetch(user, RIDDLES, ids="split")
     assert list((user.directory / "data").iterdir()) == []
 
 
@@ -248,10 +249,9 @@ def test_subsets_and_splits_that_are_not_there_are_said(user):
     with pytest.raises(UsageError, match="the data of riddles have no subset 'hard'") as subset:
         fetch(user, RIDDLES, subset="hard")
     assert subset.value.hint == "there is none"
-    with pytest.raises(UsageError, match="no split 'reference' of riddles is known"):
-        fetch(user, RIDDLES, split="reference")
-    with pytest.raises(UsageError, match="--split and --ids both"):
-        fetch(user, RIDDLES, split="reference", ids=Path("split"))
+    with pytest.raises(DataError, match=r"there is no manifest .*/reference") as manifest:
+        fetch(user, RIDDLES, ids="reference")
+    assert manifest.value.hint == "name a folder with ids"
 
 
 def test_a_conversion_that_is_not_there_is_said(user, hub):
@@ -260,6 +260,20 @@ def test_a_conversion_that_is_not_there_is_said(user, hub):
     (user.directory / "riddles.py").write_text(text.replace("riddle_rows:convert", "riddle_rows:missing"))
     with pytest.raises(UsageError, match="conversion 'riddle_rows:missing' has no function 'missing'"):
         fetch(user, RIDDLES)
+
+
+def test_a_disk_that_is_full_when_items_are_written_leaves_nothing_and_keeps_what_was_fetched(user, hub):
+    hub.files = {"all.jsonl": lines([row("a", "?" * 50_000)])}
+    fetch(user, RIDDLES, to=Path("before"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(ConflictError, match="a file would be larger than this process may write"):
+            fetch(user, RIDDLES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list((user.directory / "data").iterdir()) == []
+    assert len([path for path in hub.asked if "/resolve/" in path]) == 1
 
 
 def test_a_folder_that_cannot_be_made_and_a_broken_file_are_said(user, hub):

@@ -79,8 +79,26 @@ def too_large(name: object) -> DataError:
 def _on_web(source: PublicSource, revision: str) -> PublishedFiles:
     place = source.place.replace("{revision}", revision)
     digests = source.digests if revision == source.revision else {}
-    files = [RemoteFile(name=name, url=f"{place}/{name}", digest=digests.get(name, "")) for name in source.files]
+    addresses = {name: f"{place}/{name}" for name in source.files}
+    sizes = _sizes(place, addresses)
+    files = [
+        RemoteFile(name=name, url=url, size=sizes[name], digest=digests.get(name, ""))
+        for name, url in addresses.items()
+    ]
     return PublishedFiles(place=place, revision=revision, files=tuple(files), licence=source.licence, page=place)
+
+
+def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
+    """Ask how large files are; None for one of which the server does not say it."""
+    from httpx2 import Client, HTTPError  # noqa: PLC0415 - slow to import
+
+    try:
+        with Client(headers={"accept-encoding": "identity"}, follow_redirects=True, timeout=PATIENCE_S) as client:
+            answers = {name: client.head(f"{place}/{name}") for name in names}
+    except HTTPError as error:
+        raise ServiceError(f"{place} cannot be fetched: {first_line(error)}", hint="check the network") from error
+    lengths = {name: answer.headers.get("content-length", "") for name, answer in answers.items() if answer.is_success}
+    return {name: int(size) if (size := lengths.get(name, "")).isdecimal() else None for name in names}
 
 
 def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
