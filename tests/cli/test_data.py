@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 
+import cli_sample as sample
 import pytest
+from rich.console import Console
 
 from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
 from skillgit.app.sources.data_fetch import DataSelection, FetchedData, Written
 from skillgit.app.sources.public_data.downloads import FetchProgress
+from skillgit.cli.diagnostics import Diagnostics
+from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
+from skillgit.view.surface import Screen
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -150,3 +156,17 @@ def test_a_plugin_may_be_shown_by_a_word_of_its_own(kind, skillgit):
         ExitCode.USAGE,
         f"skillgit: show which one?\nhint: skillgit {kind} --help\n",
     )
+
+
+def test_the_live_display_shows_how_far_a_fetch_is():
+    stream = io.StringIO()
+    console = Console(file=stream, width=80, color_system=None)
+    watcher = LiveFetchWatcher(Diagnostics(stream, Screen(terminal=True, width=80)), lambda: sample.NOW, console)
+    with console.capture() as capture:
+        for total in (284_000_000, 0):
+            watcher.progress(FetchProgress(name="a.parquet", number=2, files=4, done=71_000_000, total=total))
+            console.print(watcher)
+    assert capture.get().splitlines() == [
+        "▶ ━━━━───────────  25%  71.0 of 284.0 MB  2/4 a.parquet",
+        "▶ ━━━━───────────  25%  71.0 MB  2/4 a.parquet",
+    ]

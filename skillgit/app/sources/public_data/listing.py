@@ -79,11 +79,10 @@ def too_large(name: object) -> DataError:
 def _on_web(source: PublicSource, revision: str) -> PublishedFiles:
     place = source.place.replace("{revision}", revision)
     digests = source.digests if revision == source.revision else {}
-    addresses = {name: f"{place}/{name}" for name in source.files}
-    sizes = _sizes(place, addresses)
+    sizes = _sizes(place, source.files)
     files = [
-        RemoteFile(name=name, url=url, size=sizes[name], digest=digests.get(name, ""))
-        for name, url in addresses.items()
+        RemoteFile(name=name, url=f"{place}/{name}", size=sizes[name], digest=digests.get(name, ""))
+        for name in source.files
     ]
     return PublishedFiles(place=place, revision=revision, files=tuple(files), licence=source.licence, page=place)
 
