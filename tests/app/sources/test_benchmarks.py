@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import skillgit_envs
+from skillgit.app.setup.config.load import load_config
 from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.app.sources.public_data.contents import published_rows
@@ -264,14 +266,25 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
         "info",
         replace(info, public=replace(info.public, splits={"reference": tmp_path})),
     )
-    found = fetch(user, name, DataSelection(ids="reference"), to=Path("split"))
-    check = check_data(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
+    shutil.rmtree(user.directory / "data" / name)
+    found = fetch(user, name, DataSelection(ids="reference"))
+    # its configuration finds in the working directory what was written there
+    check = check_data(user, f"{name}/reference", ("env.prompts=own",))
     assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
     environment_items = {
         split: [json.loads(line)["id"] for line in (found.place / split / "items.jsonl").read_text().splitlines()]
         for split in own
     }
     assert environment_items == own
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("rules", ["official", "reference"])
+def test_every_benchmark_has_a_configuration_of_its_authors_and_one_of_the_reference(user, name, rules):
+    options = load_config(user, f"{name}/{rules}").options
+    scorer = {"official": "official", "reference": "skillopt"}[rules]
+    choices = getattr(load_environment(name, Path()), "_choices", {}).get("scorer", ())
+    assert options.get("scorer", scorer) == scorer or scorer not in choices
 
 
 COUNTS = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from skillgit.app.sources.public_data.listing import MOST_BYTES, PATIENCE_S, first_line, no_access
+from skillgit.app.sources.public_data.listing import MOST_BYTES, first_line, no_access, web_client
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError
 from skillgit.files import shortage
 
@@ -56,14 +56,10 @@ class Downloads:
 
     def fetch(self) -> dict[str, Path]:
         """Return the path of each file; a NotFoundError, ServiceError or DataError names the one that fails."""
-        from httpx2 import Client  # noqa: PLC0415 - slow to import
-
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
             self._refuse_full_disk()
-            # What is compressed on its way has other bytes, and cannot be continued.
-            headers = {**self._listing.headers, "accept-encoding": "identity"}
-            with Client(headers=headers, follow_redirects=True, timeout=PATIENCE_S) as client:
+            with web_client(self._listing.headers) as client:
                 return {file.name: self._file(client, file) for file in self._listing.files}
         except OSError as error:
             raise shortage(error) or ConflictError(

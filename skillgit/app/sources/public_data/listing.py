@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from skillgit.plugin.environment import PublicSource, SourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from ssl import SSLContext
 
+    from httpx2 import Client
     from huggingface_hub import DatasetInfo, HfApi
 
 PATIENCE_S = 30.0
@@ -87,12 +90,29 @@ def _on_web(source: PublicSource, revision: str) -> PublishedFiles:
     return PublishedFiles(place=place, revision=revision, files=tuple(files), licence=source.licence, page=place)
 
 
+def web_client(headers: Mapping[str, str]) -> Client:
+    """Return a client that takes files as they are: compressed on their way they have other sizes and bytes."""
+    from httpx2 import Client  # noqa: PLC0415 - slow to import
+
+    return Client(
+        headers={**headers, "accept-encoding": "identity"}, follow_redirects=True, timeout=PATIENCE_S, verify=_trust()
+    )
+
+
+@cache
+def _trust() -> SSLContext:
+    """Return the certificates that are trusted, whose reading takes longer than most of what is asked."""
+    from httpx2 import create_ssl_context  # noqa: PLC0415 - slow to import
+
+    return create_ssl_context()
+
+
 def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
     """Ask how large files are; None for one of which the server does not say it."""
-    from httpx2 import Client, HTTPError  # noqa: PLC0415 - slow to import
+    from httpx2 import HTTPError  # noqa: PLC0415 - slow to import
 
     try:
-        with Client(headers={"accept-encoding": "identity"}, follow_redirects=True, timeout=PATIENCE_S) as client:
+        with web_client({}) as client:
             answers = {name: client.head(f"{place}/{name}") for name in names}
     except HTTPError as error:
         raise ServiceError(f"{place} cannot be fetched: {first_line(error)}", hint="check the network") from error
