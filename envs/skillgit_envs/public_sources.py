@@ -192,7 +192,7 @@ _SEAL_HARD = PublicSource(
     kind=SourceKind.HUGGINGFACE,
     place="vtllms/sealqa",
     revision="99f54adaf38bbc23e65fb218b0192cff3625fa76",
-    files=("*seal[-_]hard*.parquet",),
+    files=("seal[-_]hard*.parquet", "*/seal[-_]hard*.parquet"),
     convert=f"{__name__}:sealqa_rows",
     licence="Apache-2.0, as others say",
     settings={"revision": "{revision}"},  # answers are updated, so that it is part of what identifies scores
@@ -201,7 +201,7 @@ _SEAL_HARD = PublicSource(
         " name it with env.data_path, and write its revision into env.revision"
     ),
 )
-_SEAL_0 = replace(_SEAL_HARD, files=("*seal[-_]0*.parquet",))
+_SEAL_0 = replace(_SEAL_HARD, files=("seal[-_]0*.parquet", "*/seal[-_]0*.parquet"))
 _LONGSEAL = replace(_SEAL_HARD, files=("*longseal*.parquet",), settings={**_SEAL_HARD.settings, "mode": "documents"})
 SEALQA = replace(_SEAL_HARD, subsets={"seal_0": _SEAL_0, "seal_hard": _SEAL_HARD, "longseal": _LONGSEAL})
 

@@ -358,6 +358,19 @@ def test_what_is_written_beside_a_file_on_the_web_is_held_to_its_pinned_digest(u
     assert list(user.directory.rglob("data/*")) == []
 
 
+@pytest.mark.parametrize("name", ["spreadsheetbench", "babyvision"])
+def test_a_hostile_archive_leaves_nothing_behind(user, hub, publish, name):
+    publish(name)
+    files = hub.files if name == "spreadsheetbench" else hub.web
+    archive = next(file for file in files if file.endswith((".zip", ".gz")))
+    make = zipped if archive.endswith(".zip") else tarred
+    files[archive] = make({"a/dataset.json": b"[]", "a/meta_data.jsonl": b"", "a/../../../../escape": b"!"})
+    with pytest.raises(DataError, match=r"is refused: .* it leads out of its folder"):
+        fetch(user, name)
+    assert [path for path in user.directory.rglob("*") if path.name not in {"data", "riddles.py"}] == []
+    assert not list(user.directory.parent.rglob("escape"))
+
+
 def test_a_gated_benchmark_says_who_gives_access(user, hub, publish):
     publish("officeqa")
     hub.closed, hub.lists = (401, "GatedRepo"), True

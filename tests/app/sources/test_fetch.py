@@ -16,7 +16,7 @@ from skillgit.app.sources import data_fetch
 from skillgit.app.sources.data_fetch import DataSelection
 from skillgit.app.sources.data_fetch import fetch as fetch_selection
 from skillgit.app.sources.public_data import contents, listing
-from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
+from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UnsafeNameError, UsageError
 
 COMMIT = "c0ffee" + 34 * "0"
 RIDDLES = "riddles.py:Riddles"
@@ -235,6 +235,19 @@ def test_size_and_licence_are_said_before_anything_is_fetched(user, hub):
 
     assert fetch(user, RIDDLES, remark=remark).licence == "cc-by-4.0"
     assert "Licence: cc-by-4.0" in (user.directory / "data" / "riddles" / "SOURCE.md").read_text()
+
+
+def test_what_a_hub_says_of_itself_forges_no_line_of_the_note(user, hub):
+    hub.files, hub.licence = {"all.jsonl": lines([row("a")])}, "mit\n\n# Checked by skillgit\x1b[31m"
+    licence = fetch(user, RIDDLES).licence
+    assert licence == "mit # Checked by skillgit\\x1b[31m"
+    hub.files = {"../outside.jsonl": b""}
+    with pytest.raises(UnsafeNameError, match="it leads out of its folder"):
+        fetch(
+            replace(user, environ={**user.environ, "XDG_CACHE_HOME": str(user.directory / "other")}),
+            RIDDLES,
+            to=Path("b"),
+        )
 
 
 def test_what_is_fetched_once_is_not_fetched_again(user, hub):

@@ -7,10 +7,12 @@ continued, for nothing would show that two halves belong together.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceErro
 from skillgit.files import shortage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from httpx2 import Client, Response
 
@@ -84,16 +86,20 @@ class Downloads:
 
     def _file(self, client: Client, file: RemoteFile) -> Path:
         path = self._path(file)
+        path.parent.mkdir(exist_ok=True)
         self._number += 1
-        if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
-            path.unlink(missing_ok=True)
-            path.parent.mkdir(exist_ok=True)
-            self._download(client, file, _part(path))
-            _check(file, _part(path), self._listing.place)
-            _part(path).replace(path)
+        with _alone(path.parent):
+            self._provide(client, file, path)
         self._done += path.stat().st_size
         self._tell(file, 0)
         return path
+
+    def _provide(self, client: Client, file: RemoteFile, path: Path) -> None:
+        if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
+            path.unlink(missing_ok=True)
+            self._download(client, file, _part(path))
+            _check(file, _part(path), self._listing.place)
+            _part(path).replace(path)
 
     def _download(self, client: Client, file: RemoteFile, part: Path) -> None:
         start = part.stat().st_size if file.digest and part.exists() else 0
@@ -161,6 +167,17 @@ class Downloads:
                 total=self._listing.size,
             )
         )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process downloads into ``folder``; the file that it brought is used then."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _part(path: Path) -> Path:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.file_names import tree_paths
+from skillgit.domain.untrusted.file_names import shortened, tree_paths
 from skillgit.errors import DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import PublicSource, SourceKind
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 MOST_BYTES = 16 << 30
 """Bytes that a source may declare in all, and that one file may unpack to or be written with; texts take far less."""
+_REPOSITORY, _COMMIT = re.compile(r"[\w.-]+(?:/[\w.-]+)?", re.ASCII), re.compile(r"[0-9a-f]{40}")
 _HUB = "https://huggingface.co"
 
 
@@ -130,12 +132,12 @@ def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     endpoint, token = environ.get("HF_ENDPOINT") or _HUB, environ.get("HF_TOKEN") or get_token()
     info = _asked(HfApi(endpoint=endpoint, token=token), source, revision)
-    if not info.sha:
-        raise ServiceError(f"the hub names no commit of {source.place} at {revision}", hint=source.layout)
+    if not _REPOSITORY.fullmatch(info.id) or not _COMMIT.fullmatch(info.sha or ""):
+        raise ServiceError(f"the hub names no repository and commit for {source.place}", hint=source.layout)
     address = f"{endpoint}/datasets/{info.id}"
     return PublishedFiles(
         place=info.id,
-        revision=info.sha,
+        revision=str(info.sha),
         files=tuple(_files(info, source.files, f"{address}/resolve/{info.sha}")),
         licence=source.licence or _licence(info),
         page=address,
@@ -192,7 +194,8 @@ def _files(info: DatasetInfo, patterns: Sequence[str], address: str) -> Iterable
 def _licence(info: DatasetInfo) -> str:
     card: Any = info.card_data
     licence = card.get("license") if card is not None else None
-    return ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence or "")
+    text = ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence or "")
+    return shortened(" ".join(text.split()))
 
 
 def first_line(error: BaseException) -> str:
