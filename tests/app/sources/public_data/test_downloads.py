@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,6 +85,14 @@ def test_a_file_that_was_damaged_in_the_cache_is_fetched_anew(hub, tmp_path):
     path = fetched(tmp_path / "cache", file)["data.zip"]
     path.write_bytes(b"damaged")
     assert fetched(tmp_path / "cache", file)["data.zip"].read_bytes() == CONTENT
+
+
+def test_two_at_the_same_time_fetch_a_file_once(hub, tmp_path):
+    file = remote(hub, size=len(CONTENT))
+    with ThreadPoolExecutor(2) as pool:
+        paths = [pool.submit(fetched, tmp_path / "cache", file) for _ in range(2)]
+        assert [path.result()["data.zip"].read_bytes() for path in paths] == [CONTENT, CONTENT]
+    assert hub.asked == ["/data.zip"]
 
 
 def test_progress_counts_the_bytes_of_all_files(hub, tmp_path):
