@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.app.sources.tasks_draft import Drafted
     from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
     from skillgit.plugin.backend import Price
-    from skillgit.plugin.environment import Option
+    from skillgit.plugin.environment import Option, PublicSource
 
 
 _HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
@@ -177,12 +177,24 @@ def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
     if info.licence:
         yield from _block("licence", [info.licence], screen)
     if info.public is not None:
-        revision = f" at {info.public.revision}" if info.public.revision else ""
-        yield from _block("public data", [f"{info.public.place}{revision}", info.public.layout], screen)
+        yield from _block("public data", _public(info.name, info.public), screen)
     if info.task_types:
         yield from _block("task types", [" ".join(info.task_types)], screen)
     yield from _pairs("fields of an item", list(info.fields.items()), screen)
     yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
+
+
+def _public(name: str, source: PublicSource) -> list[str]:
+    """Return where public data are, the command that brings them, and what else to do."""
+    from skillgit.plugin.environment import SourceKind  # noqa: PLC0415 - only who looks at one environment needs it
+
+    revision = f" at {source.revision or 'the newest revision'}"
+    place = source.place.replace("{revision}", source.revision)
+    if source.kind is SourceKind.MANUAL:
+        return [f"{place}{revision if source.revision else ''}", source.layout]
+    subsets = f"; other data: --subset {' or '.join(source.subsets)}" if source.subsets else ""
+    splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
+    return [f"{place}{revision}", f"skillgit data fetch {name}{subsets}{splits}", f"or by hand: {source.layout}"]
 
 
 def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
