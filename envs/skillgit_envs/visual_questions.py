@@ -11,6 +11,7 @@ from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
+from skillgit.plugin.environment import Attachment
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.shipped_environment import option
 from skillgit_envs.short_answers import ShortAnswers
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.domain.trajectory import Item
+    from skillgit.plugin.environment import PublishedRow
 
 _MEGABYTE = 1_000_000
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
@@ -71,6 +73,28 @@ def media_type(data: bytes) -> str:
 
 
 DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "all of it"}
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
+def attached(name: str, row: PublishedRow, column: str, *, suffix: str = "") -> Attachment:
+    """Return the picture in a column of a published row as the file ``name``."""
+    return picture(name, row, row.get(column), suffix=suffix)
+
+
+def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
+    """Return a value of a published row, which holds ``bytes``, as a file; its bytes say its suffix if none is given.
+
+    A DataError if it holds no picture.
+    """
+    content = value.get("bytes") if isinstance(value, dict) else None
+    kind = media_type(content) if isinstance(content, bytes) else ""
+    if not isinstance(content, bytes) or not kind:
+        raise DataError(
+            f"row {row.number} of {row.file} has no picture for {name}", hint="take the revision that is pinned"
+        )
+    return Attachment(name=f"{name}{suffix or '.' + kind.partition('/')[2]}", content=content)
+
+
 VISUAL_OPTIONS = (
     *OPTIONS,
     option("image_dir", "", "Folder of the pictures; empty: beside the data.", path=True),

@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillgit.plugin.environment import SourceKind
 from skillgit.view.numbers import plural
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, fit, inert, pad, width, wrap
@@ -92,10 +93,17 @@ def _data(info: EnvironmentInfo, profile: EnvironmentProfile) -> Iterator[str]:
 
 
 def _public(name: str, source: PublicSource) -> Iterator[str]:
-    yield f"{source.place}{f' at {source.revision}' if source.revision else ''}"
-    if source.convert:
-        yield f"skillgit data fetch {name} --to FOLDER"
-    yield source.layout
+    """Yield where public data are, the command that brings them, and what else to do."""
+    place = source.place.replace("{revision}", source.revision)
+    if source.kind is SourceKind.MANUAL:
+        yield place + (f" at {source.revision}" if source.revision else "")
+        yield source.layout
+        return
+    yield f"{place} at {source.revision or 'the newest revision'}"
+    subsets = f"; other data: --subset {' or '.join(source.subsets)}" if source.subsets else ""
+    splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
+    yield f"skillgit data fetch {name}{subsets}{splits}"
+    yield f"or by hand: {source.layout}"
 
 
 def _sample(sample: ItemSample, screen: Screen) -> Iterator[str]:

@@ -69,6 +69,9 @@ def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
     """Yield what was written, and how to use it."""
     yield f"{dataset.source} at {screen.paint(Style.OID, short(dataset.revision))}, in {dataset.place}"
     yield from table([(file.path, plural(file.items, "item")) for file in dataset.files], align="lr", indent="  ")
+    if dataset.assets:
+        yield f"  {plural(dataset.assets, 'file')} that items name"
+    yield f"licence: {dataset.licence or 'unknown'}"
     if dataset.repeated:
         yield f"left out {plural(dataset.repeated, 'row')} that stood there already"
     yield f"use it with {' '.join(f'-o {option}' for option in dataset.options)}"

@@ -51,7 +51,7 @@ ENVIRONMENT = EnvironmentEntry(
             place="someone/searchqa",
             revision="c0ffee",
             files=("data/*.parquet",),
-            convert="skillgit_envs.searchqa:convert",
+            convert="skillgit_envs.public_sources:searchqa_rows",
             layout="Place it and name it with env.data_path.",
         ),
     ),

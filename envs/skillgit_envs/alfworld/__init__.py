@@ -14,10 +14,11 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, assistant, system, user
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
-from skillgit.plugin.splits import OPTIONS, Splits, check, divide
+from skillgit.plugin.splits import OPTIONS, SUFFIXES, Splits, check, divide
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
 from skillgit_envs.alfworld.simulator import Game, Simulator
+from skillgit_envs.public_sources import ALFWORLD
 from skillgit_envs.shipped_environment import (
     PROMPTS,
     PackagedEnvironment,
@@ -105,12 +106,14 @@ _HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfwo
 
 
 def _holds_games(folder: Path) -> bool:
-    return next(folder.rglob(games.GAME), None) is not None
+    """Say whether there are games in or below ``folder``, and no manifest in it that says which of them count."""
+    has_manifest = folder.is_dir() and any(path.suffix in SUFFIXES for path in folder.iterdir())
+    return not has_manifest and next(folder.rglob(games.GAME), None) is not None
 
 
 def _split_folders(folder: Path) -> Iterator[tuple[Split, Path]]:
     """Yield the folders that are named like splits; ALFWorld's valid_train and the like are passed over."""
-    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+    for child in sorted(path for path in folder.glob("*") if path.is_dir()):
         try:
             yield Split.parse(child.name), child
         except DataError:
@@ -231,6 +234,8 @@ class ALFWorld(PackagedEnvironment):
                 purpose="the engine of the games",
             ),
         ),
+        licence="MIT",
+        public=ALFWORLD,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
@@ -264,8 +269,9 @@ class ALFWorld(PackagedEnvironment):
         games.check_installed()
         mode, limit = self._options["split_mode"], int(self._options["limit"]) or None
         split_dir, whole = str(self._options["split_dir"]), str(self._options["data_path"])
-        if mode == "split_dir" and split_dir and _holds_games(folder := self._root / split_dir):
-            splits = check({split: _of_folder(part, folder) for split, part in _split_folders(folder)})
+        parts = tuple(_split_folders(self._root / split_dir)) if mode == "split_dir" and split_dir else ()
+        if any(_holds_games(part) for _, part in parts):
+            splits = check({split: _of_folder(part, self._root / split_dir) for split, part in parts})
         elif mode == "ratio" and whole and _holds_games(folder := self._root / whole):
             ratio, seed = str(self._options["split_ratio"]), int(self._options["split_seed"])
             splits = check(divide(_of_folder(folder, folder), ratio, seed))

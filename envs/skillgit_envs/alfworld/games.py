@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
+from skillgit_envs.public_sources import alfworld_plays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 GAME = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")
-_UNPLAYABLE = ("movable", "Sliced")
-"""In the names of folders whose games ALFWorld leaves out: TextWorld's domain lacks these actions."""
 _HINT = "a game is a game.tw-pddl of ALFWorld: JSON with pddl_domain, grammar, pddl_problem and solvable"
 
 
@@ -53,8 +52,7 @@ def task_type(gamefile: str) -> str:
 def in_folder(folder: Path) -> Iterator[Path]:
     """Yield the games in and below ``folder`` that ALFWorld would play, in the order of their paths."""
     for path in sorted(folder.rglob(GAME)):
-        name = path.relative_to(folder).as_posix()
-        if not any(part in name for part in _UNPLAYABLE) and parsed(path).get("solvable"):
+        if alfworld_plays(path.relative_to(folder).as_posix()) and parsed(path).get("solvable"):
             yield path
 
 

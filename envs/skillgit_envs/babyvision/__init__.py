@@ -10,8 +10,9 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, label_of
+from skillgit_envs.public_sources import BABYVISION
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.short_answers import RightOrWrong, labelled
@@ -97,12 +98,7 @@ class BabyVision(RightOrWrong, VisualQuestions):
             "Visual Pattern Recognition",
         ),
         licence="pictures that come with it: MIT, as skillgit; the public data: MIT, as their page says",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://github.com/UniPat-AI/BabyVision",
-            revision="7f92fd4b",
-            layout="unpack data/babyvision_data.zip, and name its meta_data.jsonl with env.data_path",
-        ),
+        public=BABYVISION,
     )
 
     _scorers: ClassVar = {

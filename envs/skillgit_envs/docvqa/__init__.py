@@ -14,9 +14,10 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
+from skillgit_envs.public_sources import DOCVQA
 from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
 from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
 
@@ -156,14 +157,7 @@ class DocVQA(VisualQuestions):
         ),
         task_types=("form", "table/list", "free_text", "layout"),
         licence="pages and questions that come with it: MIT, as skillgit; the public data: the terms of its authors",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://rrc.cvc.uab.es/?ch=17",
-            layout=(
-                "get the annotations and the pages of task 1 from their authors, and name the annotations (*.json) with"
-                " env.data_path and the folder of pages with env.image_dir"
-            ),
-        ),
+        public=DOCVQA,
     )
 
     _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}

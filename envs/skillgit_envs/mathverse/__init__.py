@@ -19,8 +19,9 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.public_sources import MATHVERSE
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import option, require
 from skillgit_envs.short_answers import RightOrWrong
@@ -149,15 +150,7 @@ class MathVerse(RightOrWrong, VisualQuestions):
             *(f"Functions/{field}" for field in ("Coordinate", "Property", "Expression", "Applied")),
         ),
         licence="problems that come with it and the public data: MIT",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/AI4Math/MathVerse",
-            revision="96641f2457cd16c28be227a47371e41366d9607e",
-            layout=(
-                "get testmini.json and images.zip, unpack the pictures beside the file, name it with env.data_path and"
-                " one of its five versions with env.problem_version; testmini_text_only.json needs no pictures"
-            ),
-        ),
+        public=MATHVERSE,
     )
 
     _scorers = SCORERS

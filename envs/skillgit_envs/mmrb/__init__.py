@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, assert_never, cast
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind
+from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.answers import folded
 from skillgit_envs.choices import LABEL_SCORER, chosen
+from skillgit_envs.public_sources import MMRB as SOURCE
+from skillgit_envs.public_sources import mmrb_identity
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
 from skillgit_envs.shipped_environment import fields_hint, option, require
 from skillgit_envs.short_answers import RightOrWrong
@@ -85,8 +87,7 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
         "pictures": [pictures.find(where, name, folder) for name in images],
         "answer": answer,
     }
-    identity = ":".join(filter(None, (source, subtask, index)))
-    return Item(id=re.sub(r"[\s,]+", "-", identity), content=content, task_type=subtask)
+    return Item(id=mmrb_identity(source, subtask, index), content=content, task_type=subtask)
 
 
 def _texts(value: object) -> list[str]:
@@ -123,11 +124,7 @@ class MMRB(RightOrWrong, VisualQuestions):
         ),
         task_types=("Counting Across Pictures", "What Has Changed", "Visual Ordering"),
         licence="pictures that come with it: MIT, as skillgit; the public data state no licence",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/HarrytheOrange/MMRB",
-            layout="unpack it, and name MMRB_data.json or the folder of a subtask with env.data_path",
-        ),
+        public=SOURCE,
     )
 
     _scorers = SCORERS

@@ -16,7 +16,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
@@ -30,6 +30,7 @@ from skillgit_envs.officeqa.corpus import (
     pages_of,
 )
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
+from skillgit_envs.public_sources import OFFICEQA
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
 from skillgit_envs.shipped_environment import (
     PROMPTS,
@@ -198,14 +199,7 @@ class OfficeQA(Questions):
         options=OFFICE_OPTIONS,
         task_types=("easy", "hard"),
         licence="bulletins and questions that come with it: MIT, as skillgit; the questions of OfficeQA: CC BY-SA 4.0",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/databricks/officeqa",
-            layout=(
-                "ask its authors for access; name the CSV file of the questions with env.data_path and the folder of"
-                " the documents as text, best the one with page marks, with env.docs_dir; keep the one out of the other"
-            ),
-        ),
+        public=OFFICEQA,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:

@@ -19,13 +19,14 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, PublicSource, SourceKind, Target
+from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.conversation import Toolbox, converse
 from skillgit.sandbox.launcher.folder import place
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
 from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
+from skillgit_envs.public_sources import SEALQA
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
 from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
@@ -191,15 +192,7 @@ class SealQA(Questions):
         ),
         task_types=("Sports", "Entertainment", "Science & Technology", "Politics", "History & Geography", "Others"),
         licence="questions that come with it: MIT, as skillgit; the public data: Apache-2.0, as others say",
-        public=PublicSource(
-            kind=SourceKind.MANUAL,
-            place="https://huggingface.co/datasets/vtllms/sealqa",
-            revision="99f54adaf38bbc23e65fb218b0192cff3625fa76",
-            layout=(
-                "write a subset with its columns as JSON lines into seal_0.jsonl, seal_hard.jsonl or longseal.jsonl,"
-                " name it with env.data_path, and write its revision into env.revision"
-            ),
-        ),
+        public=SEALQA,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:

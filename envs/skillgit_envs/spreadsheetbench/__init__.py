@@ -20,6 +20,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, 
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
 from skillgit.sandbox.option import OPTION as SANDBOX
+from skillgit_envs.public_sources import SPREADSHEETBENCH
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
@@ -206,6 +207,8 @@ class SpreadsheetBench(PackagedEnvironment):
                 purpose="programs may import it; with env.prompts: reference it has to be there",
             ),
         ),
+        licence="workbooks that come with it: MIT, as skillgit; the public data: CC BY-SA 4.0",
+        public=SPREADSHEETBENCH,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
