@@ -22,7 +22,7 @@ from skillgit.sandbox import Mode
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, MODES, NO_PROGRAM, TASK, Work, roll_out
-from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
@@ -266,5 +266,5 @@ class SpreadsheetBench(PackagedEnvironment):
             case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}
-        case_faults = await faults(task, workbooks, self._rule, self._sandbox)
-        return score(case_faults, task.case_count, self._rule), feedback(case_faults, task.case_count, self._rule)
+        results = await case_results(task, workbooks, self._rule, self._sandbox)
+        return score(results, task.case_count, self._rule), feedback(results, task.case_count, self._rule)

@@ -11,7 +11,7 @@ from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.spreadsheetbench import find_cases
-from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, CaseResult, WorkbookTask, case_results, feedback, score
 
 OFFICIAL, SKILLOPT, LENIENT = RULES["official"], RULES["skillopt"], RULES["lenient"]
 RIGHT = workbook({"A1": 2, "A2": 3, "B1": 5, "B2": "five"})
@@ -35,7 +35,7 @@ def office() -> None:
 
 def judged(box: Sandbox, rule, made: dict[int, bytes], position="B1:B2", answers=None, *, sheet="") -> dict[int, str]:
     task = WorkbookTask(position=position, answer_sheet=sheet, answers=answers or {1: RIGHT}, case_count=3)
-    return asyncio.run(faults(task, made, rule, box))
+    return {number: result.fault for number, result in asyncio.run(case_results(task, made, rule, box)).items()}
 
 
 def test_values_count_and_everything_outside_the_answer_cells_does_not(box: Sandbox):
@@ -91,11 +91,12 @@ def test_an_answer_that_cannot_be_read_is_a_fault_and_no_score(box: Sandbox):
 
 
 def test_missing_cases_fail_by_the_official_rule_only():
-    found = {1: "", 2: ""}
+    found = {1: CaseResult(fault=""), 2: CaseResult(fault="")}
     assert (score(found, 3, OFFICIAL).hard, score(found, 3, OFFICIAL).soft) == (0.0, pytest.approx(2 / 3))
     assert (score(found, 3, SKILLOPT).hard, score(found, 3, LENIENT).soft) == (1.0, 1.0)
     assert feedback(found, 3, OFFICIAL).endswith("1 of the 3 cases of this task are missing, and count as failed")
-    assert feedback({1: "", 2: "bad"}, 3, SKILLOPT) == "1 of 2 cases pass\ncase 2: bad"
+    bad = {1: CaseResult(fault=""), 2: CaseResult(fault="bad", doubt="who knows")}
+    assert feedback(bad, 3, SKILLOPT) == "1 of 2 cases pass\ncase 2: bad\ncase 2: who knows"
 
 
 @pytest.mark.slow
