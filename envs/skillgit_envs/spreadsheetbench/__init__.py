@@ -15,7 +15,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
@@ -121,8 +121,9 @@ class WorkbookTasks:
 
     def _item(self, row: Row, folder: Path) -> Item:
         identity = text_field(row.where, row.fields, "id") or row.name
-        names = ("instruction", "answer_position", "instruction_type", "answer_sheet")
-        instruction, position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
+        instruction = text_or_blanks(row.where, row.fields, "instruction")
+        names = ("answer_position", "instruction_type", "answer_sheet")
+        position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
         values = {"id": identity, "instruction": instruction, "answer_position": position}
         require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
