@@ -1,4 +1,7 @@
-"""Owns the recalculation of workbooks by LibreOffice, which runs as a job: a workbook may hold what a model wrote."""
+"""Owns the recalculation of workbooks by LibreOffice, which runs as a job: a workbook may hold what a model wrote.
+
+To start it takes as long as to calculate twenty workbooks: those that wait share a call, and a cache keeps its results.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import asyncio
 import hashlib
 import os
 import shutil
+import tempfile
 from asyncio import Semaphore
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -14,12 +19,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from skillgit.errors import EnvironmentFaultError
-from skillgit.sandbox.content_cache import ContentCache
+from skillgit.files import read_plain
 from skillgit.sandbox.job import Job, Limits
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from skillgit.sandbox.mechanisms import Mode
     from skillgit.sandbox.sandbox import Sandbox
@@ -43,9 +48,6 @@ _SHOWN = 300
 _MOST_AT_ONCE = 32  # workbooks of one call, which its limits are made for
 
 
-CACHE = ContentCache(name="recalculated", most_bytes=512 << 20)
-
-
 async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox, *, reference: bool = False) -> Mapping[str, bytes]:
     """Return the workbooks with the values of all their formulas, by their names; one that it cannot read is left out.
 
@@ -57,11 +59,11 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox, *, reference
         return {}
     program = office_program()
     keys = {name: _key(program, content) for name, content in books.items()}
-    results = await asyncio.to_thread(CACHE.read, set(keys.values()))
+    results = await asyncio.to_thread(_cached, set(keys.values()))
     missing = {keys[name]: content for name, content in books.items() if keys[name] not in results}
     if missing:
         fresh = await _calculated(missing, program, sandbox, reference=reference)
-        await asyncio.to_thread(CACHE.write, fresh)
+        await asyncio.to_thread(_cache, fresh)
         results |= fresh
     return {name: results[key] for name, key in keys.items() if key in results}
 
@@ -81,7 +83,7 @@ class _Batch:
 
 @dataclass(slots=True, kw_only=True)
 class _Calls:
-    """The calls of LibreOffice in one event loop: to start one takes as long as to calculate twenty workbooks."""
+    """The calls of LibreOffice in one event loop."""
 
     places: Semaphore = field(default_factory=lambda: Semaphore(os.cpu_count() or 1))
     waiting: dict[tuple[Mode, bool], _Batch] = field(default_factory=dict)  # for a place; what may be in one call
@@ -166,3 +168,44 @@ def _needed(program: str) -> tuple[Path, ...]:
     folder = Path(program).parents[1]
     own = () if folder.is_relative_to("/usr") else (folder,)
     return (*own, *((_STATE,) if _STATE.is_dir() else ()))
+
+
+MOST_CACHED = 512 << 20  # bytes of results that are kept; those unused for longest go first
+_DIGEST = hashlib.sha256().digest_size
+
+
+def _cache_folder() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expandvars("$HOME/.cache"))
+    if not home.is_absolute():
+        raise OSError("the user has no folder for caches")
+    return home / "skillgit" / "recalculated"
+
+
+def _cached(keys: Iterable[str]) -> dict[str, bytes]:
+    """Return the results that are in the cache; one that was damaged is not."""
+    results = {}
+    for key in keys:
+        with suppress(OSError):
+            data = read_plain(_cache_folder() / key)
+            if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
+                results[key] = data[_DIGEST:]
+                os.utime(_cache_folder() / key)
+    return results
+
+
+def _cache(results: Mapping[str, bytes]) -> None:
+    """Put results into the cache; where the disk is full or read-only, they are calculated again next time."""
+    with suppress(OSError):
+        folder = _cache_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for key, content in results.items():
+            handle, young = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            Path(young).replace(folder / key)
+        states = sorted((path.stat().st_mtime_ns, path.stat().st_size, path) for path in folder.iterdir())
+        total = sum(size for _, size, _ in states)
+        for _, size, path in states:
+            if total > MOST_CACHED:
+                path.unlink(missing_ok=True)
+                total -= size

@@ -115,11 +115,10 @@ async def _doubt(answer: bytes, right: Contents, areas: Sequence[Area], rule: Sc
     for part, before in zip(right.parts, saved.parts, strict=True):
         cells, earlier = part.cells or {}, before.cells or {}
         if rule.recalculates:
-            wrong = [name for name, cell in cells.items() if _is_error(cell) and earlier.get(name) != cell]
-            unknown += [
-                f"{part.sheet}!{name} is {cells[name][1]}, and was saved as {_told(earlier.get(name))}"
-                for name in wrong
-            ]
+            for name, cell in cells.items():
+                if _is_error(cell) and earlier.get(name) != cell:
+                    value = f"as {_told(earlier[name])}" if name in earlier else "without a value"
+                    unknown.append(f"{part.sheet}!{name} is {cell[1]}, and was saved {value}")
         else:
             unknown += [f"{part.sheet}!{name}" for name in earlier if name not in cells]
     if not unknown:

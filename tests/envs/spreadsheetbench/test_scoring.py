@@ -57,6 +57,24 @@ def test_a_formula_counts_only_where_it_is_calculated(box: Sandbox):
     assert judged(box, OFFICIAL, {1: made}) == {1: ""}
 
 
+@pytest.mark.usefixtures("office")
+def test_an_answer_is_calculated_too_and_what_is_unknown_of_it_is_told(box: Sandbox):
+    """The answer's formulas have no values, and one has a function that LibreOffice does not know."""
+    answer = workbook({"A1": 2, "B1": "=A1+3", "B2": '=IF(A1=2,"five","no")', "C1": "=NOSUCH(1)"})
+    made = {1: workbook({"B1": 5, "B2": "five", "C1": 7}), 2: answer, 3: workbook({"A1": 2})}
+    answers = dict.fromkeys(made, answer)
+    task = WorkbookTask(position="B1:C2", answer_sheet="", answers=answers, case_count=3)
+    official, skillopt = (asyncio.run(case_results(task, made, rule, box)) for rule in (OFFICIAL, SKILLOPT))
+    assert official[1].fault == 'Sheet!C1 is 7.0, expected "#NAME?"'
+    assert official[1].doubt == (
+        "LibreOffice cannot calculate these cells of the answer: Sheet!C1 is #NAME?, and was saved without a value"
+    )
+    assert official[2] == CaseResult(fault="")
+    assert official[3].fault.startswith("Sheet!B1 is empty, expected 5.0"), "what is empty is not right"
+    assert not skillopt[3].fault, "the reference calculates nothing"
+    assert skillopt[1].doubt == "nothing has calculated these cells of the answer: Sheet!B1, Sheet!C1, Sheet!B2"
+
+
 def test_nothing_passes_without_a_workbook_a_sheet_or_cells_to_compare(box: Sandbox):
     assert judged(box, SKILLOPT, {}) == {1: "the program made no workbook"}
     assert judged(box, SKILLOPT, {1: b"PK no zip"})[1].startswith("the workbook that was made cannot be read: ")
@@ -88,6 +106,12 @@ def test_a_workbook_that_cannot_be_read_spoils_no_other_case(box: Sandbox):
 def test_an_answer_that_cannot_be_read_is_a_fault_and_no_score(box: Sandbox):
     with pytest.raises(EnvironmentFaultError, match="the answer of case 2 cannot be read"):
         judged(box, SKILLOPT, {1: RIGHT, 2: RIGHT}, answers={1: RIGHT, 2: b""})
+
+
+@pytest.mark.usefixtures("office")
+def test_an_answer_that_cannot_be_calculated_is_a_fault_and_no_score(box: Sandbox):
+    with pytest.raises(EnvironmentFaultError, match="LibreOffice cannot read the answer of case 2"):
+        judged(box, OFFICIAL, {1: RIGHT, 2: RIGHT}, answers={1: RIGHT, 2: b"PK\x03\x04 no zip"})
 
 
 def test_missing_cases_fail_by_the_official_rule_only():
