@@ -52,8 +52,11 @@ def test_folders_are_named_as_the_published_data_names_them(tmp_path):
     assert found[Split.SELECTION] == [f"valid_seen/{name}/trial_1" for name in sorted(NAMES)]
     assert found[Split.TEST][0].startswith("valid_unseen/")
     assert len(found[Split.TRAIN]) == 2
-    (item, _) = ALFWorld({"split_mode": "split_dir", "split_dir": "json_2.1.1"}, tmp_path).items(Split.TRAIN)
+    environment = ALFWorld({"split_mode": "split_dir", "split_dir": "json_2.1.1"}, tmp_path)
+    (item, _) = environment.items(Split.TRAIN)
     assert item.task_type == "look_at_obj_in_light"
+    assert item.content["gamefile"] == f"train/{NAMES[1]}/trial_1/game.tw-pddl"
+    assert alfworld.opening(item, environment._games)["game"]["pddl_problem"] == NAMES[1]
 
 
 def test_games_that_alfworld_leaves_out_are_left_out(tmp_path):
