@@ -255,7 +255,7 @@ KINDS = (
     ),
     CheckKind(
         name="command",
-        help="A command ends with exit code 0; a number from 0 to 1 on its last line is then partial credit.",
+        help="A command ends with exit code 0; a number from 0 to 1 on its last line is partial credit.",
         grade=_run,
         takes={"command": (str, list), "files": (list,)},
         needs=("command",),
