@@ -66,6 +66,7 @@ def passes(right: bytes, made: bytes, position: str) -> bool:
 
 
 @pytest.mark.soak
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of openpyxl, about extensions that it does not read
 def test_answers_pass_where_they_pass_officially(real: Path):
     try:
         box, _ = Sandbox(), office_program()

@@ -69,7 +69,7 @@ def test_an_answer_is_calculated_too_and_what_is_unknown_of_it_is_told(box: Sand
     assert official[1].doubt == (
         "LibreOffice cannot calculate these cells of the answer: Sheet!C1 is #NAME?, and was saved without a value"
     )
-    assert official[2] == CaseResult(fault="")
+    assert official[2] == CaseResult(fault="", doubt=official[1].doubt), "equal errors pass, and are told"
     assert official[3].fault.startswith("Sheet!B1 is empty, expected 5.0"), "what is empty is not right"
     assert not skillopt[3].fault, "the reference calculates nothing"
     assert skillopt[1].doubt == "nothing has calculated these cells of the answer: Sheet!B1, Sheet!C1, Sheet!B2"
