@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.public_sources import BABYVISION
@@ -34,7 +34,7 @@ def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
 def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     identity, image = text_field(where, fields, "taskId", "id"), text_field(where, fields, "image")
-    question = text_field(where, fields, "question")
+    question = text_or_blanks(where, fields, "question")
     require(where, "babyvision", {"taskId": identity, "image": image, "question": question})
     options = fields.get("options") or []
     choices = [str(choice) for choice in options] if isinstance(options, list) else []

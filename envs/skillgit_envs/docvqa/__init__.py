@@ -13,7 +13,7 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
@@ -46,7 +46,7 @@ def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
 def _item(row: Row, pages: Pictures, folder: Path) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
-    question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
+    question = _TRAILING_PATH.sub("", text_or_blanks(row.where, fields, "question"))
     image = text_field(row.where, fields, "image", "image_path")
     answers = _accepted_answers(row.where, fields)
     require(row.where, "docvqa", {"id": identity, "question": question, "image": image, "answers": answers})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.answers import folded
 from skillgit_envs.choices import LABEL_SCORER, chosen
@@ -73,7 +73,7 @@ def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
 def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
     fields, where = row.fields, row.where
     source, subtask, index = (text_field(where, fields, key) for key in ("source", "subtask", "index"))
-    question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer")
+    question, answer = text_or_blanks(where, fields, "question"), text_field(where, fields, "answer")
     require(where, "mmrb", {"subtask": subtask, "index": index, "question": question, "answer": answer})
     images = _texts(fields.get("image_paths"))
     missing = [number for number in map(int, _TOKEN.findall(question)) if not 1 <= number <= len(images)]

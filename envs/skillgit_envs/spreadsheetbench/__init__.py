@@ -15,7 +15,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
@@ -23,7 +23,7 @@ from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit_envs.public_sources import SPREADSHEETBENCH
 from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
-from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, faults, feedback, score
+from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
 
 if TYPE_CHECKING:
@@ -122,8 +122,9 @@ class WorkbookTasks:
 
     def _item(self, row: Row, folder: Path) -> Item:
         identity = text_field(row.where, row.fields, "id") or row.name
-        names = ("instruction", "answer_position", "instruction_type", "answer_sheet")
-        instruction, position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
+        instruction = text_or_blanks(row.where, row.fields, "instruction")
+        names = ("answer_position", "instruction_type", "answer_sheet")
+        position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
         values = {"id": identity, "instruction": instruction, "answer_position": position}
         require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
@@ -289,5 +290,5 @@ class SpreadsheetBench(PackagedEnvironment):
             case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}
-        case_faults = await faults(task, workbooks, self._rule, self._sandbox)
-        return score(case_faults, task.case_count, self._rule), feedback(case_faults, task.case_count, self._rule)
+        results = await case_results(task, workbooks, self._rule, self._sandbox)
+        return score(results, task.case_count, self._rule), feedback(results, task.case_count, self._rule)
