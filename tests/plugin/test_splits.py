@@ -213,7 +213,7 @@ def test_the_options_say_where_the_items_come_from(tmp_path: Path):
     [
         ({"split_dir": "x"}, "env.split_dir is set though env.split_mode is ratio"),
         ({"split_mode": "split_dir", "data_path": "x"}, "env.data_path is set though env.split_mode is split_dir"),
-        ({"split_mode": "both"}, "it must be ratio or split_dir"),
+        ({"split_mode": "both"}, "it must be ratio, stratified or split_dir"),
         ({"limit": -1}, "env.limit is -1"),
     ],
 )
