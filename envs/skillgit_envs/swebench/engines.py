@@ -7,10 +7,9 @@ box; what it leaves in ``out`` of that box comes back.
 from __future__ import annotations
 
 import asyncio
-import io
 import shutil
 import subprocess
-import tarfile
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -58,7 +57,7 @@ class BoxJob:
     def box(self) -> dict[str, bytes]:
         """The files of the box; its folder ``out`` is there because a file is in it."""
         script = (files(__package__) / f"{self.script}.sh").read_bytes()
-        return {**self.files, "run.sh": script, "limit": f"{self.seconds:g}".encode(), "out/.made": b""}
+        return {**self.files, "run.sh": script, "limit": f"{self.seconds:g}".encode(), "out/made": b""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +175,26 @@ def _interpreter(environment: Path) -> tuple[Path, ...]:
     return () if folder in {Path("/usr"), environment} or folder == folder.parent else (folder,)
 
 
-_INSIDE = (
-    f"ulimit -f {_LARGEST_MB << 10}; export BOX=/tmp/skillgit TESTBED=/testbed; mkdir -p $BOX && tar -x -C $BOX &&"
-    " bash $BOX/run.sh >/tmp/skillgit.log 2>&1 </dev/null || { cat /tmp/skillgit.log >&2; exit 1; };"
-    " exec tar -c -C $BOX/out ."
-)
+_FIRST = f"ulimit -f {_LARGEST_MB << 10}; export BOX=/tmp/skillgit TESTBED=/testbed; mkdir -p $BOX/out"
+_LAST = """bash $BOX/run.sh >$BOX/log 2>&1 </dev/null || { tail -c 1000 $BOX/log >&2; exit 1; }
+for file in $BOX/out/*; do basename "$file"; base64 --wrap=0 "$file"; echo; done; exit 0"""
+
+
+def _program(job: BoxJob) -> bytes:
+    """Return what a shell in the container reads: it fills the box, runs the script, and prints what it has left."""
+    contents = ((name, b64encode(content).decode()) for name, content in job.box.items())
+    box = [f"base64 --decode >$BOX/{name} <<'END'\n{content}\nEND" for name, content in contents]
+    return "\n".join([_FIRST, *box, _LAST, ""]).encode()
+
+
+def _printed(output: bytes) -> dict[str, bytes]:
+    """Return the files that a container has printed, a line of a name and one of its content."""
+    lines = output.split(b"\n")
+    try:
+        pairs = zip(lines[0:-1:2], lines[1::2], strict=True)
+        return {name.decode(): b64decode(content, validate=True) for name, content in pairs}
+    except ValueError as error:
+        raise EnvironmentFaultError("a container gave nothing that can be read", hint="try again") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +226,12 @@ class ContainerEngine:
         name, pipe = f"skillgit-{uuid4().hex[:12]}", asyncio.subprocess.PIPE
         limits = ("--memory", f"{_MEMORY_MB}m", "--pids-limit", str(_PROCESSES))
         apart = (*(() if job.network else ("--network", "none")), "--security-opt", "no-new-privileges", *limits)
-        start = ("--pull", "never", "--entrypoint", "/bin/bash", image, "-c", _INSIDE)
+        start = ("--pull", "never", "--entrypoint", "/bin/bash", image, "-s")
         command = (self.program, "run", "--rm", "--interactive", "--init", "--name", name, *apart, *start)
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
         try:
             async with asyncio.timeout(job.seconds + _SLACK_S):
-                output, errors = await process.communicate(_packed(job.box))
+                output, errors = await process.communicate(_program(job))
         except TimeoutError:
             return BoxResult(files={}, breach="timeout")
         finally:
@@ -230,30 +244,7 @@ class ContainerEngine:
             reason = " ".join(errors.decode(errors="replace").split())[-300:]
             message = f"{self.program} ended with {process.returncode} for {image}: {reason}"
             raise EnvironmentFaultError(message, hint=f"try by hand: {self.program} run --rm {image} true")
-        return BoxResult(files=_unpacked(output))
-
-
-def _packed(contents: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in contents.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _unpacked(content: bytes) -> dict[str, bytes]:
-    """Return the regular files of an archive by their last name; nothing of it touches the disk."""
-    contents: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-            for entry in archive:
-                if entry.isreg() and (file := archive.extractfile(entry)):
-                    contents[Path(entry.name).name] = file.read(_LARGEST_MB << 20)
-    except tarfile.TarError as error:
-        raise EnvironmentFaultError(f"a container gave nothing that can be read: {error}", hint="try again") from error
-    return contents
+        return BoxResult(files=_printed(output))
 
 
 @cache

@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
@@ -110,14 +111,18 @@ class Grader:
             return LogReport(reason="the patch does not apply")
         errors = errors_in(log, instance)
         report = await self.report(instance, log, patch.decode(errors="replace"))
-        if report.is_gradeable:
+        if report.is_resolved or (report.is_gradeable and (engine.is_official or not report.failed[P2P])):
             return replace(report, errors=errors)
-        # Either the change broke the tests, or they do not run here at all.
+        # Either the change broke the tests, or they do not run here as they should.
         log = "" if report.fault else await self._log(workbench, instance, {"eval.sh": script}) or ""
-        if report.fault or not (await self.report(instance, log, "")).is_gradeable:
-            message = f"the tests of {instance.item.id} do not run here: {report.fault or ' '.join(log.split())[-200:]}"
+        unchanged = LogReport() if report.fault else await self.report(instance, log, "")
+        if not unchanged.is_gradeable or set(unchanged.failed[P2P]) & set(report.failed.get(P2P, ())):
+            what = f"tests of {instance.item.id} that pass in its project"
+            fault = report.fault or "; ".join(errors_in(log, instance)) or " ".join(log.split())[-200:]
+            message = f"{what} do not pass here without a change either: {fault}"
             raise EnvironmentFaultError(message, hint="check its environment, or leave the item out")
-        return LogReport(reason="with the change, the tests do not run to their end", errors=errors)
+        reason = "" if report.is_gradeable else "with the change, the tests do not run to their end"
+        return replace(report, reason=reason, errors=errors)
 
     async def _log(self, workbench: Workbench, instance: Instance, contents: Mapping[str, bytes]) -> str | None:
         """Return what the tests print; None if the patch does not apply."""
@@ -135,16 +140,23 @@ class Grader:
         if instance.text("log_parser") == OWN_PARSER:
             return own_report(instance, log)
         row = {"instance_id": instance.item.id, **instance.item.content}
-        request = json.dumps([{"instance": row, "log": log, "patch": patch}]).encode()
+        (report,) = await official_reports(self.python, [{"instance": row, "log": log, "patch": patch}])
+        return of_official(report)
+
+
+async def official_reports(python: str, requests: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
+    """Return the reports of the package, which ``python`` has, for logs; it takes seconds to load."""
+    with TemporaryDirectory(prefix="skillgit-swebench-") as folder:
+        paths = [Path(folder, name) for name in ("requests.json", "reports.json")]
+        await asyncio.to_thread(paths[0].write_text, json.dumps(requests), encoding="utf-8")
+        command = (python or sys.executable, "-I", str(_PROGRAM), *map(str, paths))
+        errors = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *(self.python or sys.executable, "-I", str(_PROGRAM)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=errors, stderr=errors
         )
         try:
             async with asyncio.timeout(_WAIT_S):
-                output, errors = await process.communicate(request)
+                _, words = await process.communicate()
         except TimeoutError as error:
             raise EnvironmentFaultError("swebench did not grade a log in time", hint="try again") from error
         finally:
@@ -152,9 +164,10 @@ class Grader:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            reason = " ".join(errors.decode(errors="replace").split())[-300:]
+            reason = " ".join(words.decode(errors="replace").split())[-300:]
             raise EnvironmentFaultError(f"swebench could not grade a log: {reason}", hint="install it again")
-        return of_official(json.loads(output)[0])
+        reports: list[dict[str, Any]] = json.loads(await asyncio.to_thread(paths[1].read_bytes))
+        return reports
 
 
 @cache

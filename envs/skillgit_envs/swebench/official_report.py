@@ -1,14 +1,13 @@
 """Grades logs with the package ``swebench``; run by a Python that has it, in a process of its own.
 
-It imports clients of Docker, Modal and the hub, which nothing else here shall load. Standard input has a JSON list of
-objects with ``instance``, ``log`` and ``patch``; standard output gets a list of the package's reports.
+It imports clients of Docker, Modal and the hub, which nothing else here shall load. Of the two files that it is called
+with, the first has a JSON list of objects with ``instance``, ``log`` and ``patch``; the second gets a list of reports.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +34,5 @@ def reports(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    with redirect_stdout(sys.stderr):
-        answer = reports(json.load(sys.stdin))
-    json.dump(answer, sys.stdout)
+    requests, answer = map(Path, sys.argv[1:])
+    answer.write_text(json.dumps(reports(json.loads(requests.read_bytes()))), encoding="utf-8")
