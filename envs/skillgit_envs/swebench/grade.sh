@@ -10,9 +10,10 @@ try() {
     git apply --check --reverse "$BOX/patch.diff"
 }
 if [ -e "$BOX/patch.diff" ] && ! try >"$BOX/out/attempts" 2>&1; then
+    echo yes >"$BOX/out/refused"
     exit 0
 fi
-timeout --kill-after=30 "$(cat "$BOX/limit")" bash "$BOX/eval.sh" >"$BOX/raw" 2>&1 </dev/null
+timeout --kill-after=30 "$(cat "$BOX/limit")" env -u BOX bash "$BOX/eval.sh" >"$BOX/raw" 2>&1 </dev/null
 echo "$?" >"$BOX/out/exit"
 sed "s#$TESTBED#/testbed#g" "$BOX/raw" >"$BOX/out/output"
 exit 0

@@ -134,7 +134,11 @@ class Grader:
             )
             hint = "raise env.test_timeout, run fewer at a time, or leave the item out"
             raise EnvironmentFaultError(f"the tests of {instance.item.id} {end}", hint=hint)
-        return result.text("output") if "exit" in result.files else None
+        if "exit" in result.files:
+            return result.text("output")
+        if "refused" in result.files:
+            return None
+        raise EnvironmentFaultError(f"the tests of {instance.item.id} left nothing behind", hint="try again")
 
     async def report(self, instance: Instance, log: str, patch: str) -> LogReport:
         if instance.text("log_parser") == OWN_PARSER:

@@ -13,7 +13,7 @@ fi
 if [ -r /opt/miniconda3/bin/activate ]; then
     . /opt/miniconda3/bin/activate && conda activate testbed
 fi
-timeout --kill-after=5 "$(cat "$BOX/limit")" bash "$BOX/command.sh" >"$BOX/raw" 2>&1 </dev/null
+timeout --kill-after=5 "$(cat "$BOX/limit")" env -u BOX bash "$BOX/command.sh" >"$BOX/raw" 2>&1 </dev/null
 echo "$?" >"$BOX/out/exit"
 sed "s#$TESTBED#/testbed#g" "$BOX/raw" >"$BOX/out/output"
 cd "$TESTBED" && own add --all 2>"$BOX/out/trouble" &&
