@@ -7,6 +7,7 @@ box; what it leaves in ``out`` of that box comes back.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 from base64 import b64decode, b64encode
@@ -21,11 +22,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.sandbox import Job, Limits
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import AsyncIterator, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 PATCH = "patch.diff"  # what a patch is called in a box, on its way in and out
 _SLACK_S = 120.0  # for what a job does besides its command
+_ANSWER_S = 60.0  # for a question to docker or podman
 _LARGEST_MB = 256  # MiB of a file, and of all that a job leaves
 _MEMORY_MB, _DISK_MB, _PROCESSES = 8192, 4096, 512
 
@@ -212,7 +216,9 @@ class ContainerEngine:
         if "" in images:
             hint = "take rows that name one, or set env.engine: sandbox"
             raise ConfigError(f"{images['']} instances name no image", hint=hint)
-        if absent := sorted(image for image in images if not _ends_well(self.program, "image", "inspect", image)):
+        inspect = (self.program, "image", "inspect")
+        absent = [] if _ends_well(*inspect, *images) else [name for name in images if not _ends_well(*inspect, name)]
+        if absent:
             raise ConfigError(
                 f"{len(absent)} of {len(images)} images are not here, such as {absent[0]}",
                 hint=f"{self.program} pull {absent[0]}; or set env.limit, so that fewer are needed",
@@ -223,6 +229,10 @@ class ContainerEngine:
         yield partial(self._run, instance.text("image"))
 
     async def _run(self, image: str, job: BoxJob) -> BoxResult:
+        async with processor():
+            return await self._contained(image, job)
+
+    async def _contained(self, image: str, job: BoxJob) -> BoxResult:
         name, pipe = f"skillgit-{uuid4().hex[:12]}", asyncio.subprocess.PIPE
         limits = ("--memory", f"{_MEMORY_MB}m", "--pids-limit", str(_PROCESSES))
         apart = (*(() if job.network else ("--network", "none")), "--security-opt", "no-new-privileges", *limits)
@@ -247,6 +257,14 @@ class ContainerEngine:
         return BoxResult(files=_printed(output))
 
 
+_processors: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def processor() -> asyncio.Semaphore:
+    """Return what bounds the containers, and other work for a whole processor, of the running event loop."""
+    return _processors.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(os.cpu_count() or 1))
+
+
 @cache
 def answers(program: str) -> bool:
     """Say whether docker or podman is installed and can be reached."""
@@ -254,7 +272,11 @@ def answers(program: str) -> bool:
 
 
 def _ends_well(*command: str) -> bool:
-    process = subprocess.run(  # noqa: S603 - a program that the user chose, and names of images that were checked
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-    )
+    nothing = subprocess.DEVNULL
+    try:
+        process = subprocess.run(  # noqa: S603 - a program that the user chose, and names of images that were checked
+            command, stdin=nothing, stdout=nothing, stderr=nothing, check=False, timeout=_ANSWER_S
+        )
+    except subprocess.TimeoutExpired:
+        return False
     return process.returncode == 0

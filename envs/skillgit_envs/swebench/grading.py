@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
-from skillgit_envs.swebench.engines import PATCH, BoxJob
+from skillgit_envs.swebench.engines import PATCH, BoxJob, processor
 from skillgit_envs.swebench.instances import END, EXIT, START, Instance
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ class Grader:
         if instance.text("log_parser") == OWN_PARSER:
             return own_report(instance, log)
         row = {"instance_id": instance.item.id, **instance.item.content}
-        (report,) = await official_reports(self.python, [{"instance": row, "log": log, "patch": patch}])
+        async with processor():
+            (report,) = await official_reports(self.python, [{"instance": row, "log": log, "patch": patch}])
         return of_official(report)
 
 

@@ -6,11 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from swebench_cases import LOGS, PYTHON, needs_logs, needs_package, row, write
 
 from skillgit.domain.evaluation import Split
@@ -109,20 +106,6 @@ def test_lite_is_divided_by_project_as_the_reference_counts():
     splits = divide_each_type(items_of(LITE), "2:1:7", 42)
     assert [len(splits[split]) for split in Split] == [60, 33, 207]
     assert all(set(LITE) == {item.task_type for item in splits[split]} for split in Split)
-
-
-@given(st.dictionaries(st.sampled_from(sorted(LITE)), st.integers(1, 30), min_size=1), st.integers(0, 9))
-def test_every_project_is_divided_and_nothing_is_lost(sizes, seed):
-    items = items_of(sizes)
-    splits = divide_each_type(items, "2:1:7", seed)
-    assert sorted(item.id for part in splits.values() for item in part) == sorted(item.id for item in items)
-    counts = {split: Counter(item.task_type for item in splits[split]) for split in Split}
-    for project, size in sizes.items():
-        train, selection, test = (counts[split][project] for split in Split)
-        assert (train, selection, test) == (
-            (max(1, round(size / 5)), max(1, round(size / 10)), test) if size > 2 else (size - 1, 0, 1)
-        )
-    assert divide_each_type(items[::-1], "2:1:7", seed) == splits
 
 
 def script(*lines: str, installs: bool = False) -> str:

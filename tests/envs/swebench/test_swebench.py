@@ -176,17 +176,6 @@ def test_rows_that_need_the_package_are_refused_without_it(tmp_path):
         SWEBench({**options, "repositories": ".", "environments": "."}, tmp_path).items(Split.TRAIN)
 
 
-def test_reference_words_ask_for_the_steps_and_the_boundaries(tmp_path):
-    environment = SWEBench({"prompts": "reference"}, tmp_path)
-    prompt = environment.target_prompt()
-    places = [
-        prompt.index(word) for word in ("reproduces", "Change the source", "edges", "do not change tests", "{skill}")
-    ]
-    assert places == sorted(places)
-    assert environment.digest != SWEBench({}, tmp_path).digest
-    assert environment.task(own_items()[1]).startswith("## Issue\n")
-
-
 def test_the_environment_keeps_every_promise(tmp_path):
     own_items()
     check_environment(SWEBench, {}, root=tmp_path, scoring_options={"max_turns": 3}, rollouts=1)
