@@ -160,6 +160,7 @@ class SandboxEngine:
                 environment={
                     "PATH": f"{environment}/bin:/usr/local/bin:/usr/bin:/bin",
                     "VIRTUAL_ENV": str(environment),
+                    "GIT_CONFIG_NOSYSTEM": "1",  # git gives up where it may not read the machine's settings
                 },
                 limits=limits,
                 collect=("box/out/*",),

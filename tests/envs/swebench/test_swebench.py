@@ -19,7 +19,7 @@ from wire import wire_server
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
-from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.errors import ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import secrets_of
 from skillgit_envs.swebench import SWEBench
@@ -59,6 +59,20 @@ def test_each_item_is_resolved_by_its_right_patch_and_not_without(patch, expecte
         return [scores.hard for scores, _ in await asyncio.gather(*tasks)]
 
     assert asyncio.run(all_scores()) == [expected] * 9
+
+
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock", "none"])
+def test_it_works_in_every_way_of_isolation(mode, tmp_path):
+    environment = SWEBench({"sandbox": mode}, tmp_path)
+    try:
+        item = environment.items(Split.TRAIN)[0]
+    except SandboxError as error:
+        pytest.skip(error.message)
+    text = f"{item.content['patch']}\n"
+    target = Says(bash(f"git apply - <<'END'\n{text}END"), DONE)
+    trajectory = asyncio.run(environment.rollout(item, environment.seed_skill(), target))
+    assert target.heard[-1][-1].text == "[exit code 0]"
+    assert asyncio.run(environment.score(item, trajectory, None))[0].hard == 1.0
 
 
 def test_changes_last_from_call_to_call_and_become_the_patch(environment):
