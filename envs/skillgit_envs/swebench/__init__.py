@@ -116,7 +116,7 @@ class SWEBench(Questions):
             option(
                 "scorer", "official", "official or skillopt; both count an item that is resolved, and nothing else."
             ),
-            option("swebench_python", "", "Python that has the package swebench; empty: this one.", path=True),
+            option("grader_environment", "", "Virtual environment that has the package swebench.", path=True),
             option("sandbox", "auto", "How the sandbox isolates: auto, bubblewrap, landlock, none."),
         ),
         task_types=(
@@ -152,17 +152,16 @@ class SWEBench(Questions):
 
     @property
     def _python(self) -> str:
-        named = str(self._options["swebench_python"])
-        return str(self._root / named) if named else ""
+        """The Python that has the package; empty for the one that runs this."""
+        named = str(self._options["grader_environment"])
+        return str(self._root / named / "bin" / "python") if named else ""
 
     @cached_property
     def _engine(self) -> Engine:
-        """Where this environment runs; the tasks that come with it need no image, so that they use the sandbox."""
+        """Where this environment runs; the tasks that come with it have no image, so that ``auto`` is the sandbox."""
         name = EngineName(str(self._options["engine"]))
-        programs = [program for program in (EngineName.DOCKER, EngineName.PODMAN) if name is EngineName.AUTO]
-        if not self._brings_data:
-            name = EngineName.SANDBOX
-        elif name is EngineName.AUTO:
+        if name is EngineName.AUTO:
+            programs = (EngineName.DOCKER, EngineName.PODMAN) if self._brings_data else ()
             name = next(filter(answers, programs), EngineName.SANDBOX)
         if name is not EngineName.SANDBOX:
             return ContainerEngine(program=name)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from skillgit_envs.swebench.repositories import Clones, Shipped
 
 PATCH = "patch.diff"  # what a patch is called in a box, on its way in and out
+_LEFT = ("exit", "output", "refused", "trouble", PATCH)  # all that a job may leave, whatever its command writes
 _SLACK_S = 120.0  # for what a job does besides its command
 _ANSWER_S = 60.0  # for a question to docker or podman
 _LARGEST_MB = 256  # MiB of a file, and of all that a job leaves
@@ -114,30 +115,35 @@ class SandboxEngine:
             hint = f"for example: apt install {absent[0]}"
             raise ConfigError(f"the engine sandbox of swebench needs {', '.join(absent)}", hint=hint)
         group = list(instances)
-        for instance in group:
-            self._environment(instance)
+        absent_names = {self._name(instance) for instance in group if self._environment(instance) is None}
+        if absent_names:
+            first, *others = sorted(absent_names)
+            more = f", nor for {len(others)} more: {', '.join(others)}" if others else ""
+            raise ConfigError(
+                f"env.environments has no Python for {first}: there is no {self.environments}/{first}/bin/python{more}",
+                hint=f"python -m venv {self.environments}/{first}, and install project and test dependencies there",
+            )
         self.repositories.check(group)
 
-    def _environment(self, instance: Instance) -> Path:
-        """Return the folder of the Python that the tests of an instance run with."""
+    @staticmethod
+    def _name(instance: Instance) -> str:
+        return "/".join(filter(None, (instance.folder, instance.text("version"))))
+
+    def _environment(self, instance: Instance) -> Path | None:
+        """Return the folder of the Python that the tests of an instance run with; None if it is not there."""
         if self.environments is None:
             return Path(self.sandbox.python).parent.parent
-        version = instance.text("version")
-        for folder in (self.environments / instance.folder / version, self.environments / instance.folder):
-            if (folder / "bin" / "python").exists():
-                return folder.absolute()
-        folder = self.environments / instance.folder / version
-        raise ConfigError(
-            f"env.environments has no Python for {instance.text('repo')} {version}: {folder}/bin/python is not there",
-            hint=f"make one: python -m venv {folder}, and install the project with its test dependencies there",
-        )
+        folders = (self.environments / name for name in (self._name(instance), instance.folder))
+        return next((folder.absolute() for folder in folders if (folder / "bin" / "python").exists()), None)
 
     @asynccontextmanager
     async def opened(self, instance: Instance) -> AsyncIterator[Workbench]:
         """Make a checkout for as long as an instance is worked on; no job can change it."""
         with TemporaryDirectory(prefix="skillgit-swebench-", ignore_cleanup_errors=True) as scratch:
             checkout = await asyncio.to_thread(self._checkout, instance, Path(scratch))
-            yield partial(self._run, checkout, self._environment(instance))
+            if (environment := self._environment(instance)) is None:
+                raise EnvironmentFaultError(f"the Python of {self._name(instance)} is gone", hint="make it again")
+            yield partial(self._run, checkout, environment)
 
     def _checkout(self, instance: Instance, scratch: Path) -> Path:
         folder = scratch.resolve()
@@ -163,7 +169,7 @@ class SandboxEngine:
                     "GIT_CONFIG_NOSYSTEM": "1",  # git gives up where it may not read the machine's settings
                 },
                 limits=limits,
-                collect=("box/out/*",),
+                collect=tuple(f"box/out/{name}" for name in _LEFT),
             )
         )
         if result.ended != "exit":
@@ -181,15 +187,17 @@ def _interpreter(environment: Path) -> tuple[Path, ...]:
 
 
 _FIRST = f"ulimit -f {_LARGEST_MB << 10}; export BOX=/tmp/skillgit TESTBED=/testbed; mkdir -p $BOX/out"
-_LAST = """bash $BOX/run.sh >$BOX/log 2>&1 </dev/null || { tail -c 1000 $BOX/log >&2; exit 1; }
-for file in $BOX/out/*; do basename "$file"; base64 --wrap=0 "$file"; echo; done; exit 0"""
+_LAST = """bash $BOX/run.sh >$BOX/log 2>&1 </dev/null || {{ tail -c 1000 $BOX/log >&2; exit 1; }}
+for name in {names}; do
+    [ -f $BOX/out/$name ] && echo $name && base64 --wrap=0 $BOX/out/$name && echo
+done; exit 0"""
 
 
 def _program(job: BoxJob) -> bytes:
     """Return what a shell in the container reads: it fills the box, runs the script, and prints what it has left."""
     contents = ((name, b64encode(content).decode()) for name, content in job.box.items())
     box = [f"base64 --decode >$BOX/{name} <<'END'\n{content}\nEND" for name, content in contents]
-    return "\n".join([_FIRST, *box, _LAST, ""]).encode()
+    return "\n".join([_FIRST, *box, _LAST.format(names=" ".join(_LEFT)), ""]).encode()
 
 
 def _printed(output: bytes) -> dict[str, bytes]:

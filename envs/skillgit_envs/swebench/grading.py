@@ -100,7 +100,7 @@ class Grader:
         if not _VERSIONS.fullmatch(version := package_version(self.python)):
             raise ConfigError(
                 f"tests are graded by the package swebench, from 5.0.2 below 6, and {program} has {version or 'none'}",
-                hint="pip install 'skillgit[swebench]', or name a Python that has it: env.swebench_python",
+                hint="pip install 'skillgit[swebench]', or name an environment that has it: env.grader_environment",
             )
 
     async def graded(self, engine: Engine, workbench: Workbench, instance: Instance, patch: bytes) -> LogReport:

@@ -32,8 +32,14 @@ class Clones:
         by_project: dict[str, list[Instance]] = defaultdict(list)
         for instance in instances:
             by_project[instance.text("repo")].append(instance)
+        if absent := sorted(project for project, group in by_project.items() if self._clone(group[0]) is None):
+            more = f", nor of {len(absent) - 1} more: {', '.join(absent[1:])}" if absent[1:] else ""
+            raise ConfigError(
+                f"env.repositories has no clone of {absent[0]}{more}",
+                hint=f"git clone --bare https://github.com/{absent[0]} {self._folder / absent[0].replace('/', '__')}",
+            )
         for project, group in sorted(by_project.items()):
-            clone = self._clone(group[0])
+            clone = self._place(group[0])
             names = "".join(f"{instance.text('base_commit')}^{{commit}}\n" for instance in group)
             lines = git(clone, "cat-file", "--batch-check=%(objectname)", stdin=names.encode()).splitlines()
             missing = [line.split("^")[0] for line in lines if line.endswith("missing")]
@@ -43,21 +49,20 @@ class Clones:
                     hint=f"git -C {clone} fetch origin {missing[0]}",
                 )
 
-    def _clone(self, instance: Instance) -> Path:
-        project, name = instance.text("repo"), instance.folder
-        for path in (self._folder / name, self._folder / f"{name}.git", self._folder / project):
-            if path.is_dir():
-                return path.resolve()
-        raise ConfigError(
-            f"env.repositories has no clone of {project}: {self._folder / name} is not there",
-            hint=f"git clone --bare https://github.com/{project} {self._folder / name}",
-        )
+    def _clone(self, instance: Instance) -> Path | None:
+        names = (instance.folder, f"{instance.folder}.git", instance.text("repo"))
+        return next((path.resolve() for name in names if (path := self._folder / name).is_dir()), None)
+
+    def _place(self, instance: Instance) -> Path:
+        if (clone := self._clone(instance)) is None:
+            raise EnvironmentFaultError(f"the clone of {instance.text('repo')} is gone", hint="make it again")
+        return clone
 
     def check_out(self, instance: Instance, folder: Path) -> None:
         """Make a repository in ``folder``: the commit of the instance and the one before it, and nothing later."""
         commit = instance.text("base_commit")
         git(folder, "init", "--quiet", "--template=")
-        git(folder, "fetch", "--quiet", "--no-tags", "--depth=2", self._clone(instance).as_uri(), commit)
+        git(folder, "fetch", "--quiet", "--no-tags", "--depth=2", self._place(instance).as_uri(), commit)
         git(folder, "checkout", "--quiet", "--detach", commit)
 
 

@@ -17,6 +17,7 @@ REFUSED = {
     "env.docs_dir",
     "env.engine",
     "env.environments",
+    "env.grader_environment",
     "env.image_dir",
     "env.network",
     "env.repositories",
@@ -27,7 +28,6 @@ REFUSED = {
     "env.search_url",
     "env.skill_init",
     "env.split_dir",
-    "env.swebench_python",
     "gate.pinned",
     "optimizer.check",
 }

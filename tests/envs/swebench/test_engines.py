@@ -115,6 +115,33 @@ def test_a_network_is_given_to_tests_where_it_is_asked_for_and_never_to_the_targ
     assert networks == [False, True]
 
 
+HOSTILE = (
+    "cd /tmp/skillgit/out 2>/dev/null || cd ../box/out; touch 'a\nb' evil; ln -s /etc/passwd refused; echo x > trouble"
+)
+
+
+@pytest.mark.parametrize("engine", ["docker", "sandbox"])
+def test_a_command_cannot_add_to_what_comes_back(engine, docker, tmp_path):
+    docker()
+    options = rows(tmp_path) if engine == "docker" else {}
+    environment = SWEBench(options, tmp_path)
+    item = environment.items(Split.TRAIN)[0]
+
+    async def turn() -> set[str]:
+        async with environment._engine.opened(Instance(item)) as workbench:
+            files = {"command.sh": f"echo x > new; {HOSTILE}".encode()}
+            result = await workbench(BoxJob(script="turn", files=files, seconds=9))
+            assert b"root:" not in b"".join(result.files.values())
+            assert b"diff --git a/new b/new" in result.files["patch.diff"]
+            return set(result.files)
+
+    assert (
+        {"exit", "output", "patch.diff"}
+        <= asyncio.run(turn())
+        <= {"exit", "output", "patch.diff", "trouble", "refused"}
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "stand_in", "sentence"),
     [
@@ -126,7 +153,7 @@ def test_a_network_is_given_to_tests_where_it_is_asked_for_and_never_to_the_targ
         (
             {"engine": "sandbox", "repositories": "image", "environments": "environments"},
             {},
-            "env.environments has no Python for hearthside/larder 1.0",
+            "env.environments has no Python for hearthside__larder/1.0",
         ),
     ],
 )

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from soaking import examples
-from swebench_cases import SCRIPTS, clone, own_items, ran
+from swebench_cases import SCRIPTS, clone, own_items, ran, row
 
+from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError
 from skillgit_envs.swebench.instances import Instance
 from skillgit_envs.swebench.repositories import Clones, Shipped, git
@@ -233,8 +234,10 @@ def test_a_clone_is_found_by_its_name(name, tmp_path):
 
 def test_a_clone_that_is_missing_or_lacks_a_commit_is_named(tmp_path):
     item = own_items()[1]
-    with pytest.raises(ConfigError, match="has no clone of hearthside/larder") as raised:
-        Clones(tmp_path).check([Instance(item)])
+    other = Item(id="a", content=row())
+    sentence = "has no clone of acme/tool, nor of 1 more: hearthside/larder"
+    with pytest.raises(ConfigError, match=sentence) as raised:
+        Clones(tmp_path).check([Instance(item), Instance(other)])
     assert "git clone" in raised.value.hint
     place = tmp_path / "hearthside__larder"
     place.mkdir()

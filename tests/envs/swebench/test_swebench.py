@@ -61,7 +61,7 @@ def test_each_item_is_resolved_by_its_right_patch_and_not_without(patch, expecte
     assert asyncio.run(all_scores()) == [expected] * 9
 
 
-@pytest.mark.parametrize("mode", ["bubblewrap", "landlock", "none"])
+@pytest.mark.parametrize("mode", ["bubblewrap", "landlock", soak("none")])
 def test_it_works_in_every_way_of_isolation(mode, tmp_path):
     environment = SWEBench({"sandbox": mode}, tmp_path)
     try:
@@ -185,7 +185,7 @@ def test_rows_that_need_the_package_are_refused_without_it(tmp_path):
         tmp_path / "rows.jsonl",
         *(row(instance_id=f"acme__tool-{number}", problem_statement=f"It is {number}.") for number in range(10)),
     )
-    options = {"data_path": "rows.jsonl", "engine": "sandbox", "swebench_python": "no-such-python"}
+    options = {"data_path": "rows.jsonl", "engine": "sandbox", "grader_environment": "no-such-folder"}
     with pytest.raises(ConfigError, match="graded by the package swebench"):
         SWEBench({**options, "repositories": ".", "environments": "."}, tmp_path).items(Split.TRAIN)
 
