@@ -189,7 +189,7 @@ def _interpreter(environment: Path) -> tuple[Path, ...]:
 _FIRST = f"ulimit -f {_LARGEST_MB << 10}; export BOX=/tmp/skillgit TESTBED=/testbed; mkdir -p $BOX/out"
 _LAST = """bash $BOX/run.sh >$BOX/log 2>&1 </dev/null || {{ tail -c 1000 $BOX/log >&2; exit 1; }}
 for name in {names}; do
-    [ -f $BOX/out/$name ] && echo $name && base64 --wrap=0 $BOX/out/$name && echo
+    [ ! -L $BOX/out/$name ] && [ -f $BOX/out/$name ] && echo $name && base64 --wrap=0 $BOX/out/$name && echo
 done; exit 0"""
 
 
