@@ -86,24 +86,12 @@ def scored(environment: SWEBench, patch: str):
     return asyncio.run(environment.score(item, trajectory, None))
 
 
-def test_tests_run_in_a_container_without_network_and_within_limits(docker, tmp_path):
-    record = docker()
-    environment = SWEBench(rows(tmp_path), tmp_path)
-    scores, feedback = scored(environment, "")
-    assert (scores.hard, feedback) == (1.0, "resolved: all tests pass")
-    (run,) = (words for words in asked(record) if words[0] == "run")
-    text = " ".join(run)
-    for words in ("--rm", "--network none", "--memory 8192m", "--pids-limit 512", "--pull never", "no-new-privileges"):
-        assert words in text
-    assert run[-2:] == ["example/larder:latest", "-s"]
-    assert not {"-v", "--volume", "--mount", "--privileged", "-e", "--env"} & set(run)
-
-
-def test_a_network_is_given_to_tests_where_it_is_asked_for_and_never_to_the_target(docker, tmp_path):
+def test_a_container_has_limits_and_a_network_only_where_tests_are_given_one(docker, tmp_path):
     record = docker()
     environment = SWEBench({**rows(tmp_path), "network": True}, tmp_path)
     item = environment.items(Split.TRAIN)[0]
-    scored(environment, "")
+    scores, feedback = scored(environment, "")
+    assert (scores.hard, feedback) == (1.0, "resolved: all tests pass")
 
     async def turn() -> None:
         async with environment._engine.opened(Instance(item)) as workbench:
@@ -111,8 +99,14 @@ def test_a_network_is_given_to_tests_where_it_is_asked_for_and_never_to_the_targ
             assert b"new file mode" in result.files["patch.diff"]
 
     asyncio.run(turn())
-    networks = ["--network" in words for words in asked(record) if words[0] == "run"]
-    assert networks == [False, True]
+    of_tests, of_target = (words for words in asked(record) if words[0] == "run")
+    assert "--network" not in of_tests
+    assert "--network none" in " ".join(of_target)
+    for run in (of_tests, of_target):
+        for words in ("--rm", "--memory 8192m", "--pids-limit 512", "--pull never", "no-new-privileges"):
+            assert words in " ".join(run)
+        assert run[-2:] == ["example/larder:latest", "-s"]
+        assert not {"-v", "--volume", "--mount", "--privileged", "-e", "--env"} & set(run)
 
 
 HOSTILE = (

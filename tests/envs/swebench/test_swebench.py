@@ -50,18 +50,18 @@ def scored(environment: SWEBench, number: int, patch: str):
 WRONG = "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n"
 
 
-@pytest.mark.parametrize(("patch", "expected"), [("", 1.0), soak(WRONG, 0.0)])
-def test_each_item_is_resolved_by_its_right_patch_and_not_without(patch, expected, environment):
+@pytest.mark.parametrize(("patch", "expected", "step"), [("", 1.0, 4), soak("", 1.0, 1), soak(WRONG, 0.0, 1)])
+def test_each_item_is_resolved_by_its_right_patch_and_not_without(patch, expected, step, environment):
     async def all_scores() -> list[float]:
-        items = own_items().values()
+        items = list(own_items().values())[::step]
         patches = [Trajectory(item_id="a", turns=(), answer=patch or gold(item)) for item in items]
         tasks = (environment.score(item, one, None) for item, one in zip(items, patches, strict=True))
         return [scores.hard for scores, _ in await asyncio.gather(*tasks)]
 
-    assert asyncio.run(all_scores()) == [expected] * 9
+    assert asyncio.run(all_scores()) == [expected] * len(range(0, 9, step))
 
 
-@pytest.mark.parametrize("mode", ["bubblewrap", "landlock", soak("none")])
+@pytest.mark.parametrize("mode", ["landlock", soak("bubblewrap"), soak("none")])
 def test_it_works_in_every_way_of_isolation(mode, tmp_path):
     environment = SWEBench({"sandbox": mode}, tmp_path)
     try:
