@@ -1,7 +1,7 @@
 """The ``offline`` backend: three rule-driven models that rehearse a training run without network, key or learning.
 
 ``offline/reader`` answers questions from search results, ``offline/agent`` plays household games, ``offline/analyst``
-proposes edits to the skills of both. None is a language model; all are deterministic.
+proposes edits to the skills of both, and as a judge takes an answer that holds the right one for right. None is a language model; all are deterministic.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def complete(messages: Sequence[Message]) -> str:
     user = next((message.text for message in messages if message.role == "user"), "")
     heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
     task = _TASKS.get(heading.lower())
+    if task is None and (verdict := _verdict(system, user)):
+        return verdict
     if task is None:
         hint = "use it with skillgit's own prompts only"
         raise FatalBackendError(f"offline/analyst does not know the task '{heading[:60]}'", hint=hint)
@@ -70,6 +72,19 @@ def complete(messages: Sequence[Message]) -> str:
     if briefing.rules_file != DOCUMENT and "edits" in answer:
         answer |= {"edits": [change | {"file": briefing.rules_file} for change in answer["edits"]]}
     return json.dumps(answer, ensure_ascii=False, indent=1)
+
+
+_VERDICTS = (("Reply True", "True", "False"), ("Reply with 1", "1", "0"), ("Reply with one letter", "A", "B"))
+"""What the prompt of a judge asks for, the verdict on a right answer, and the one on any other."""
+
+
+def _verdict(system: str, user: str) -> str:
+    """Return the verdict on an answer, which is right if it holds the right one; empty if nothing is to be graded."""
+    right, answer = (
+        " ".join(Briefing(user).section(tag).casefold().split()) for tag in ("right-answer", "given-answer")
+    )
+    verdicts = (verdict for sign, *verdict in _VERDICTS if right and sign in system)
+    return next((yes if right in answer else no for yes, no in verdicts), "")
 
 
 def analyse_failures(briefing: Briefing) -> Answer:
