@@ -1,7 +1,8 @@
 """The ``offline`` backend: three rule-driven models that rehearse a training run without network, key or learning.
 
 ``offline/reader`` answers questions from search results, ``offline/agent`` plays household games, ``offline/analyst``
-proposes edits to the skills of both, and as a judge takes an answer that holds the right one for right. None is a language model; all are deterministic.
+proposes edits to the skills of both, and as a judge takes an answer that holds the right one for right. None is a
+language model; all are deterministic.
 """
 
 from __future__ import annotations
