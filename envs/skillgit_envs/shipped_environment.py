@@ -64,14 +64,16 @@ def option(
     return Option(name=name, type=type(default), default=default, help=text, path=path, values=values or {})
 
 
-PROMPTS = option(
+def choice(name: str, text: str, **values: str) -> Option:
+    """Return an option that takes one of ``values``, each in words; the first is the default."""
+    return option(name, next(iter(values)), text, values=values)
+
+
+PROMPTS = choice(
     "prompts",
-    "own",
     "Words of the target's prompts: own, or reference, which asks as SkillOpt does.",
-    values={
-        PromptWording.OWN.value: "skillgit's own words",
-        PromptWording.REFERENCE.value: "for the same things in the same order as SkillOpt asks",
-    },
+    own="skillgit's own words",
+    reference="for the same things in the same order as SkillOpt asks",
 )
 
 

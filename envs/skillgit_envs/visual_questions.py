@@ -82,10 +82,7 @@ def attached(name: str, row: PublishedRow, column: str, *, suffix: str = "") -> 
 
 
 def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
-    """Return a value of a published row, which holds ``bytes``, as a file; its bytes say its suffix if none is given.
-
-    A DataError if it holds no picture.
-    """
+    """Return the picture in a published value as a file, its suffix by its bytes; a DataError if it holds none."""
     content = value.get("bytes") if isinstance(value, dict) else None
     kind = media_type(content) if isinstance(content, bytes) else ""
     if not isinstance(content, bytes) or not kind:

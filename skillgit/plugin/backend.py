@@ -246,10 +246,7 @@ class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
 
     def play(self, role: str) -> tuple[str, ...]:
-        """Take ``target``, ``optimizer`` or ``judge``, once, before the first call; return the variables that it uses.
-
-        Roles that go by other variables have limits of their own.
-        """
+        """Take a role, once, before the first call; return the variables that it uses: others have other limits."""
         ...
 
 
@@ -298,10 +295,7 @@ def _encodable(message: Message) -> Message:
 
 
 def parameters_json(request: Request) -> dict[str, object]:
-    """Return the model of a request and the parameters that it is asked with.
-
-    Parameters that came after requests had been recorded are there only where they are set.
-    """
+    """Return the model of a request and its parameters; those that came later are there only where they are set."""
     later = {
         "top_p": None if request.top_p is None else float(request.top_p),
         "seed": request.seed,

@@ -202,10 +202,7 @@ class Environment(Protocol):
         ...
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Let the target work on one item with the skill.
-
-        A BackendError if a model call failed for good, an EnvironmentFaultError if the environment itself failed.
-        """
+        """Let the target work on an item; a BackendError if it failed for good, else an EnvironmentFaultError."""
         ...
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:

@@ -36,10 +36,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A command to run in a work folder, which has only its ``files`` and ``links`` when it starts.
-
-    ``collect`` has patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
-    """
+    """A command to run in a work folder, which has only its ``files`` and ``links`` when it starts."""
 
     command: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -48,7 +45,7 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     read_only: tuple[Path, ...] = ()  # of this machine, at their own paths
     links: Mapping[str, Path] = field(default_factory=dict)  # name in the work folder to what may be read by it
-    collect: tuple[str, ...] = ("**",)
+    collect: tuple[str, ...] = ("**",)  # patterns of paths in it (``*``, ``**``, ``?``): the files to bring back
     unix_sockets: bool = False  # for programs of this machine only, never for a model's
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
-"""Owns the recalculation of workbooks by LibreOffice, which runs as a job: a workbook may hold what a model wrote.
+"""Owns the recalculation of workbooks, which may hold what a model wrote, by LibreOffice: as a job, shared and cached.
 
-To start it takes as long as to calculate twenty workbooks: those that wait share a call, and a cache keeps its results.
+To start it takes as long as to calculate twenty workbooks.
 """
 
 from __future__ import annotations

@@ -34,10 +34,9 @@ _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDic
 
 
 class Sandbox:
-    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode.
+    """Runs commands that a model wrote, apart from this machine; a SandboxError if it does not offer the mode."""
 
-    ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
-    """
+    # ``width`` jobs run at a time, as many as processors by default; all sandboxes of the same width share them.
 
     def __init__(self, mode: Mode = Mode.AUTO, width: int | None = None) -> None:
         self._mechanism = _strongest() if mode is Mode.AUTO else _tried(mode)

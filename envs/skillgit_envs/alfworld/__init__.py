@@ -60,11 +60,8 @@ def shortened(reply: str) -> str:
 def conversation(
     instructions: str, observations: Sequence[str], replies: Sequence[str], commands: Sequence[str], history: int
 ) -> list[Message]:
-    """Return the messages that ask for the next command.
-
-    ``observations`` begin with the task and are one more than ``replies``; only the last message lists ``commands``.
-    ``history`` is how many of the last replies are shown; 0 shows all.
-    """
+    """Return the messages that ask for the next command, with the last ``history`` replies; 0 shows all."""
+    # ``observations`` begin with the task and are one more than ``replies``; only the last message lists ``commands``.
     first = max(len(replies) - history, 0) if history else 0
     opening = seen(observations[0], commands if not replies else ())
     if first:

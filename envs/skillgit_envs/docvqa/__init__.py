@@ -18,7 +18,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.answers import quoted
 from skillgit_envs.public_sources import DOCVQA
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, option, require, sections
+from skillgit_envs.shipped_environment import PROMPTS, PromptWording, choice, option, require, sections
 from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
 
 if TYPE_CHECKING:
@@ -144,14 +144,11 @@ class DocVQA(VisualQuestions):
             option("image_dir", "", "Folder of the pages; empty: beside the data.", path=True),
             option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
             option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
-                values={
-                    "official": "ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
-                    "skillopt": "ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
-                },
+                official="ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
+                skillopt="ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
             ),
             option("max_turns", 1, "Replies until one holds an answer."),
         ),

@@ -23,7 +23,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge
 from skillgit_envs.choices import LABEL_SCORER, chosen
 from skillgit_envs.public_sources import MATHVERSE
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import option, require
+from skillgit_envs.shipped_environment import choice, option, require
 from skillgit_envs.short_answers import RightOrWrong
 from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
 
@@ -133,15 +133,12 @@ class MathVerse(RightOrWrong, VisualQuestions):
                 f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold.",
                 values={"": "the one that the data hold", **dict.fromkeys(VERSIONS, "problems of this version")},
             ),
-            option(
+            choice(
                 "scorer",
-                "rules",
                 "Who compares: rules, official (a judge), or skillopt.",
-                values={
-                    "rules": "a choice by its letter in any usual form, a value as number and unit",
-                    "official": "a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
-                    "skillopt": "a choice by the letter alone, a value without LaTeX, else a judge",
-                },
+                rules="a choice by its letter in any usual form, a value as number and unit",
+                official="a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
+                skillopt="a choice by the letter alone, a value without LaTeX, else a judge",
             ),
         ),
         task_types=(

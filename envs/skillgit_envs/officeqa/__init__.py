@@ -22,13 +22,7 @@ from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
-from skillgit_envs.officeqa.corpus import (
-    ALL_CHARACTERS,
-    PAGE_CHARACTERS,
-    Corpus,
-    oracle,
-    pages_of,
-)
+from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
 from skillgit_envs.public_sources import OFFICEQA
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, Search, search_of
@@ -36,6 +30,7 @@ from skillgit_envs.shipped_environment import (
     PROMPTS,
     PromptWording,
     Questions,
+    choice,
     fields_hint,
     option,
     require,
@@ -132,23 +127,20 @@ OFFICE_OPTIONS = (
     *OPTIONS,
     PROMPTS,
     option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
-    option(
+    choice(
         "scope",
-        "all",
         "Documents that the tools show: all, or those of the item.",
-        values={"all": "all documents", "item": "those on which the item rests"},
+        all="all documents",
+        item="those on which the item rests",
     ),
     option("oracle_pages", default=False, text="Give away the pages that the answer stands on (source_docs)."),
     option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
     option("max_turns", 24, "Replies at most; the last one has to answer."),
-    option(
+    choice(
         "scorer",
-        "official",
         "official (the reward) or skillopt (exact match and F1).",
-        values={
-            "official": "the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
-            "skillopt": "exact match, and token F1, of the words without punctuation and units",
-        },
+        official="the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
+        skillopt="exact match, and token F1, of the words without punctuation and units",
     ),
     option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
     *SEARCH_OPTIONS,

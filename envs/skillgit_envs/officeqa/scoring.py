@@ -221,10 +221,8 @@ def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Num
 
 
 def _divides_into(body: str, golds: Sequence[float], tolerance: float) -> bool:
-    """Say whether the commas of a list can be read as thousands and as separators so that it is the expected one.
-
-    ``8,152,260`` is 8 and 152260, or 8152 and 260. The set holds how many parts are used up by the numbers so far.
-    """
+    """Say whether the commas of a list can be read as thousands and as separators so that it is the expected one."""
+    # ``8,152,260`` is 8 and 152260, or 8152 and 260. The set holds how many parts the numbers so far have used up.
     parts = body.split(",")
     readings = [list(_readings(parts, start)) for start in range(len(parts))]
     positions = {0}

@@ -30,7 +30,7 @@ from skillgit_envs.public_sources import SEALQA
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
 from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
-from skillgit_envs.shipped_environment import Questions, fields_hint, option, require
+from skillgit_envs.shipped_environment import Questions, choice, fields_hint, option, require
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -96,13 +96,6 @@ class QuestionMode(StrEnum):
     SEARCH = "search"
 
 
-MODES = {
-    QuestionMode.CLOSED.value: "nothing but the question",
-    QuestionMode.DOCUMENTS.value: "documents that the item names, most of them of no use",
-    QuestionMode.SEARCH.value: "a search, and the pages that it finds",
-}
-
-
 class JudgeProcedure(StrEnum):
     """How the judge is asked, and how its reply is read."""
 
@@ -153,7 +146,13 @@ class SealQA(Questions):
         source="questions and documents invented for skillgit; the public rows are read from env.data_path",
         options=(
             *OPTIONS,
-            option("mode", "closed", "What the target has: closed (nothing), documents, or search.", values=MODES),
+            choice(
+                "mode",
+                "What the target has: closed (nothing), documents, or search.",
+                closed="nothing but the question",
+                documents="documents that the item names, most of them of no use",
+                search="a search, and the pages that it finds",
+            ),
             option(
                 "subset",
                 "",
@@ -162,11 +161,11 @@ class SealQA(Questions):
             ),
             option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
             option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
-            option(
+            choice(
                 "documents_in",
-                "prompt",
                 "Where they are: prompt, or folder, with the tools glob, grep and read.",
-                values={"prompt": "before the question", "folder": "in a folder, with tools to look into it"},
+                prompt="before the question",
+                folder="in a folder, with tools to look into it",
             ),
             option(
                 "search",
@@ -177,14 +176,11 @@ class SealQA(Questions):
             option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
             *SEARCH_OPTIONS,
             option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "How the judge is asked: official or skillopt.",
-                values={
-                    "official": "a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
-                    "skillopt": "a judge is asked as the reference asks: what begins with an A is right",
-                },
+                official="a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
+                skillopt="a judge is asked as the reference asks: what begins with an A is right",
             ),
             option(
                 "sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values

@@ -112,10 +112,7 @@ class WebSearch:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedSearch:
-    """Results of searches as they were recorded: rows of ``query`` and ``results``, each of which may have a ``page``.
-
-    A query finds what was recorded for the same words. There is no network.
-    """
+    """Recorded rows of ``query`` and ``results``, found by the same words; a result may have a ``page``. No network."""
 
     path: Path
     most: int

@@ -21,7 +21,7 @@ from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit_envs.public_sources import SPREADSHEETBENCH
-from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, option, require
+from skillgit_envs.shipped_environment import PROMPTS, PackagedEnvironment, PromptWording, choice, option, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
@@ -178,15 +178,12 @@ class SpreadsheetBench(PackagedEnvironment):
                 values={"single": "one reply", "multi": "replies until the program is right", "react": "a Python tool"},
             ),
             option("max_turns", 30, "Replies at most, in the modes multi and react."),
-            option(
+            choice(
                 "scorer",
-                "official",
                 "official, skillopt, or lenient: official, but it reads what an answer position means.",
-                values={
-                    "official": "RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
-                    "skillopt": "the same cells and values without recalculation, and the cases that there are",
-                    "lenient": "as official, but answer positions are read as they are meant",
-                },
+                official="RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
+                skillopt="the same cells and values without recalculation, and the cases that there are",
+                lenient="as official, but answer positions are read as they are meant",
             ),
             option("program_timeout", 120.0, "Seconds that a program may run."),
             option(

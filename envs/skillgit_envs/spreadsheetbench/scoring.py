@@ -106,10 +106,8 @@ async def _recalculated(books: Mapping[int, bytes], sandbox: Sandbox, *, referen
 
 
 async def _doubt(answer: bytes, right: Contents, areas: Sequence[Area], rule: ScoringRule, sandbox: Sandbox) -> str:
-    """Return which right values are unknown: errors that the answer was not saved with, or formulas without a value.
-
-    LibreOffice lacks newer functions, and errors that it makes of them are compared as any value.
-    """
+    """Return which right values are unknown: errors that the answer was not saved with, or formulas without a value."""
+    # LibreOffice lacks newer functions, and errors that it makes of them are compared as any value.
     if rule.recalculates and not any(_is_error(cell) for part in right.parts for cell in (part.cells or {}).values()):
         return ""
     saved = (await contents({"saved": answer}, areas, sandbox, formulas=not rule.recalculates))["saved"]

@@ -240,10 +240,8 @@ async def contents(
     like: Mapping[str, str] | None = None,
     formulas: bool = False,
 ) -> dict[str, Contents]:
-    """Return what is in the same areas of several workbooks, formulas as they are written or as their saved values.
-
-    ``like`` names for a workbook one before it, whose first sheet an area without a sheet means.
-    """
+    """Return what is in the same areas of several workbooks, formulas as they are written or as their saved values."""
+    # ``like`` names for a workbook one before it, whose first sheet an area without a sheet means.
     corners = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
     answer = await _asked(books, like or {}, {"areas": corners, "formulas": formulas}, sandbox)
     return {name: _contents(answer[name]) for name in books}

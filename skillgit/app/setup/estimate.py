@@ -39,10 +39,7 @@ def plan_training(planner: Planner, skill: Skill) -> None:
 
 
 def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
-    """Return role to the tokens of its longest prompt, at four characters a token.
-
-    It is that of the longest item, with the skill as long as it is at the start.
-    """
+    """Return role to the tokens of its longest prompt, that of the longest item with the first skill."""
     lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
     longest = max(lengths, default=0)
     target = longest + tokens_of(delivered(skill, settings.target).document)

@@ -95,10 +95,7 @@ def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) 
 
 
 def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
-    """Return ``text`` with the keys that the user wrote, or would write, for ``role``.
-
-    A backend knows its settings by its own name; the user wrote some of them for a role.
-    """
+    """Return ``text``, where a backend names settings its own way, with the keys that the user writes for ``role``."""
     own = rf"\bmodel\.{re.escape(config.backend(role))}_(\w+)"
     text = re.sub(own, lambda key: config.origin_of_setting(role, key[1]), text)
     if role == "target":
@@ -196,8 +193,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(
-        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit),
-        ask_each(setup, calls, roles),
+        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit), ask_each(setup, calls, roles)
     )
     from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - an estimate asks this module for models
 

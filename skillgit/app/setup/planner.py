@@ -243,13 +243,7 @@ def _merged(rows: Sequence[PlanRow]) -> list[PlanRow]:
 
 
 def row_of(
-    route: Route,
-    role: str,
-    stage: str,
-    count: tuple[int, Bound],
-    tokens: tuple[int, int],
-    *,
-    seconds: float | None,
+    route: Route, role: str, stage: str, count: tuple[int, Bound], tokens: tuple[int, int], *, seconds: float | None
 ) -> PlanRow:
     """Return the row of so many calls on ``route`` with so many tokens in and out in all, priced."""
     calls, bound = count

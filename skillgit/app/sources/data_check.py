@@ -70,11 +70,9 @@ def seed_leaks(rows: Sequence[ItemFacts], skill: Skill, known_text: str) -> list
 
 
 def train_leaks(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, str]]:
-    """Yield ids of train items, each with the selection or test item that it gives away.
-
-    An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
-    item's own question are in the same train item.
-    """
+    """Yield ids of train items, each with the selection or test item that it gives away."""
+    # An answer alone says little, for many questions have the same one. It gives an item away where telling words of
+    # the item's own question are in the same train item.
     held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
     common_words = vocabulary([row.secrets for row in rows])
     index = build_index(((row.item.id, row.split, row.secrets) for row in held_out), common_words)

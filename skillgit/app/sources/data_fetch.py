@@ -200,10 +200,8 @@ def fetch(
     remark: Callable[[str], None] = lambda _: None,
     watch: Callable[[FetchProgress], None] = lambda _: None,
 ) -> FetchedData:
-    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default.
-
-    What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
-    """
+    """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default."""
+    # What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
     info = load_environment(name, context.directory).info
     source = _source(info, selection)
     target = str(to or f"data/{info.name}")

@@ -244,10 +244,9 @@ _KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class Misbehaving:
-    """A server that does the same to every request; an error's words quote the keys that were sent.
+    """A server that fails every request: the status 0 breaks connections off, an empty body is the usual error."""
 
-    The status 0 breaks connections off, and an empty body is an error in the usual form.
-    """
+    # The words of an error quote the keys that were sent.
 
     def __init__(self, *, status: int = 0, body: str = "", retry_after_s: float = 0.0, silent: bool = False) -> None:
         self._status = status

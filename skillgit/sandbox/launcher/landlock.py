@@ -40,11 +40,9 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str], sockets: Iterable[str]) -> None:
-    """Confine this process and what it starts; it must have given up new privileges before.
-
-    ``readable`` paths may be executed too, and are passed over if they are missing; ``sockets`` are folders in which
-    local sockets may be made and removed.
-    """
+    """Confine this process, which has given up new privileges before, and what it starts."""
+    # ``readable`` paths may be executed too, and are passed over if they are missing; ``sockets`` are folders in which
+    # local sockets may be made and removed.
     present = version()
     file_rights = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)
     network = _NETWORK if present >= NETWORK_SINCE else 0

@@ -123,10 +123,7 @@ _SECRET = re.compile(r"model\..*(?:api_?key|secret|password|access_token)")
 
 
 def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
-    """Return ``layer`` under the names of skillgit, and what to tell the user of it.
-
-    Keys that begin with one of ``backends``, the installed ones, are theirs.
-    """
+    """Return ``layer`` under skillgit's names, notes for the user; ``backends``, those installed, own their keys."""
     result: Layer = {}
     spellings: dict[str, str] = {}
     notes_of_names: list[str] = []

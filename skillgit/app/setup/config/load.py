@@ -49,10 +49,8 @@ _NAMED = 5
 
 
 def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
-    """Return the configuration ``name``, a file or one that comes with skillgit, with ``section.key=value`` overrides.
-
-    Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
-    """
+    """Return the configuration ``name``, a file or one of skillgit's, with ``section.key=value`` overrides."""
+    # Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
     directory = context.directory
     path = files.find(name, directory)
     root = directory if files.is_shipped(path) else path.parent
@@ -63,10 +61,7 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
 def load_recorded(
     context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = (), *, hint: str = NAME_ONE
 ) -> ResolvedConfig:
-    """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
-
-    ``hint`` says how the user names another one.
-    """
+    """Return the configuration that a run recorded, with ``overrides``; ``hint`` says how to name another one."""
     directory = context.directory
     layers = [recorded_layer(settings, name, directory), *read_overrides(overrides, directory)]
     try:
@@ -141,10 +136,8 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
 
 
 def _incomparable(info: EnvironmentInfo, layers: Sequence[Layer], layer: Layer) -> Iterator[str]:
-    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's.
-
-    It does not choose the words: a run that was begun with it would not go on, and words alone make nothing comparable.
-    """
+    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's."""
+    # It does not choose the words: a run begun with it would not go on, and words alone make nothing comparable.
     defaults = {option.name: option.default for option in info.options}
     is_of_reference = any(key in REFERENCE_NAMES for names in layers for key in names)
     if is_of_reference and defaults.get("prompts") == "own" and "env.prompts" not in layer:

@@ -162,10 +162,7 @@ class ResolvedConfig:
         return name or self.values.model.optimizer_backend
 
     def settings(self, role: str) -> dict[str, object]:
-        """Return the settings of the backend of ``role``, under the names that the backend knows.
-
-        A judge without a backend of its own has the optimizer's settings, and its own on top.
-        """
+        """Return the settings of a role's backend under its own names; a judge without one adds to the optimizer's."""
         backends = [plugin.name for plugin in installed(BACKENDS)]
         return settings_of(self.values.model.backend_settings, self.players(role), self.backend(role), backends)
 
@@ -240,10 +237,7 @@ def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
 
 
 def recorded_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Return the values of a recorded configuration by their dotted keys, without those that are no part of a run.
-
-    What says how a machine goes about its work (``is_local``) was recorded once, and is nobody else's business.
-    """
+    """Return a recorded configuration's values by their dotted keys, without those of one machine (``is_local``)."""
     return {key: value for key, value in _keys(document) if not is_local(key)}
 
 

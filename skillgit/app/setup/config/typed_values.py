@@ -45,10 +45,7 @@ def is_free(name: str, backends: Iterable[str]) -> bool:
 def settings_of(
     settings: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
 ) -> dict[str, object]:
-    """Return the settings of ``backend`` for ``roles``, later ones winning, under the names that the backend knows.
-
-    ``settings`` are all free keys without their section.
-    """
+    """Return a backend's settings for ``roles``, later ones winning, out of all free keys without their section."""
     result = _after(f"{backend}_", settings)
     for role in roles:
         own = _after(f"{role}_", settings)
@@ -181,8 +178,7 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
     expectation = _PRICE if name.startswith(PRICES) else allowed(error)
     value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
     return ConfigError(
-        f"{leaf.origin}: {name} is {value}; it must be {expectation}",
-        hint=f"did you mean '{near}'?" if near else _LIST,
+        f"{leaf.origin}: {name} is {value}; it must be {expectation}", hint=f"did you mean '{near}'?" if near else _LIST
     )
 
 

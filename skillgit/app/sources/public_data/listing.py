@@ -60,10 +60,8 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def listed(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
-    """Return the files of ``source`` at ``revision``; an error if there are none, or more than anyone needs.
-
-    ``HF_ENDPOINT`` in ``environ`` names another hub, ``HF_TOKEN`` opens data that access has to be asked for.
-    """
+    """Return the files of ``source`` at ``revision``; an error if there are none, or more than anyone needs."""
+    # ``HF_ENDPOINT`` names another hub, ``HF_TOKEN`` opens data that access has to be asked for.
     listing = _on_web(source, revision) if source.kind is SourceKind.WEB else _on_hub(source, revision, environ)
     if not listing.files:
         raise NotFoundError(

@@ -139,11 +139,9 @@ class RecordedScore:
 
 
 def measured(claim: RecordedScore, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> ImportedScore | None:
-    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score.
-
-    What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
-    ``items`` are those of the split, as far as they are known.
-    """
+    """Return what ``claim`` and ``outcomes`` say together; None if neither has a score."""
+    # What is claimed wins where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+    # ``items`` are those of the split, as far as they are known.
     evaluation = None
     if outcomes is not None and outcomes.outcomes:
         without_outcome = tuple(item for item in items if item not in outcomes.outcomes) if claim.is_partial else ()

@@ -210,11 +210,8 @@ class ImportStory:
         return self.state.evaluation(self.state.best).score(rule.metric, rule.soft_weight)
 
     def judge(self, rule: GateRule, score: ImportedScore, *, is_accepted: bool, where: str) -> ImportedJudgement:
-        """Return the gate's decision on a candidate of the current version.
-
-        The numbers are those of the scores. A decision that the directory records and that does not follow from them
-        is kept in the words that are left for it: accepted without a gate, or not decided.
-        """
+        """Return the gate's decision on a candidate of the current version, by the numbers of the scores."""
+        # A recorded decision that does not follow from them is kept as accepted without a gate, or as not decided.
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:
             best = None if self.state.best == self.state.version else self.outcomes[self.state.best]
