@@ -76,11 +76,6 @@ DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "al
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
-def attached(name: str, row: PublishedRow, column: str, *, suffix: str = "") -> Attachment:
-    """Return the picture in a column of a published row as the file ``name``."""
-    return picture(name, row, row.get(column), suffix=suffix)
-
-
 def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
     """Return the picture in a published value as a file, its suffix by its bytes; a DataError if it holds none."""
     content = value.get("bytes") if isinstance(value, dict) else None

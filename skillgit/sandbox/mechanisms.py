@@ -279,7 +279,13 @@ class Landlocked:
             )
         self.interpreter = interpreter
         self._version = version
-        self._counted = _user_namespaces()
+        # Whether a job can have a user namespace, in which its processes are counted apart from all others.
+        program = (
+            "import sys; sys.path.append(sys.argv[1]); from launcher import confinement as c; c.enter_user_namespace()"
+        )
+        command = (sys.executable, "-I", "-S", "-B", "-c", program, str(LAUNCHER.parent))
+        process = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
+        self._counted = process.returncode == 0
 
     def explain(self) -> str:
         user = become()
@@ -307,15 +313,6 @@ class Landlocked:
                 sockets=(SCRATCH,) if job.unix_sockets else (),
             )
             yield Launch(argv=start(sys.executable, LAUNCHER.parent), order=work_order)
-
-
-def _user_namespaces() -> bool:
-    """Say whether a job can have a user namespace, in which its processes are counted apart from all others."""
-    program = (
-        "import sys; sys.path.append(sys.argv[1]); from launcher import confinement as c; c.enter_user_namespace()"
-    )
-    command = (sys.executable, "-I", "-S", "-B", "-c", program, str(LAUNCHER.parent))
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - our own program
 
 
 def _checked(path: Path) -> Path:

@@ -79,13 +79,10 @@ class Sandbox:
 
     async def run(self, job: Job) -> Result:
         """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
-        async with _place(self._width), _prepared(self._mechanism, job) as launch:
+        places = _widths.setdefault(asyncio.get_running_loop(), {})
+        place = places.setdefault(self._width, asyncio.Semaphore(self._width))
+        async with place, _prepared(self._mechanism, job) as launch:
             return await carry_out(launch, job)
-
-
-def _place(width: int) -> Semaphore:
-    """Return what bounds the jobs of the running event loop."""
-    return _widths.setdefault(asyncio.get_running_loop(), {}).setdefault(width, asyncio.Semaphore(width))
 
 
 @asynccontextmanager

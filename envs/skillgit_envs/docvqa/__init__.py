@@ -74,7 +74,6 @@ def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
     return [str(answer) for answer in value if str(answer).strip()] if isinstance(value, list) else []
 
 
-THRESHOLD = 0.5
 SOLVED = 0.999  # from this similarity on an answer counts as right
 
 

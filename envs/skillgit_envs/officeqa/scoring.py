@@ -89,10 +89,6 @@ class Number:
     value: float  # what it says, not multiplied by its unit; the figure before a ``%``
     unit: str = ""  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
 
-    @property
-    def like_a_year(self) -> bool:
-        return is_year(self.value)
-
     def near(self, candidate: Number, tolerance: float) -> bool:
         """Say whether ``candidate`` is at most the share ``tolerance`` of this number away, in a unit that fits."""
         units = self.unit == candidate.unit or not (self.unit and candidate.unit)
@@ -124,17 +120,12 @@ def _loss(match: re.Match[str]) -> str:
 
 def numbers(text: str) -> list[Number]:
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), _figures(text))
-    return [
-        Number(
-            value=float(match[0].rstrip("%")),
-            unit=_unit(text[max(0, match.start() - NEARBY) : match.end() + NEARBY].lower()),
-        )
-        for match in _NUMBER.finditer(text)
-    ]
-
-
-def _unit(surroundings: str) -> str:
-    return next((unit for unit, pattern in _UNITS.items() if pattern.search(surroundings)), "")
+    values = []
+    for match in _NUMBER.finditer(text):
+        nearby = text[max(0, match.start() - NEARBY) : match.end() + NEARBY].lower()
+        unit = next((unit for unit, pattern in _UNITS.items() if pattern.search(nearby)), "")
+        values.append(Number(value=float(match[0].rstrip("%")), unit=unit))
+    return values
 
 
 LONGEST = 250
@@ -175,10 +166,11 @@ def _bare(text: str) -> str:
 def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: float) -> str:
     words = _words(gold)
     candidates = numbers(answer)
-    if not any(number.like_a_year for number in targets) and not (words and len(targets) == 1):
+    values, body = [number.value for number in targets], _list_body(gold)
+    if not any(map(is_year, values)) and not (words and len(targets) == 1):
         # Years in passing do not count where no year is asked for.
-        candidates = [number for number in candidates if not number.like_a_year]
-    if _is_list(gold, targets):
+        candidates = [number for number in candidates if not is_year(number.value)]
+    if len(values) > 1 and body and _divides_into(body, values, 0.0):
         return _list_fault(answer, candidates, targets, tolerance)
     if len(candidates) != len(targets):
         return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
@@ -201,11 +193,6 @@ def _list_body(text: str) -> str:
     """Return what is in the only square brackets of ``text`` if no digit stands outside them; else nothing."""
     match = _ONE_LIST.fullmatch(plain(text))
     return match[2] if match else ""
-
-
-def _is_list(gold: str, targets: Sequence[Number]) -> bool:
-    values = [number.value for number in targets]
-    return len(values) > 1 and bool(body := _list_body(gold)) and _divides_into(body, values, 0.0)
 
 
 def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Number], tolerance: float) -> str:

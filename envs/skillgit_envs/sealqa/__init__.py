@@ -44,18 +44,14 @@ HAYSTACKS = (12, 20, 30)
 
 def read_items(files: Sequence[Path], *, subset: str = "", documents: int = 0) -> list[Item]:
     """Return the items of data files, or of those named after ``subset``, each with its haystack of ``documents``."""
-    own = [path for path in files if not subset or subset in _names(path)]
+    names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
+    own = [path for path in files if not subset or subset in names[path]]
     if not own:
         raise DataError(
             f"none of the data files in {files[0].parent} is named after {subset}",
             hint=f"call one {subset}.jsonl, or leave env.subset empty",
         )
     return read_each(own, lambda row, _: [_item(row, documents)])
-
-
-def _names(path: Path) -> tuple[str, str]:
-    stem, folder = (name.lower().replace("-", "_") for name in (path.stem, path.parent.name))
-    return stem, folder
 
 
 def _item(row: Row, documents: int) -> Item:
@@ -198,14 +194,12 @@ class SealQA(Questions):
         self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
-        self._provider = self._searched(root) if self._mode is QuestionMode.SEARCH else None
+        self._provider: Provider | None = None
+        if self._mode is QuestionMode.SEARCH:
+            name, most = str(self._options["search_path"]), int(self._options["search_max_num_results"])
+            path = root / name if name else None if self._brings_data else self._folder / "data" / "pages"
+            self._provider = provider_of(str(self._options["search"]), path, search_of(self._options), most)
         self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
-
-    def _searched(self, root: Path) -> Provider:
-        named = str(self._options["search_path"])
-        path = root / named if named else None if self._brings_data else self._folder / "data" / "pages"
-        most = int(self._options["search_max_num_results"])
-        return provider_of(str(self._options["search"]), path, search_of(self._options), most)
 
     @property
     def asks_judge(self) -> bool:
@@ -287,19 +281,18 @@ class SealQA(Questions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         answer, gold = trajectory.answer.strip(), str(item.content["answer"])
-        grade = await self._grade(item, answer, judge) if answer else AnswerGrade.NOT_ATTEMPTED
+        grade = AnswerGrade.NOT_ATTEMPTED
+        if answer:
+            texts = {"question": item.content["question"], "right-answer": gold, "given-answer": answer}
+            instructions = self._prompt_file(f"judge_{self._scorer}")
+            read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
+            grade = await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
         is_right = float(grade is AnswerGrade.CORRECT)
         # The reference tells right from wrong and no more.
         grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
         said = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
         return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {said}"
-
-    async def _grade(self, item: Item, answer: str, judge: Judge) -> AnswerGrade:
-        texts = {"question": item.content["question"], "right-answer": item.content["answer"], "given-answer": answer}
-        instructions = self._prompt_file(f"judge_{self._scorer}")
-        read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
-        return await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
 
 
 def reference_verdict(reply: str) -> AnswerGrade:

@@ -142,8 +142,6 @@ def _documents(results: list[Row]) -> Iterator[str]:
             yield f"[DOC] [TLE] {title if isinstance(title, str) else ''} [PAR] {snippet.strip()}"
 
 
-LICENCE = "items that come with it: MIT, as skillgit; the public data states no licence"
-
 CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
@@ -243,7 +241,7 @@ class SearchQA(Questions):
             option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
-        licence=LICENCE,
+        licence="items that come with it: MIT, as skillgit; the public data states no licence",
         public=SEARCHQA,
     )
 

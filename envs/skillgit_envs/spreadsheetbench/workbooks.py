@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +109,7 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
 
 
 READINGS: Mapping[str, Callable[[str, str], list[Area]]] = {
-    "official": official,
-    "skillopt": skillopt,
-    "lenient": lenient,
+    reading.__name__: reading for reading in (official, skillopt, lenient)
 }
 
 
@@ -207,6 +204,7 @@ def _sheet(text: str | None) -> str | None:
     return text.rpartition("!")[2].strip(_OUTER)
 
 
+_PROGRAM = Path(__file__).with_name("workbook_viewer.py").read_text(encoding="utf-8")
 REQUEST, ANSWER = "request.json", "answer.json"
 """As the program has them, which is not imported: only jobs load what opens workbooks."""
 LIMITS = Limits(wall_s=600.0, cpu_s=60)
@@ -282,7 +280,7 @@ async def _asked(
     counterparts = {file: files[like[name]] if name in like else None for name, file in files.items()}
     workbooks = {file: books[name] for name, file in files.items()}
     body = json.dumps({**request, "books": counterparts}).encode()
-    job = sandbox.python_job(_program(), files={**workbooks, REQUEST: body}, limits=LIMITS, collect=(ANSWER,))
+    job = sandbox.python_job(_PROGRAM, files={**workbooks, REQUEST: body}, limits=LIMITS, collect=(ANSWER,))
     result = await sandbox.run(job)
     if result.ended == "timeout":
         raise EnvironmentFaultError("reading workbooks took too long", hint="is the machine overloaded?")
@@ -292,8 +290,3 @@ async def _asked(
         return {name: {"error": error} for name in books}
     answer = json.loads(result.files[ANSWER])
     return {name: answer[file] for name, file in files.items()}
-
-
-@cache
-def _program() -> str:
-    return Path(__file__).with_name("workbook_viewer.py").read_text(encoding="utf-8")

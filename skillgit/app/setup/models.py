@@ -44,6 +44,8 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     backend, source = _backend(config, role, settings)
     _check_model(name, role, backend, config)
     own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
+    # Calls of the same model by the same account share their limits.
+    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
         backend=backend,
@@ -63,7 +65,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         ),
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        lane=_lane(f"{backend.info.name}/{name}", settings, own),
+        lane=f"{backend.info.name}/{name}@{short_digest([account, list(own)])}" if account or own else "",
         as_written=partial(_as_written, config, role),
     )
 
@@ -104,12 +106,6 @@ def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
     if getattr(config.values.model, f"{role}_reasoning_effort"):
         text = re.sub(r"\bmodel\.reasoning_effort\b", f"model.{role}_reasoning_effort", text)
     return text
-
-
-def _lane(name: str, settings: Mapping[str, object], own: tuple[str, ...]) -> str:
-    """Return whose limits a role's calls share: those of other calls of the same model by the same account."""
-    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
-    return f"{name}@{short_digest([account, list(own)])}" if account or own else ""
 
 
 _NEAR = 0.8
@@ -189,7 +185,13 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     roles, limit = asked_roles(setup), len(setup.routes)
     if not roles:
         return
-    _check_judge(setup)
+    # The default backend only rehearses: do not pay other models for answers that it would have to judge.
+    judge = setup.routes.get("judge")
+    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
+        raise ConfigError(
+            f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge",
+            hint="name one with model.judge_backend and model.judge",
+        )
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(
@@ -210,16 +212,6 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
         if fit.fit == "near":
             rest = f"{route.name} takes {fit.context:,} in all, so that some calls may be refused."
             remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
-
-
-def _check_judge(setup: Setup) -> None:
-    """Refuse to pay other models for answers that the default backend, which only rehearses, would have to judge."""
-    judge = setup.routes.get("judge")
-    if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
-        raise ConfigError(
-            f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge",
-            hint="name one with model.judge_backend and model.judge",
-        )
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:

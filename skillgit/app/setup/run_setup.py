@@ -85,23 +85,20 @@ class Setup:
             split.value: [{"id": item.id, "digest": item.digest} for item in items]
             for split, items in self.task.items.items()
         }
-        return {
-            "config.json": json_file(self.config.document),
-            "splits.json": json_file(splits),
-            "environment.json": json_file(self._environment()),
-            **({"pinned.json": json_file(sorted(self.pins))} if self.pins else {}),
-        }
-
-    def _environment(self) -> dict[str, object]:
-        """Return what ``run_start`` compares setups by."""
         task, info = self.task, self.task.environment.info
-        return {
+        environment = {
             "name": info.name,
             "digest": task.digest,
             "own": task.environment.digest,
             "plugin": asdict(task.source) if task.source is not None else None,
             "scorer": info.scorer,
             "setup": self.digest,
+        }
+        return {
+            "config.json": json_file(self.config.document),
+            "splits.json": json_file(splits),
+            "environment.json": json_file(environment),
+            **({"pinned.json": json_file(sorted(self.pins))} if self.pins else {}),
         }
 
 

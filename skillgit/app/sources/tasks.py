@@ -165,14 +165,10 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
     if selection:
         file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})
-    return Reviewed(
-        path=file.path,
-        accepted=tuple(entry.item.id for entry in selection),
-        drafts=tuple(_draft(entry) for entry in drafts if entry not in selection),
-        count=len(entries),
-    )
-
-
-def _draft(entry: TaskEntry) -> TaskDraft:
-    expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
-    return TaskDraft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)
+    rest = []
+    for entry in (entry for entry in drafts if entry not in selection):
+        expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
+        text = str(entry.item.content["prompt"])
+        rest.append(TaskDraft(id=entry.item.id, line=entry.line, prompt=text, expected=expectation))
+    accepted = tuple(entry.item.id for entry in selection)
+    return Reviewed(path=file.path, accepted=accepted, drafts=tuple(rest), count=len(entries))

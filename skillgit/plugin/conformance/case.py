@@ -36,10 +36,6 @@ class Case:
     timeout_s: float
 
     @property
-    def name(self) -> str:
-        return self.cls.__name__
-
-    @property
     def request(self) -> Request:
         return Request(model=self.model, messages=self.messages, max_output_tokens=1024)
 

@@ -14,7 +14,7 @@ from . import landlock
 if TYPE_CHECKING:
     from .protocol import Bounds, Order
 
-_PARENT_DEATH_SIGNAL, _SECCOMP, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 22, 4, 36, 38
+_PARENT_DEATH_SIGNAL, _SECCOMP, DUMPABLE, SUBREAPER, _NO_NEW_PRIVILEGES = 1, 22, 4, 36, 38
 _FILTER = 2
 _NEW_USER = 0x10000000
 _OPEN_FILES = 512
@@ -117,16 +117,6 @@ def enter_user_namespace() -> None:
     if ctypes.CDLL(None, use_errno=True).unshare(_NEW_USER) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"user namespace: {os.strerror(code)}")
-
-
-def adopt_orphans() -> None:
-    """Make this process the parent of every descendant that loses its own."""
-    control(_SUBREAPER, 1)
-
-
-def hide() -> None:
-    """Keep processes of the same user from looking into this one."""
-    control(_DUMPABLE, 0)
 
 
 def control(option: int, first: int, second: int = 0) -> None:

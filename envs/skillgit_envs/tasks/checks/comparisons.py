@@ -81,9 +81,7 @@ class CheckKind:
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
-    prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: (
-        fields
-    )  # completes the fields, or raises a ValueError
+    prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: fields  # completes them, or is a ValueError
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
 
 
@@ -234,16 +232,13 @@ def _with_schema(fields: Fields, source: CheckSource) -> Fields:
         except SchemaError as error:
             raise ValueError(f"has a schema that is none: {error.message}") from error
         for part in _schemas(schema):
-            _check_keywords(part)
+            links = (str(part.get(name, "#")) for name in ("$ref", "$dynamicRef"))
+            if outside := next((link for link in links if not link.startswith("#")), ""):
+                raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
+            if (name := part.get("format", FORMATS[0])) not in FORMATS:
+                message = f"has a schema with the format '{name}', which is not checked; {', '.join(FORMATS)} are"
+                raise ValueError(message)
     return fields
-
-
-def _check_keywords(schema: Mapping[str, Any]) -> None:
-    links = (str(schema.get(name, "#")) for name in ("$ref", "$dynamicRef"))
-    if outside := next((link for link in links if not link.startswith("#")), ""):
-        raise ValueError(f"has a schema that refers to {outside}; only its own parts can be referred to")
-    if (name := schema.get("format", FORMATS[0])) not in FORMATS:
-        raise ValueError(f"has a schema with the format '{name}', which is not checked; {', '.join(FORMATS)} are")
 
 
 _NAMED = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))

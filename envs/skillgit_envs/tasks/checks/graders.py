@@ -10,7 +10,6 @@ import json
 import math
 import shlex
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from skillgit.sandbox import Result
 
 
+_HARNESS = Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
 _CALL = "call.json"
 _PYTHON = ("python", "python3")
 _CANNOT_RUN = (126, 127)
@@ -72,9 +72,8 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     checks = {f"{CHECK}/{entry['name']}": sheet.attachments.read(entry) for entry in fields["files"]}
     call = json.dumps({"file": file, "function": name}).encode()
     sandbox = sheet.sandbox()
-    job = sandbox.python_job(
-        _harness(), files={**_files(sheet), **checks, _CALL: call}, limits=sheet.limits, collect=(RESULT,)
-    )
+    files = {**_files(sheet), **checks, _CALL: call}
+    job = sandbox.python_job(_HARNESS, files=files, limits=sheet.limits, collect=(RESULT,))
     result = await sandbox.run(job)
     _refuse_stopped(result, fields["function"])
     try:
@@ -106,11 +105,6 @@ def _share(score: float, check: str) -> float:
     if not (math.isfinite(score) and 0.0 <= score <= 1.0):
         raise EnvironmentFaultError(f"the check {check} returned {score}", hint="a score lies between 0 and 1")
     return score
-
-
-@cache
-def _harness() -> str:
-    return Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
 
 
 async def _run(fields: Fields, sheet: Sheet) -> Grade:

@@ -134,28 +134,21 @@ def _takes(annotation: object, kind: type) -> bool:
 
 def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
     section, dot, name = key.partition(".")
+    problem, hint = f"there is no key '{key}'", f"sections are {', '.join(SECTIONS)}"
     if not dot and key in SECTIONS:
         return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
-    if not dot:
-        near = nearest(key, list(SECTIONS)) or nearest_key(key, list(keys))
-        return ConfigError(
-            f"{leaf.origin}: there is no key '{key}'",
-            hint=f"did you mean '{near}'?" if near else f"sections are {', '.join(SECTIONS)}",
-        )
     if section not in SECTIONS:
         near = nearest(section, list(SECTIONS))
-        return ConfigError(
-            f"{leaf.origin}: there is no section '{section}'",
-            hint=f"did you mean '{near}.{name}'?" if near else f"sections are {', '.join(SECTIONS)}",
-        )
-    near = nearest_key(key, list(keys))
-    if near:
-        hint = f"did you mean '{near}'?"
-    elif section == "model":
-        hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
-    else:
+        near = f"{near}.{name}" if near and dot else near
+        problem = f"there is no section '{section}'" if dot else problem
+    if not dot:
+        near = near or nearest_key(key, list(keys))
+    elif section in SECTIONS:
+        near = nearest_key(key, list(keys))
         hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
-    return ConfigError(f"{leaf.origin}: there is no key '{key}'", hint=hint)
+        if section == "model":
+            hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+    return ConfigError(f"{leaf.origin}: {problem}", hint=f"did you mean '{near}'?" if near else hint)
 
 
 def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:

@@ -89,17 +89,14 @@ class Downloads:
         path.parent.mkdir(exist_ok=True)
         self._number += 1
         with _alone(path.parent):
-            self._provide(client, file, path)
+            if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
+                path.unlink(missing_ok=True)
+                self._download(client, file, _part(path))
+                _check(file, _part(path), self._listing.place)
+                _part(path).replace(path)
         self._done += path.stat().st_size
         self._tell(file, 0)
         return path
-
-    def _provide(self, client: Client, file: RemoteFile, path: Path) -> None:
-        if not file.digest or not path.is_file() or digest_of(path, file.digest) != file.digest:
-            path.unlink(missing_ok=True)
-            self._download(client, file, _part(path))
-            _check(file, _part(path), self._listing.place)
-            _part(path).replace(path)
 
     def _download(self, client: Client, file: RemoteFile, part: Path) -> None:
         start = part.stat().st_size if file.digest and part.exists() else 0
