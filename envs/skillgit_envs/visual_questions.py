@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.untrusted.file_names import path_fault
-from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 from skillgit.plugin.environment import Attachment
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.shipped_environment import option
+from skillgit_envs.shipped_environment import option, read_again
 from skillgit_envs.short_answers import ShortAnswers
 
 if TYPE_CHECKING:
@@ -58,12 +58,7 @@ class Pictures:
 
     def image(self, name: str, *, detail: str) -> Image:
         """Return a picture that was found before, as it is shown to a model."""
-        try:
-            data = read_plain(self._paths[name], most=None, follow=True)
-        except OSError as error:
-            raise EnvironmentFaultError(
-                f"picture {name} cannot be read: {error.strerror}", hint="check the folder"
-            ) from error
+        data = read_again(self._paths[name], f"picture {name}")
         return Image(media_type=media_type(data), data=base64.b64encode(data).decode(), detail=detail)
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from skillgit.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
 
+T = TypeVar("T")
 Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
 
 
@@ -115,6 +118,15 @@ def _meaning(token: str) -> str:
         with suppress(re.error):
             return re.compile(candidate).pattern
     return re.escape(token)
+
+
+@asynccontextmanager
+async def off_the_loop(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enter and leave ``manager`` outside the event loop, for both may touch many files."""
+    async with AsyncExitStack() as stack:
+        value = await asyncio.to_thread(manager.__enter__)
+        stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+        yield value
 
 
 @contextmanager

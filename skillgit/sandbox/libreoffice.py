@@ -83,8 +83,6 @@ class _Batch:
 
 @dataclass(slots=True, kw_only=True)
 class _Calls:
-    """The calls of LibreOffice in one event loop."""
-
     places: Semaphore = field(default_factory=lambda: Semaphore(os.cpu_count() or 1))
     waiting: dict[tuple[Mode, bool], _Batch] = field(default_factory=dict)  # for a place; what may be in one call
     tasks: set[Task[dict[str, bytes]]] = field(default_factory=set)  # the loop holds them weakly

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import time
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, cast
@@ -16,14 +16,14 @@ from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
-from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name
+from skillgit.sandbox.job import Ended, Job, Limits, Result, check_name, off_the_loop
 from skillgit.sandbox.launcher.protocol import HEADER, Order, Report, frame, message
 from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Launch, Mechanism, Mode, Unconfined
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
     from asyncio.subprocess import Process
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -81,18 +81,8 @@ class Sandbox:
         """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
         places = _widths.setdefault(asyncio.get_running_loop(), {})
         place = places.setdefault(self._width, asyncio.Semaphore(self._width))
-        async with place, _prepared(self._mechanism, job) as launch:
+        async with place, off_the_loop(self._mechanism.prepare(job)) as launch:
             return await carry_out(launch, job)
-
-
-@asynccontextmanager
-async def _prepared(mechanism: Mechanism, job: Job) -> AsyncIterator[Launch]:
-    """Prepare and clean up outside the event loop, for both may touch many files."""
-    manager = mechanism.prepare(job)
-    async with AsyncExitStack() as stack:
-        launch = await asyncio.to_thread(manager.__enter__)
-        stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
-        yield launch
 
 
 def _strongest() -> Mechanism:
@@ -127,7 +117,7 @@ def _tried(mode: Mode) -> Mechanism:
 async def _first_job(mechanism: Mechanism) -> Result | SkillgitError:
     job = Job(command=(mechanism.interpreter.path, "-c", "print('6 * 7 =', 6 * 7)"))
     try:
-        async with _prepared(mechanism, job) as launch:
+        async with off_the_loop(mechanism.prepare(job)) as launch:
             return await carry_out(launch, job)
     except SkillgitError as error:
         return error

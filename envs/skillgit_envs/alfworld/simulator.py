@@ -32,8 +32,6 @@ _HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfwor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What the player knows after a step."""
-
     observation: str
     commands: tuple[str, ...]
     won: bool

@@ -79,8 +79,6 @@ SOLVED = 0.999  # from this similarity on an answer counts as right
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnlsRule:
-    """One way to compute ANLS."""
-
     name: str  # changes whenever a score can change
     raw_lengths: bool
     keeps_half: bool  # whether a similarity of exactly 0.5 counts

@@ -108,8 +108,6 @@ EXAMPLE = Item(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """What the target sees of an item."""
-
     shuffle: bool = True  # whether the choices are shuffled; in the public files the right one always comes first
     seed: int = 42
     theorem: bool = False

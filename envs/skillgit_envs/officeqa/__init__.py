@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox import Mode
 from skillgit.sandbox.conversation import converse
+from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
@@ -104,8 +104,6 @@ LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeTools:
-    """The tools of one rollout."""
-
     documents: SandboxTools | None = None
     search: Search | None = None
 
@@ -253,9 +251,7 @@ class OfficeQA(Questions):
             if sandbox := self._desk_sandbox:
                 folder = self._corpus.folder
                 if only is not None:
-                    manager = self._corpus.shown(only)
-                    folder = await asyncio.to_thread(manager.__enter__)
-                    stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
+                    folder = await stack.enter_async_context(off_the_loop(self._corpus.shown(only)))
                 tools = replace(tools, documents=SandboxTools(sandbox=sandbox, documents=folder, names=LOOKING))
             conversation = await converse(target, messages, tools, self._turns)
         answer = final_answer(conversation.text)

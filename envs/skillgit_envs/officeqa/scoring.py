@@ -84,8 +84,6 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """One number in a text."""
-
     value: float  # what it says, not multiplied by its unit; the figure before a ``%``
     unit: str = ""  # ``thousand``, ``million``, ``billion``, ``trillion`` or nothing
 

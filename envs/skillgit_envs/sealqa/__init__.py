@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +21,7 @@ from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
 from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
 from skillgit.plugin.splits import OPTIONS, Splits
 from skillgit.sandbox.conversation import Toolbox, converse
+from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.launcher.folder import place
 from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
@@ -265,12 +265,8 @@ class SealQA(Questions):
         if self._provider:
             yield SearchTools(provider=self._provider)
             return
-        manager = laid_out(documents_of(item))
-        folder = await asyncio.to_thread(manager.__enter__)
-        try:
+        async with off_the_loop(laid_out(documents_of(item))) as folder:
             yield SandboxTools(sandbox=self._sandbox, documents=folder, names=LOOKING)
-        finally:
-            await asyncio.to_thread(manager.__exit__, None, None, None)
 
     def _answer(self, reply: str) -> str:
         """Return the answer in a reply; the reference takes the first pair of tags, and nothing where there is none."""

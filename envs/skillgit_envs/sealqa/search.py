@@ -10,12 +10,12 @@ from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING, Protocol
 
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.files import read_plain
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import read_arguments
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, Search, SearchResult, listing, results_in
+from skillgit_envs.shipped_environment import read_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +36,7 @@ OPEN = Tool(
 LONGEST_PAGE = 20_000
 SUFFIXES = (".txt", ".md")
 _SNIPPET = 300
+_HINT = "check env.search_path"
 
 
 class Provider(Protocol):
@@ -119,7 +120,7 @@ class RecordedSearch:
 
     @cached_property
     def identity(self) -> Sequence[object]:
-        return ["recorded/1", hashlib.sha256(_bytes(self.path)).hexdigest(), self.most]
+        return ["recorded/1", hashlib.sha256(read_again(self.path, hint=_HINT)).hexdigest(), self.most]
 
     def check(self) -> None:
         self._recorded  # noqa: B018 - it reads the file
@@ -171,7 +172,8 @@ class FolderSearch:
     @cached_property
     def _texts(self) -> dict[str, str]:
         paths = sorted(path for path in self.path.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-        texts = {path.relative_to(self.path).as_posix(): _bytes(path).decode(errors="replace") for path in paths}
+        contents = {path.relative_to(self.path).as_posix(): read_again(path, hint=_HINT) for path in paths}
+        texts = {name: content.decode(errors="replace") for name, content in contents.items()}
         if not texts:
             raise DataError(
                 f"there is no document in {self.path}", hint="env.search_path names a folder of *.txt or *.md files"
@@ -211,13 +213,6 @@ def _words(text: str) -> Iterator[str]:
 
 def _key(query: str) -> str:
     return " ".join(_words(query))
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_plain(path, most=None, follow=True)
-    except OSError as error:
-        raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check env.search_path") from error
 
 
 def provider_of(kind: str, path: Path | None, service: Search | None, most: int) -> Provider:

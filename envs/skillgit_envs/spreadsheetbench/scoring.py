@@ -39,8 +39,6 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringRule:
-    """One way to score."""
-
     name: str  # changes whenever a score can change
     reading: str
     recalculates: bool  # whether the formulas of both workbooks are calculated before cells are compared
@@ -56,8 +54,6 @@ RULES: Mapping[str, ScoringRule] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbookTask:
-    """What is scored."""
-
     position: str  # the answer cells, as the data name them
     answer_sheet: str
     answers: Mapping[int, bytes]  # number of a case to the workbook that is right
@@ -66,8 +62,6 @@ class WorkbookTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """How a case went."""
-
     fault: str  # what is wrong; empty if it passes
     doubt: str = ""  # which answer cells have no value that can be relied on; empty if all do
 

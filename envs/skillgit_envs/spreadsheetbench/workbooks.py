@@ -216,16 +216,12 @@ SHOWN = {"sheets": 8, "rows": ROWS[PromptWording.OWN], "columns": 20, "character
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaContent:
-    """What is in one area."""
-
     sheet: str
     cells: Mapping[str, tuple[str, str]] | None  # cell to kind and text, empty ones left out; None without such a sheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What is in the areas of a workbook."""
-
     parts: tuple[AreaContent, ...] = ()  # one for each area; none if the workbook cannot be read
     error: str = ""
 

@@ -66,7 +66,6 @@ def _about_files(item: Item, attachments: Attachments, tools: str) -> list[str]:
 
 
 def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
-    """Check that the files of ``items`` can be shown as text."""
     for item in items:
         for entry in listed(item, "files"):
             try:
@@ -87,8 +86,6 @@ TOOLS: Mapping[str, tuple[str, ...]] = {
 
 
 class NoTools:
-    """A toolbox without tools."""
-
     tools = ()
 
     async def execute(self, call: object) -> str:

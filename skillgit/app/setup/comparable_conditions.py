@@ -33,8 +33,6 @@ CONFIG = "config.json"
 
 
 class Aspect(StrEnum):
-    """What two measurements may differ in besides the text."""
-
     TARGET = "target"
     JUDGE = "judge"
     ENVIRONMENT = "environment"

@@ -60,8 +60,6 @@ class ItemSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerChoice:
-    """A scorer that the user can choose."""
-
     name: str  # as the value of env.scorer; empty where there is one scorer only
     summary: str
     default: bool

@@ -55,7 +55,6 @@ def least_calls(settings: MethodSettings, task: Task) -> int:
 
 
 def steps_of(settings: MethodSettings, task: Task) -> int:
-    """Return the steps of the whole run."""
     return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
 
 
@@ -172,7 +171,6 @@ def _stages_of_features(settings: MethodSettings, document: int, trajectory: int
 
 
 def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:
-    """Yield the sizes of the batches of every step of an epoch."""
     remainder, size = len(task.items[Split.TRAIN]), settings.train.batch_size
     while remainder > 0:
         batch = min(remainder, settings.train.step_size)

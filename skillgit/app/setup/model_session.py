@@ -85,7 +85,6 @@ class Measuring:
         return self.session.calls.model_name("target")
 
     def cost(self) -> Cost:
-        """Return what the work has cost so far."""
         return self.session.cost_since(self.began)
 
     @contextmanager

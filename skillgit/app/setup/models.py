@@ -118,8 +118,6 @@ Fit = Literal["unknown", "fits", "near", "too long"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextWindow:
-    """How much a model takes."""
-
     tokens: int | None  # tokens, prompt and reply together; None if that is not known
     source: ContextOrigin
 

@@ -25,8 +25,6 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """What one role is asked in one stage."""
-
     role: str  # target, judge or optimizer
     stage: str
     model: str  # as ``backend/model``
@@ -54,8 +52,6 @@ class PlanTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a command would do and spend."""
-
     command: str
     facts: Mapping[str, str] = field(default_factory=dict)  # what it would work on: label to text
     stages: tuple[PlanRow, ...] = ()  # by role and stage

@@ -51,8 +51,6 @@ class Asks:
 
 @dataclass(slots=True)
 class _Rollouts:
-    """Calls of the rollouts of a stage, added up."""
-
     target: list[int] = field(default_factory=lambda: [0, 0])
     judge: list[int] = field(default_factory=lambda: [0, 0])
     tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -147,7 +145,6 @@ class Planner:
         )
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
-        """Add ``times`` rollouts of ``item`` to ``sums``."""
         bounds, is_certain = self._bounds(item)
         length = self._length(item)
         sums.is_open |= not is_certain
@@ -251,5 +248,4 @@ def pace_of(paces: Mapping[tuple[str, str], float], role: str, model: str) -> fl
 
 
 def tokens_of(text: str) -> int:
-    """Return about how many tokens a text has."""
     return ceil(len(text) / CHARACTERS_PER_TOKEN)

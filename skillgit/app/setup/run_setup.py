@@ -71,7 +71,6 @@ class Setup:
 
     @property
     def prices(self) -> dict[str, Price | None]:
-        """Role to the price of its model, if that is known."""
         return {role: route.price for role, route in self.routes.items()}
 
     @property

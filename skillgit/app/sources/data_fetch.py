@@ -41,8 +41,6 @@ SplitIds = Mapping[Split, "Sequence[str]"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file of items."""
-
     path: str
     items: int
     sha256: str  # the digest of its bytes
@@ -60,7 +58,6 @@ class AssetFolder:
 
     @property
     def sha256(self) -> str:
-        """The digest of all names and contents."""
         return digest(sorted(self._digests.items()))
 
     def add(self, name: str, content: IO[bytes]) -> Path:
@@ -176,8 +173,6 @@ ALL = DataSelection()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedData:
-    """What was written."""
-
     environment: str
     place: Path
     source: str

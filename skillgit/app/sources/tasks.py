@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class ReadsTasks(Protocol):
-    """An environment that reads tasks from rows."""
-
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that ``row`` of the file ``path`` stands for, be it a draft or not."""
         ...
@@ -41,8 +39,6 @@ Row = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEntry:
-    """A task in a file."""
-
     line: int  # the number of its line, from 1
     row: Row
     item: Item
@@ -78,7 +74,6 @@ class TaskFile:
         self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
-        """Write the rows with these line numbers anew."""
         lines = self._text().split("\n")
         for number, row in rows.items():
             lines[number - 1] = json.dumps(row, ensure_ascii=False)
@@ -101,7 +96,6 @@ class TaskFile:
 
 
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
-    """Check that a task is none of ``entries``."""
     same = next((entry for entry in entries if item.id == entry.item.id or item.digest == entry.item.digest), None)
     if same is not None:
         raise DataError(f"the task is there already: {where}:{same.line}, {same.item.id}", hint="change it there")
@@ -109,8 +103,6 @@ def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """A task that was added."""
-
     path: Path
     id: str  # the task's id, made from its content if none was given
     count: int
@@ -142,8 +134,6 @@ class TaskDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """A file after a review."""
-
     path: Path
     accepted: tuple[str, ...]  # ids of the drafts that were accepted now
     drafts: tuple[TaskDraft, ...]

@@ -48,8 +48,6 @@ class _Reply(ReplyModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
-    """What was drafted."""
-
     path: Path  # the file that the drafts were added to
     ids: tuple[str, ...]
     refused: tuple[str, ...]

@@ -146,7 +146,6 @@ class Promises:
             self.note(f"{activity} raises {described(error)}")
 
     def settle(self) -> None:
-        """Raise a ConformanceError if anything is broken."""
         if self._broken:
             raise ConformanceError(self._subject, tuple(self._broken))
 

@@ -76,7 +76,6 @@ class Rehearsal:
     partial_answers: bool = False
 
     def made(self, options: Mapping[str, Value] | None = None) -> Environment:
-        """Make the environment, with ``options`` in place of its own."""
         return self.cls({**self.options, **(options or {})}, self.root)
 
     def wrong_answer(self, item: Item) -> str:

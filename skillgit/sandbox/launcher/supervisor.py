@@ -45,8 +45,6 @@ class _Process(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The processes below this one."""
-
     alone: bool  # whether this is the first process of a process namespace, so that all others in it are the job's
     leader: int  # the command's process, which leads a session and a group
 

@@ -39,8 +39,6 @@ Reads = Literal["tag", "json", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grade:
-    """What a check finds."""
-
     score: float  # from 0 to 1
     reason: str  # why, for the optimizer; the source of a check is no part of it
     parts: tuple[tuple[str, float], ...] = ()  # the score of each of several criteria, by its first words
@@ -62,8 +60,6 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSource:
-    """Where a check is read from."""
-
     where: str
     folder: Path
     find: Callable[[list[str]], Listed]
@@ -74,8 +70,6 @@ class CheckSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
-    """A kind of check."""
-
     name: str  # what ``type`` says
     help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]

@@ -53,7 +53,7 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
     # Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
     directory = context.directory
     path = files.find(name, directory)
-    root = directory if files.is_shipped(path) else path.parent
+    root = directory if path.is_relative_to(files.shipped_folder().resolve()) else path.parent
     layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
     return _resolved(context, name, layers, path=path, root=root)
 
@@ -174,7 +174,6 @@ def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
 
 
 def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
-    """Return the keys of the backends in use that hold paths."""
     keys_of_paths = []
     for role in ROLES:
         leaf = layer.get(f"model.{role}_backend")

@@ -153,7 +153,6 @@ class ResolvedConfig:
         return bool(getattr(settings, name) == type(settings).model_fields[name].default)
 
     def origin(self, key: str) -> ValueOrigin:
-        """Return where ``key`` comes from."""
         return next(entry.origin for entry in self.entries if entry.key == key)
 
     def backend(self, role: str) -> str:

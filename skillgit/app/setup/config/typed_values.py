@@ -119,7 +119,6 @@ def _plain(leaf: Leaf, annotation: object) -> object:
 
 
 def _takes(annotation: object, kind: type) -> bool:
-    """Say whether values of ``annotation`` are of ``kind``."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _takes(get_args(annotation)[0], kind)

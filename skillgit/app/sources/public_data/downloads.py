@@ -35,8 +35,6 @@ _CLOSED, _MISSING = (401, 403), (404, 410)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchProgress:
-    """How far a fetch is."""
-
     name: str  # the file that is being downloaded
     number: int  # of this file, from 1
     files: int

@@ -30,8 +30,6 @@ _HUB = "https://huggingface.co"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file that can be downloaded."""
-
     name: str  # its path in the repository, which is safe to join to a folder
     url: str
     size: int | None = None  # in bytes; None where it is not declared
@@ -40,8 +38,6 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFiles:
-    """The files of a source at one revision."""
-
     place: str
     revision: str
     files: tuple[RemoteFile, ...]

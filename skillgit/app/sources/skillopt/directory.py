@@ -38,8 +38,6 @@ Row = dict[str, object]
 
 @dataclass(slots=True)
 class Directory:
-    """The files of a directory."""
-
     path: Path
     remarks: list[str] = field(default_factory=list)  # what could not be read, one sentence each
     secrets: frozenset[str] = frozenset()  # values of keys of credentials; they are taken out of everything
@@ -212,8 +210,6 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class Common(TypedDict):
-    """What all events have."""
-
     run: str
     skill: str
     epoch: int
@@ -272,8 +268,6 @@ _MODES: dict[str, UpdateMode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSettings:
-    """What the recorded configuration says."""
-
     sections: Mapping[str, Mapping[str, object]]  # the keys that both have, under the names of skillgit
     digest: str
     environment: str  # the name of the environment; empty if not recorded

@@ -45,8 +45,6 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedScore:
-    """A score with the outcomes behind it."""
-
     summary: EvaluationSummary
     evaluation: Evaluation | None = None  # the outcomes; absent if they are not here, or do not add up to the score
     remark: str = ""  # what does not add up
@@ -128,8 +126,6 @@ def count(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedScore:
-    """The score that a record tells of a text."""
-
     path: str
     split: Split
     hard: float | None

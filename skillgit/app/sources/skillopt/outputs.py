@@ -128,8 +128,6 @@ def _baseline_told(source: Import) -> RecordedScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did, or would do."""
-
     run: str
     skill: str
     events: int

@@ -29,8 +29,6 @@ _TARGET_STAGES = frozenset({"rollout", "selection", "test"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step."""
-
     number: int  # 1-based over the whole run
     epoch: int
     record: Row  # what history says of it; empty for a step that history passes over
@@ -151,8 +149,6 @@ def _amounts(row: Row) -> Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One event with all that is written of it."""
-
     event: Event
     skill: Skill | None = None  # what the skill folder holds; absent where it stays, or follows from the event
     evidence: Mapping[str, bytes]
@@ -171,8 +167,6 @@ class ImportedJudgement:
 
 @dataclass(slots=True, kw_only=True)
 class ImportStory:
-    """The events so far."""
-
     chapters: list[Chapter] = field(default_factory=list)
     skills: list[Skill] = field(default_factory=list)
     outcomes: list[Evaluation | None] = field(default_factory=list)  # those behind each version's score, if known

@@ -249,8 +249,6 @@ _UNLIMITED = frozenset({"none", "off", "no_lr"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patched:
-    """What a step changed."""
-
     title: str
     reasoning: str
     edits: tuple[EditRecord, ...]
