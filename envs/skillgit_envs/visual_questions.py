@@ -41,10 +41,8 @@ class Pictures:
         names = [alias for alias in (name, PurePosixPath(name).name, *more_names) if not path_fault(alias)]
         path = next((folder / alias for alias in names if (folder / alias).is_file()), None)
         if path is None:
-            raise DataError(
-                f"{where}: there is no picture {name} in {folder}",
-                hint="set env.image_dir to the folder of the pictures",
-            )
+            problem = f"{where}: there is no picture {name} in {folder}"
+            raise DataError(problem, hint="set env.image_dir to the folder of the pictures")
         data = read_plain(path, most=None, follow=True)
         if len(data) > self._limit * _MEGABYTE:
             raise DataError(
@@ -76,9 +74,8 @@ def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") ->
     content = value.get("bytes") if isinstance(value, dict) else None
     kind = media_type(content) if isinstance(content, bytes) else ""
     if not isinstance(content, bytes) or not kind:
-        raise DataError(
-            f"row {row.number} of {row.file} has no picture for {name}", hint="take the revision that is pinned"
-        )
+        problem = f"row {row.number} of {row.file} has no picture for {name}"
+        raise DataError(problem, hint="take the revision that is pinned")
     return Attachment(name=f"{name}{suffix or '.' + kind.partition('/')[2]}", content=content)
 
 

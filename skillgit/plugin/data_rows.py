@@ -191,11 +191,8 @@ def raise_all(faults: Sequence[DataError]) -> None:
         raise single[0]
     if single:
         first, count = single[0], len(single) - 1
-        raise DataError(
-            f"{first.message}; and {count} more fault{'s' * (count > 1)}",
-            hint=f"{first.hint}; skillgit data check CONFIG lists all faults",
-            faults=single,
-        )
+        problem = f"{first.message}; and {count} more fault{'s' * (count > 1)}"
+        raise DataError(problem, hint=f"{first.hint}; skillgit data check CONFIG lists all faults", faults=single)
 
 
 def singled(faults: Sequence[DataError]) -> tuple[DataError, ...]:

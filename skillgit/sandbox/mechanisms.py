@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed
 from skillgit.sandbox.job import Job, expression, folders
-from skillgit.sandbox.launcher import landlock, supervisor
+from skillgit.sandbox.launcher import confinement, supervisor
 from skillgit.sandbox.launcher.protocol import Bounds, Order
 from skillgit.sandbox.syscalls import seccomp_filter
 
@@ -266,9 +266,9 @@ class Landlocked:
     kind = Mode.LANDLOCK
 
     def __init__(self) -> None:
-        version = landlock.version() if sys.platform.startswith("linux") else 0
-        if version < landlock.TRUNCATE_SINCE:
-            message = f"the kernel's Landlock has version {version}, and {landlock.TRUNCATE_SINCE} is needed"
+        version = confinement.landlock_version() if sys.platform.startswith("linux") else 0
+        if version < confinement.TRUNCATE_SINCE:
+            message = f"the kernel's Landlock has version {version}, and {confinement.TRUNCATE_SINCE} is needed"
             raise SandboxError(message, hint="use Linux 6.2 or newer, or install bubblewrap")
         interpreter = interpreter_for(become())
         if interpreter is None:
@@ -302,7 +302,7 @@ class Landlocked:
             filter_ = seccomp_filter(
                 unix_sockets=job.unix_sockets,
                 foreign_files=become() is None,
-                foreign_processes=self._version < landlock.SIGNALS_SINCE,
+                foreign_processes=self._version < confinement.SIGNALS_SINCE,
             )
             work_order = order(job, work, scratch)._replace(
                 seccomp=filter_.hex(),

@@ -57,10 +57,8 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
         raise DataError(f"{where} has no blankAns", hint=fields_hint("babyvision"))
     number = str(fields.get("choiceAns"))
     if not number.isdecimal() or int(number) >= min(len(choices), len(ascii_uppercase)):
-        raise DataError(
-            f"{where} has {len(choices)} options, and {number} is the number of none of them",
-            hint="choiceAns counts from 0",
-        )
+        problem = f"{where} has {len(choices)} options, and {number} is the number of none of them"
+        raise DataError(problem, hint="choiceAns counts from 0")
     return ascii_uppercase[int(number)]
 
 

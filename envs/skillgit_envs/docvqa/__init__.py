@@ -65,9 +65,8 @@ def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
         try:
             literal = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError) as error:
-            raise DataError(
-                f"{where} has answers that are no list: {value[:60]}", hint="write ['one', 'two']"
-            ) from error
+            problem = f"{where} has answers that are no list: {value[:60]}"
+            raise DataError(problem, hint="write ['one', 'two']") from error
         value = literal if isinstance(literal, list) else [value]
     elif isinstance(value, str):
         value = [value]

@@ -41,10 +41,8 @@ def read_items(files: Sequence[Path], *, version: str, pictures: Pictures) -> li
     items = read_each(files, lambda row, path: _item(row, version, pictures, path.parent))
     versions = sorted({str(item.content["version"]) for item in items})
     if len(versions) > 1:
-        raise DataError(
-            f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}",
-            hint="choose one with env.problem_version",
-        )
+        problem = f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}"
+        raise DataError(problem, hint="choose one with env.problem_version")
     if not items:
         raise DataError(f"the data hold no problem of the version '{version}'", hint="check env.problem_version")
     return items

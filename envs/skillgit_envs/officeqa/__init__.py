@@ -196,9 +196,8 @@ class OfficeQA(Questions):
         super().__init__(options, root)
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
-            raise ConfigError(
-                f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1", hint="0.05 is 5 %"
-            )
+            problem = f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1"
+            raise ConfigError(problem, hint="0.05 is 5 %")
         self._own, self._oracle = self._options["scope"] == "item", bool(self._options["oracle_pages"])
         documents = str(self._options["docs_dir"])
         if not documents and self._brings_data:

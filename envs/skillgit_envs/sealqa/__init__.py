@@ -47,10 +47,8 @@ def read_items(files: Sequence[Path], *, subset: str = "", documents: int = 0) -
     names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
     own = [path for path in files if not subset or subset in names[path]]
     if not own:
-        raise DataError(
-            f"none of the data files in {files[0].parent} is named after {subset}",
-            hint=f"call one {subset}.jsonl, or leave env.subset empty",
-        )
+        problem = f"none of the data files in {files[0].parent} is named after {subset}"
+        raise DataError(problem, hint=f"call one {subset}.jsonl, or leave env.subset empty")
     return read_each(own, lambda row, _: [_item(row, documents)])
 
 

@@ -147,9 +147,8 @@ def _recording(row: Row) -> tuple[str, Sequence[SearchResult], dict[str, str]]:
     query, entries = text_field(row.where, row.fields, "query"), row.fields.get("results")
     results = results_in(entries) if isinstance(entries, list) else None
     if not query or results is None or not isinstance(entries, list):
-        raise DataError(
-            f"{row.where} has no query or no results", hint='write {"query": "…", "results": [{"url": "…"}]}'
-        )
+        problem = f"{row.where} has no query or no results"
+        raise DataError(problem, hint='write {"query": "…", "results": [{"url": "…"}]}')
     pages = [text_field(row.where, entry, "page") if isinstance(entry, dict) else "" for entry in entries]
     return query, results, {one.address: page for one, page in zip(results, pages, strict=True) if page}
 
@@ -175,9 +174,8 @@ class FolderSearch:
         contents = {path.relative_to(self.path).as_posix(): read_again(path, hint=_HINT) for path in paths}
         texts = {name: content.decode(errors="replace") for name, content in contents.items()}
         if not texts:
-            raise DataError(
-                f"there is no document in {self.path}", hint="env.search_path names a folder of *.txt or *.md files"
-            )
+            problem = f"there is no document in {self.path}"
+            raise DataError(problem, hint="env.search_path names a folder of *.txt or *.md files")
         return texts
 
     @cached_property

@@ -46,10 +46,8 @@ def read_items(files: Sequence[Path]) -> list[Item]:
     if len(files) > 1:
         strays = [path for path in files if not is_single_crawl(path)]
         if strays:
-            raise DataError(
-                f"{files[0].parent} has {len(files)} data files and {strays[0].name} is not a single crawled item",
-                hint="keep one *.json or *.jsonl file in the folder",
-            )
+            problem = f"{files[0].parent} has {len(files)} data files and {strays[0].name} is not a single crawled item"
+            raise DataError(problem, hint="keep one *.json or *.jsonl file in the folder")
     return [item for path in files for item in read_file(path)]
 
 

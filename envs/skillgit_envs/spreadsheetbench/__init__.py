@@ -66,16 +66,13 @@ def find_cases(where: str, folder: Path) -> list[WorkbookCase]:
         if not part:
             continue
         if (number, part) in workbooks:
-            raise DataError(
-                f"{where}: {folder} has two workbooks for the {part} of case {number}", hint="keep one of them"
-            )
+            problem = f"{where}: {folder} has two workbooks for the {part} of case {number}"
+            raise DataError(problem, hint="keep one of them")
         workbooks[number, part] = path
     numbers = sorted(number for number, part in workbooks if part == "input" and (number, "answer") in workbooks)
     if not numbers:
-        raise DataError(
-            f"{where}: there is no pair of workbooks in {folder}",
-            hint="set env.data_root to the folder that spreadsheet_path is relative to",
-        )
+        problem = f"{where}: there is no pair of workbooks in {folder}"
+        raise DataError(problem, hint="set env.data_root to the folder that spreadsheet_path is relative to")
     return [
         WorkbookCase(number=number, question=workbooks[number, "input"], answer=workbooks[number, "answer"])
         for number in numbers
@@ -121,10 +118,8 @@ class WorkbookTasks:
         require(row.where, "spreadsheetbench", values)
         path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
         if fault := path_fault(path):
-            raise DataError(
-                f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}",
-                hint="set env.data_root to the folder that it is relative to",
-            )
+            problem = f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}"
+            raise DataError(problem, hint="set env.data_root to the folder that it is relative to")
         cases = find_cases(row.where, folder / path)
         self.cases[identity] = tuple(cases)
         content = {
@@ -206,9 +201,8 @@ class SpreadsheetBench(PackagedEnvironment):
         self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
         self._seconds = float(self._options["program_timeout"])
         if self._turns < 1 or self._seconds <= 0:
-            raise ConfigError(
-                "env.max_turns and env.program_timeout must be above 0", hint="the defaults are 30 and 120"
-            )
+            problem = "env.max_turns and env.program_timeout must be above 0"
+            raise ConfigError(problem, hint="the defaults are 30 and 120")
         self._rule = RULES[str(self._options["scorer"])]
         own = None if self._brings_data else self._folder / "data"
         self._tasks = WorkbookTasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
@@ -229,10 +223,8 @@ class SpreadsheetBench(PackagedEnvironment):
         """Return the items of all splits; refuse before anything is spent, where programs cannot be run or scored."""
         splits, _ = super()._load(), self._sandbox
         if self._wording is PromptWording.REFERENCE and not has_pandas():
-            raise ConfigError(
-                "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed",
-                hint="pip install 'skillgit[pandas]', or set env.prompts: own",
-            )
+            problem = "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed"
+            raise ConfigError(problem, hint="pip install 'skillgit[pandas]', or set env.prompts: own")
         if self._rule.recalculates:
             try:
                 office_program()

@@ -79,9 +79,8 @@ async def case_results(
         answers = await _recalculated(task.answers, sandbox, reference=True)
         made = await _recalculated(workbooks, sandbox, reference=False)
         for number in task.answers.keys() - answers.keys():
-            raise EnvironmentFaultError(
-                f"LibreOffice cannot read the answer of case {number}", hint="is it a whole xlsx file?"
-            )
+            problem = f"LibreOffice cannot read the answer of case {number}"
+            raise EnvironmentFaultError(problem, hint="is it a whole xlsx file?")
     pairs = await _pairs(answers, made, areas, sandbox)
     results = {}
     for number, (right, output) in pairs.items():
@@ -148,9 +147,8 @@ async def _pairs(
         if readings[f"right {number}"].error:
             right = (await contents({"right": answer}, areas, sandbox))["right"]
             if right.error:
-                raise EnvironmentFaultError(
-                    f"the answer of case {number} cannot be read: {right.error}", hint="is it a whole xlsx file?"
-                )
+                problem = f"the answer of case {number} cannot be read: {right.error}"
+                raise EnvironmentFaultError(problem, hint="is it a whole xlsx file?")
             readings[f"right {number}"] = right
     return {number: (readings[f"right {number}"], readings.get(f"made {number}")) for number in answers}
 

@@ -245,9 +245,8 @@ async def preview(book: bytes, sandbox: Sandbox, rows: int = ROWS[PromptWording.
     """Return the beginning of each sheet of a workbook as lines of text."""
     answer = (await _asked({"book": book}, {}, {"limits": SHOWN | {"rows": rows}}, sandbox))["book"]
     if "error" in answer:
-        raise EnvironmentFaultError(
-            f"the workbook of a task cannot be read: {answer['error']}", hint="is it a whole file?"
-        )
+        problem = f"the workbook of a task cannot be read: {answer['error']}"
+        raise EnvironmentFaultError(problem, hint="is it a whole file?")
     hidden = answer["names"][len(answer["sheets"]) :]
     more = [f"[more sheets: {', '.join(hidden)}]"] if hidden else []
     return "\n\n".join([*(_sheet_lines(sheet) for sheet in answer["sheets"]), *more])

@@ -71,10 +71,8 @@ def check_readable(items: Sequence[Item], attachments: Attachments) -> None:
             try:
                 attachments.read(entry).decode()
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"item {item.id}: {entry['name']} is no text, so that the target cannot read it",
-                    hint="list pictures under 'images', or set env.tools to python",
-                ) from error
+                problem = f"item {item.id}: {entry['name']} is no text, so that the target cannot read it"
+                raise DataError(problem, hint="list pictures under 'images', or set env.tools to python") from error
 
 
 TOOLS: Mapping[str, tuple[str, ...]] = {

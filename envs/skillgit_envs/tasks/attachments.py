@@ -90,10 +90,8 @@ def _path(where: str, name: str) -> TreePath:
     try:
         return TreePath(name)
     except UnsafeNameError as error:
-        raise DataError(
-            f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}",
-            hint="put files into the data's folder, and name them from there",
-        ) from error
+        problem = f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}"
+        raise DataError(problem, hint="put files into the data's folder, and name them from there") from error
 
 
 def check_pictures(where: str, entries: Listed) -> None:

@@ -77,10 +77,8 @@ def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig
     is_left_over = origin == "default" or (backend_origin == "override" and origin != "override")
     may_lack = is_left_over and ".py:" not in config.backend(role) and backend.info.needs_network
     if may_lack and model in load_backend(usual, config.root).info.models:
-        raise ConfigError(
-            f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}",
-            hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL",
-        )
+        problem = f"model.{role} is '{model}', a model of the backend {usual}, and its backend is {backend.info.name}"
+        raise ConfigError(problem, hint=f"name a model of {backend.info.name}: -o model.{role}=MODEL")
 
 
 def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, PluginSource]:
@@ -186,10 +184,8 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     # The default backend only rehearses: do not pay other models for answers that it would have to judge.
     judge = setup.routes.get("judge")
     if judge is not None and judge.backend_name == ModelSettings.model_fields["optimizer_backend"].default:
-        raise ConfigError(
-            f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge",
-            hint="name one with model.judge_backend and model.judge",
-        )
+        problem = f"{setup.config.values.env.name} scores by a judge, and {judge.name} cannot judge"
+        raise ConfigError(problem, hint="name one with model.judge_backend and model.judge")
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
     windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(

@@ -112,10 +112,8 @@ def set_up(config: ResolvedConfig) -> Setup:
     }
     expected_size, there = config.values.train.train_size, len(items[Split.TRAIN])
     if expected_size not in {0, there}:
-        raise ConfigError(
-            f"train.train_size is {expected_size}, but there are {there} train items",
-            hint="set it to 0 to take the items as they are",
-        )
+        problem = f"train.train_size is {expected_size}, but there are {there} train items"
+        raise ConfigError(problem, hint="set it to 0 to take the items as they are")
     pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items, source=plugin.source)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
@@ -133,10 +131,8 @@ def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
     names = [line.partition("#")[0].strip() for line in lines]
     strangers = [item for item in names if item and item not in items]
     if strangers:
-        raise ConfigError(
-            f"gate.pinned names '{strangers[0]}', which is no selection item",
-            hint="one id on a line, of items of the selection split",
-        )
+        problem = f"gate.pinned names '{strangers[0]}', which is no selection item"
+        raise ConfigError(problem, hint="one id on a line, of items of the selection split")
     return frozenset(item for item in names if item)
 
 

@@ -52,9 +52,8 @@ class TaskFile:
 
     def __post_init__(self) -> None:
         if self.path.suffix != ".jsonl":
-            raise UsageError(
-                f"{self.path} is no *.jsonl file", hint="tasks are added to files with one JSON object a line"
-            )
+            problem = f"{self.path} is no *.jsonl file"
+            raise UsageError(problem, hint="tasks are added to files with one JSON object a line")
 
     def read(self, reader: ReadsTasks) -> list[TaskEntry]:
         """Return the tasks in the file; none if there is no file yet."""
@@ -90,9 +89,8 @@ class TaskFile:
             new.write_bytes(text.encode())
             new.replace(self.path)
         except OSError as error:
-            raise UsageError(
-                f"{self.path} cannot be written: {error.strerror}", hint="check the path and its permissions"
-            ) from error
+            problem = f"{self.path} cannot be written: {error.strerror}"
+            raise UsageError(problem, hint="check the path and its permissions") from error
 
 
 def check_new(entries: Sequence[TaskEntry], item: Item, where: str) -> None:
@@ -149,9 +147,8 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
     drafts = [entry for entry in entries if entry.row.get("status") == DRAFT]
     stranger = next((name for name in accept if name != ALL and name not in {draft.item.id for draft in drafts}), None)
     if stranger is not None:
-        raise NotFoundError(
-            f"there is no draft {stranger} in {path}", hint=f"skillgit tasks review {quote(str(path))} lists them"
-        )
+        problem = f"there is no draft {stranger} in {path}"
+        raise NotFoundError(problem, hint=f"skillgit tasks review {quote(str(path))} lists them")
     selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
     if selection:
         file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})

@@ -170,9 +170,8 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
     try:
         match = look(sheet.answer, timeout=_REGEX_SECONDS)
     except TimeoutError as error:
-        raise EnvironmentFaultError(
-            f"a regular expression took more than {_REGEX_SECONDS:g} seconds", hint="write it without nested repetition"
-        ) from error
+        problem = f"a regular expression took more than {_REGEX_SECONDS:g} seconds"
+        raise EnvironmentFaultError(problem, hint="write it without nested repetition") from error
     message = "the form is right" if match else "the answer does not have the form that is asked for"
     return Grade(score=float(match is not None), reason=message)
 

@@ -123,9 +123,8 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
     result, command = await sandbox.run(job), " ".join(fields["command"])
     _refuse_stopped(result, command)
     if result.exit_code in _CANNOT_RUN:
-        raise EnvironmentFaultError(
-            f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
-        )
+        problem = f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}"
+        raise EnvironmentFaultError(problem, hint="check the command")
     *lines, last = result.stdout.strip().splitlines() or [""]
     ok, partial = result.exit_code == 0, 1.0
     try:

@@ -135,9 +135,8 @@ def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -
         elif _FOREIGN.fullmatch(name) and not _is_known(name, backends):
             notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
         elif name in result:
-            raise ConfigError(
-                f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}", hint="keep one"
-            )
+            problem = f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}"
+            raise ConfigError(problem, hint="keep one")
         else:
             result[name], spellings[name] = leaf, key
             notes_of_names.extend([f"{key} = {name}"] if full_name != key else [])
@@ -174,10 +173,8 @@ def _is_known(name: str, backends: Collection[str]) -> bool:
 def _refuse_secret(name: str, leaf: Leaf) -> None:
     if _SECRET.fullmatch(name) and leaf.value not in (None, ""):
         where = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
-        raise ConfigError(
-            f"{where}: {name} holds a secret; a configuration is written into history",
-            hint="remove it and set it in the environment of the process",
-        )
+        problem = f"{where}: {name} holds a secret; a configuration is written into history"
+        raise ConfigError(problem, hint="remove it and set it in the environment of the process")
 
 
 def _without_effect(name: str, leaf: Leaf) -> str:
@@ -192,10 +189,8 @@ def _only(leaf: Leaf) -> Leaf:
     if not isinstance(leaf.value, list):
         return leaf
     if len(leaf.value) != 1 or not isinstance(leaf.value[0], str):
-        raise ConfigError(
-            f"{leaf.origin}: env.docs_dir is a list of {len(leaf.value)} folders, and one is read",
-            hint="put the documents into one folder, or name the one that holds them all",
-        )
+        problem = f"{leaf.origin}: env.docs_dir is a list of {len(leaf.value)} folders, and one is read"
+        raise ConfigError(problem, hint="put the documents into one folder, or name the one that holds them all")
     return replace(leaf, value=leaf.value[0], text=leaf.value[0])
 
 

@@ -288,10 +288,8 @@ def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
     value = loader.construct_object(node, deep=True)
     bases = [value] if isinstance(value, str) else value
     if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
-        raise ConfigError(
-            f"{name}:{_line(node)}: {BASE} must be a path or a list of paths",
-            hint=f"write {BASE}: ../_base_/default.yaml",
-        )
+        problem = f"{name}:{_line(node)}: {BASE} must be a path or a list of paths"
+        raise ConfigError(problem, hint=f"write {BASE}: ../_base_/default.yaml")
     return cast("list[str]", bases)
 
 

@@ -150,9 +150,8 @@ def _check_text(layers: Sequence[Layer]) -> None:
     for layer in layers:
         for key, leaf in layer.items():
             if unstorable_place([key, leaf.text or "", leaf.value]) is not None:
-                raise ConfigError(
-                    f"{leaf.origin}: {key} holds text that is not UTF-8", hint="write the value, or the path, in UTF-8"
-                )
+                problem = f"{leaf.origin}: {key} holds text that is not UTF-8"
+                raise ConfigError(problem, hint="write the value, or the path, in UTF-8")
 
 
 def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:
@@ -203,10 +202,8 @@ def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) ->
     for option in SPLIT_OPTIONS:
         leaf = layer.get(f"env.{option.name}")
         if leaf and option.name not in option_names and getattr(values.env, option.name) != option.default:
-            raise ConfigError(
-                f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
-                hint=f"skillgit envs {info.name}",
-            )
+            problem = f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}"
+            raise ConfigError(problem, hint=f"skillgit envs {info.name}")
 
 
 def _entries(values: Config, layer: Layer) -> Iterator[ConfigEntry]:

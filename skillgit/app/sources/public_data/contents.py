@@ -141,6 +141,5 @@ def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
             for batch in file.iter_batches(batch_size=_ROWS):
                 yield from batch.to_pylist()
     except ArrowException as error:
-        raise DataError(
-            f"{path} is not Parquet: {first_line(error)}", hint="remove it, so that it is fetched anew"
-        ) from error
+        problem = f"{path} is not Parquet: {first_line(error)}"
+        raise DataError(problem, hint="remove it, so that it is fetched anew") from error

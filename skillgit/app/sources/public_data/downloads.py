@@ -146,9 +146,8 @@ class Downloads:
         if status in _CLOSED:
             raise no_access(listing.place, listing.revision, listing.page)
         if status in _MISSING:
-            raise NotFoundError(
-                f"{listing.place} at {listing.revision} does not have {file.name}", hint=f"look at {listing.page}"
-            )
+            problem = f"{listing.place} at {listing.revision} does not have {file.name}"
+            raise NotFoundError(problem, hint=f"look at {listing.page}")
         if status not in {_OK, _PARTIAL, _UNSATISFIABLE}:
             raise self._interrupted(file, f"the server answers with status {status}")
 

@@ -60,9 +60,8 @@ def listed(source: PublicSource, revision: str, environ: Mapping[str, str]) -> P
     # ``HF_ENDPOINT`` names another hub, ``HF_TOKEN`` opens data that access has to be asked for.
     listing = _on_web(source, revision) if source.kind is SourceKind.WEB else _on_hub(source, revision, environ)
     if not listing.files:
-        raise NotFoundError(
-            f"{listing.place} at {listing.revision} has no file like {' or '.join(source.files)}", hint=source.layout
-        )
+        problem = f"{listing.place} at {listing.revision} has no file like {' or '.join(source.files)}"
+        raise NotFoundError(problem, hint=source.layout)
     tree_paths(file.name for file in listing.files)
     if listing.size > MOST_BYTES:
         raise too_large(listing.place)
@@ -118,9 +117,8 @@ def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
 
 def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
-        raise UsageError(
-            f"fetching {source.place} needs the extra 'data'", hint=f"pip install 'skillgit[data]'; or {source.layout}"
-        )
+        problem = f"fetching {source.place} needs the extra 'data'"
+        raise UsageError(problem, hint=f"pip install 'skillgit[data]'; or {source.layout}")
     from huggingface_hub import HfApi, get_token  # noqa: PLC0415 - an extra
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -150,19 +148,15 @@ def _asked(hub: HfApi, source: PublicSource, revision: str) -> DatasetInfo:
         except errors.GatedRepoError as error:
             raise no_access(name, revision, f"{hub.endpoint}/datasets/{name}") from error
         except errors.RevisionNotFoundError as error:
-            raise NotFoundError(
-                f"{name} has no revision {revision}", hint=f"name another --revision; or {source.layout}"
-            ) from error
+            problem = f"{name} has no revision {revision}"
+            raise NotFoundError(problem, hint=f"name another --revision; or {source.layout}") from error
         except errors.RepositoryNotFoundError as error:
             missing = error
         except Exception as error:  # the library raises errors of several others besides its own
-            raise ServiceError(
-                f"{name} cannot be fetched: {first_line(error)}", hint=f"check the network; or {source.layout}"
-            ) from error
-    raise NotFoundError(
-        f"the hub does not give out {source.place} at {revision}",
-        hint=f"check HF_TOKEN if access has to be asked for; or {source.layout}",
-    ) from missing
+            problem = f"{name} cannot be fetched: {first_line(error)}"
+            raise ServiceError(problem, hint=f"check the network; or {source.layout}") from error
+    problem = f"the hub does not give out {source.place} at {revision}"
+    raise NotFoundError(problem, hint=f"check HF_TOKEN if access has to be asked for; or {source.layout}") from missing
 
 
 def no_access(place: str, revision: str, page: str) -> NotFoundError:

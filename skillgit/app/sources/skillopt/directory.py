@@ -50,10 +50,8 @@ class Directory:
         directory = cls(path)
         config = directory._object("config.json")
         if config is None:
-            raise DataError(
-                f"{path} is not the output directory of a SkillOpt run: {directory.fault('config.json')}",
-                hint="name the folder that holds config.json, history.json and skills/",
-            )
+            problem = f"{path} is not the output directory of a SkillOpt run: {directory.fault('config.json')}"
+            raise DataError(problem, hint="name the folder that holds config.json, history.json and skills/")
         directory.secrets = frozenset(_secrets(config))
         return directory
 

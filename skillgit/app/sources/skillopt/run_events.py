@@ -45,9 +45,8 @@ class Step:
     def score(self, key: str) -> float | None:
         value = number(self.record.get(key))
         if value is not None and not 0.0 <= value <= 1.0:
-            raise DataError(
-                f"step {self.number} of history.json has {key} {value:g}", hint="scores lie between 0 and 1; mend it"
-            )
+            problem = f"step {self.number} of history.json has {key} {value:g}"
+            raise DataError(problem, hint="scores lie between 0 and 1; mend it")
         return value
 
     @property
@@ -73,10 +72,8 @@ def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
     if rows is None and records_of:
         remarks.append(f"{directory.fault('history.json')}; the steps are those of the step_record.json files")
     elif rows is None and (directory.path / "history.json").exists():
-        raise DataError(
-            f"the steps of {directory.path} are not known: {directory.fault('history.json')}",
-            hint="copy the directory again, or resume the run where it was made",
-        )
+        problem = f"the steps of {directory.path} are not known: {directory.fault('history.json')}"
+        raise DataError(problem, hint="copy the directory again, or resume the run where it was made")
     records = records_of if rows is None else _of_history(rows, records_of, remarks)
     return list(_numbered(records, remarks)), remarks
 
