@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "main.py"  # the file that the code of a Python job is written to
 _WAYS: Mapping[Mode, type[Mechanism]] = {Mode.BUBBLEWRAP: Bubblewrap, Mode.LANDLOCK: Landlocked, Mode.NONE: Unconfined}
-_SAID = "6 * 7 = 42"
 _widths: WeakKeyDictionary[AbstractEventLoop, dict[int, Semaphore]] = WeakKeyDictionary()
 
 
@@ -108,7 +107,7 @@ def _tried(mode: Mode) -> Mechanism:
     (result,) = outcome
     if isinstance(result, SkillgitError):
         raise SandboxError(f"{mode} does not work here: {result.message}", hint="see docs/sandbox.md") from result
-    if not result.ok or _SAID not in result.stdout:
+    if not result.ok or "6 * 7 = 42" not in result.stdout:
         output = " ".join(f"{result.stdout} {result.stderr}".split())
         raise SandboxError(f"{mode} does not work here: Python ended with {output!r}", hint="see docs/sandbox.md")
     return mechanism

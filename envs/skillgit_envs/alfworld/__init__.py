@@ -180,7 +180,6 @@ def command_in(reply: str) -> str:
 
 
 SCORER = 1  # raised whenever the same game may get another score
-_NOTHING = "Nothing happens."
 
 
 def _feedback(result: dict[str, Any]) -> str:
@@ -189,7 +188,7 @@ def _feedback(result: dict[str, Any]) -> str:
     if result["won"]:
         return f"done in {len(commands)} steps: {task}"
     parts = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
-    idle = sum(observation == _NOTHING for observation in observations[1:])
+    idle = sum(observation == "Nothing happens." for observation in observations[1:])
     silent = observations[1:].count(NO_COMMAND)
     repeats = len(commands) - len(set(commands))
     parts += [f"{idle} commands changed nothing"] if idle else []

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 PAGE_CHARACTERS = 24_000
 ALL_CHARACTERS = 80_000
 _MARK = re.compile(r"^[-=]{3,} *PAGE +(\d+) *[-=]{3,}[ \t]*$", re.MULTILINE)
-_KEYS = ("page", "pagenum", "page_id")
 
 
 def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> list[tuple[str, int]]:
@@ -35,7 +34,7 @@ def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> li
 
 def _page(where: str, address: str) -> int:
     query = parse_qs(urlsplit(address).query)
-    number = next((query[key][0] for key in _KEYS if key in query), "")
+    number = next((query[key][0] for key in ("page", "pagenum", "page_id") if key in query), "")
     if not (number.isascii() and number.isdigit()):
         raise DataError(f"{where}: {address[:80]} names no page", hint="env.oracle_pages needs ?page=NUMBER")
     return int(number)

@@ -127,7 +127,6 @@ def numbers(text: str) -> list[Number]:
 
 
 LONGEST = 250
-_GIVEN_UP = "unable to determine"
 _BLOCK = re.compile(r"<FINAL_ANSWER>(.*?)</FINAL_ANSWER>", re.DOTALL | re.IGNORECASE)
 _MARKUP = re.compile(r"<[^>]*>")
 _UNIT_WORDS = re.compile(r"\b(?:(?:hundred|thousand|million|billion|trillion)s?|percent|percentage|%)\b")
@@ -144,7 +143,7 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
         return "there is no answer"
     if len(answer) > LONGEST or len(list(filter(str.strip, answer.splitlines()))) > 1:
         return f"an answer is one line of at most {LONGEST} characters"
-    if _GIVEN_UP in answer.lower():
+    if "unable to determine" in answer.lower():
         return "nothing was determined"
     targets = numbers(gold)
     if not targets and numbers(answer):

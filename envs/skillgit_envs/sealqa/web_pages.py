@@ -15,7 +15,6 @@ from aiohttp.resolver import ThreadedResolver
 MOST_BYTES = 1_000_000
 _OK = 200
 _PLAIN = ("text/", "application/json", "application/xhtml+xml", "application/xml")
-_MARKUP = ("text/html", "application/xhtml+xml")
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg"})
 
 
@@ -79,7 +78,7 @@ def _text(body: bytes, kind: str, charset: str) -> str:
         text = body.decode(charset, errors="replace")
     except LookupError:
         text = body.decode(errors="replace")
-    return visible(text) if kind in _MARKUP else text
+    return visible(text) if kind in ("text/html", "application/xhtml+xml") else text
 
 
 class _Words(HTMLParser):

@@ -156,9 +156,6 @@ def _written(folder: Path, name: str, lines: Iterable[bytes]) -> Written:
     return Written(path=name, items=items, sha256=sha.hexdigest())
 
 
-_NEWEST = "main"  # the revision that is asked for where none is known
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSelection:
     """Which of the public data of an environment are fetched; by default all, of the pinned commit."""
@@ -202,7 +199,7 @@ def fetch(
     if folder.exists():
         raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
     split_ids = _split_ids(context, source, selection.ids)
-    listing = listed(source, selection.revision or source.revision or _NEWEST, context.environ)
+    listing = listed(source, selection.revision or source.revision or "main", context.environ)
     remark(_announcement(listing))
     downloads = Downloads(cache_folder(context.environ), listing, watch).fetch()
     with _new_folder(folder) as part:

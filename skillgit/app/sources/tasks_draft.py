@@ -37,7 +37,6 @@ MOST = 100  # drafts that can be asked for at once
 _ROLE = "optimizer"
 _TASK_TOKENS = 120  # tokens that a drafted task is taken to have
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
-_RUNS_CODE = ("python", "command")
 
 
 class _Reply(ReplyModel):
@@ -150,7 +149,7 @@ def _checked(
         row: Row = {name: fields[name] for name in _FIELDS if fields.get(name)}
         where = f"draft {number}"
         check = row.get("check")
-        if (check.get("type") if isinstance(check, dict) else check) in _RUNS_CODE:
+        if (check.get("type") if isinstance(check, dict) else check) in ("python", "command"):
             refusals.append(f"{where} has a check that runs code")
             continue
         try:

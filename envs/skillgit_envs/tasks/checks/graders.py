@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _HARNESS = Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
 _CALL = "call.json"
-_PYTHON = ("python", "python3")
 _CANNOT_RUN = (126, 127)
 _TOLD = 600
 _RESERVED = (ANSWER, ITEM, MADE, RESULT, _CALL)
@@ -110,7 +109,7 @@ def _share(score: float, check: str) -> float:
 async def _run(fields: Fields, sheet: Sheet) -> Grade:
     sandbox = sheet.sandbox()
     words = list(fields["command"])
-    if words[0] in _PYTHON:
+    if words[0] in ("python", "python3"):
         words[0] = sandbox.python
     files = {entry["name"]: sheet.attachments.read(entry) for entry in fields["files"]}
     # The job of an empty program has the environment in which the packages are found.
@@ -142,7 +141,6 @@ _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
 _LONGEST_NAME = 60  # characters by which a criterion is told from others
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
-_AS_EXPECTED = "The result is as described here: {}"
 
 
 def scorers() -> list[str]:
@@ -153,7 +151,7 @@ def _prepared(fields: Fields, source: CheckSource) -> Fields:
     """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
     if not criteria and source.expectation:
-        criteria = [_AS_EXPECTED.format(source.expectation)]
+        criteria = [f"The result is as described here: {source.expectation}"]
     if not criteria or not all(isinstance(text, str) and text.strip() for text in criteria):
         raise ValueError("needs a 'rubric', or 'criteria', a list of texts")
     return fields | {"criteria": criteria}

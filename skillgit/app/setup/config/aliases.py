@@ -60,12 +60,11 @@ RENAMED = {
     "model.qwen_chat_timeout_seconds": "model.qwen_chat_timeout_s",
     **{f"model.minimax_{name}": f"model.minimax_chat_{name}" for name in _MINIMAX},
 }
-_BACKEND_KEYS = ("model.azure_", "model.qwen_chat_", "model.minimax_")
 RENAMED |= {
     f"model.{role}_{old.removeprefix('model.')}": f"model.{role}_{new.removeprefix('model.')}"
     for role in ROLES
     for old, new in RENAMED.items()
-    if old.startswith(_BACKEND_KEYS)
+    if old.startswith(("model.azure_", "model.qwen_chat_", "model.minimax_"))
 }
 
 BACKENDS = {
@@ -77,7 +76,6 @@ BACKENDS = {
 }
 """Other names of backends; ``openai`` is none, for it means the codex CLI there."""
 
-SHORTHAND = "model.backend"
 MEANT = ("model.optimizer_backend", "model.target_backend")
 """What ``model.backend`` stands for; the judge has the optimizer's."""
 
@@ -203,7 +201,7 @@ def _says(value: object, expectation: object) -> bool:
 
 def _expanded(layer: Layer) -> Layer:
     """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
-    label = layer.pop(SHORTHAND, None)
+    label = layer.pop("model.backend", None)
     result = layer if label is None else dict.fromkeys(MEANT, label) | layer
     for key in (*MEANT, "model.judge_backend"):
         leaf = result.get(key)

@@ -147,9 +147,6 @@ def _value(text: str) -> tuple[object, str, bool]:
     return value, "" if value is None else text.strip(), True
 
 
-_SUFFIXES = ("", ".yaml", ".yml")
-
-
 def shipped_folder() -> Path:
     """Return the folder of the shipped configurations: inside the package, or at the top of a checkout."""
     package = Path(skillgit.__file__).resolve().parent
@@ -166,7 +163,7 @@ def shipped() -> tuple[str, ...]:
 def find(name: str, folder: Path) -> Path:
     """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration."""
     for start in (folder, shipped_folder()):
-        for suffix in _SUFFIXES:
+        for suffix in ("", ".yaml", ".yml"):
             path = start / f"{name}{suffix}"
             if path.is_file():
                 return path.resolve()

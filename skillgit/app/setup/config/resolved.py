@@ -214,7 +214,6 @@ SPELLED = frozenset((*PATHS, *PLUGINS))
 
 _ITEMS = frozenset({"limit"})
 """Options of environments that choose items, whose set has a digest."""
-_PATH_ENDS = ("_path", "_dir", "_file")
 _ANSWERS = frozenset(
     {
         "calls.max_output_tokens",
@@ -266,7 +265,7 @@ def _measures(key: str, backend: str) -> bool:
     if is_neutral(key):
         return False
     if section == "env":
-        return not (name in EnvSettings.model_fields or name in _ITEMS or name.endswith(_PATH_ENDS))
+        return not (name in EnvSettings.model_fields or name in _ITEMS or name.endswith(("_path", "_dir", "_file")))
     if section == "model" and name not in SECTIONS["model"].model_fields:
         return name.startswith(("target_", f"{backend}_"))
     return section == "target" or key in _ANSWERS

@@ -64,7 +64,6 @@ def written_as(keys: Collection[str], roles: Sequence[str], backend: str, settin
     return next((f"model.{name}" for name in of_roles if name in keys), f"model.{backend}_{setting}")
 
 
-PRICES = "model.prices"
 _LIST = "skillgit config CONFIG lists every key with its value"
 _PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a cache, written to it"
 
@@ -167,7 +166,7 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
         reason = error["ctx"]["error"]
         return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
     near = nearest(str(leaf.value), choices(error))
-    expectation = _PRICE if name.startswith(PRICES) else allowed(error)
+    expectation = _PRICE if name.startswith("model.prices") else allowed(error)
     value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
     return ConfigError(
         f"{leaf.origin}: {name} is {value}; it must be {expectation}", hint=f"did you mean '{near}'?" if near else _LIST

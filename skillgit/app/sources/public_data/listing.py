@@ -25,7 +25,6 @@ PATIENCE_S = 30.0
 MOST_BYTES = 16 << 30
 """Bytes that a source may declare in all, and that one file may unpack to or be written with; texts take far less."""
 _REPOSITORY, _COMMIT = re.compile(r"[\w.-]+(?:/[\w.-]+)?", re.ASCII), re.compile(r"[0-9a-f]{40}")
-_HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +121,7 @@ def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> 
     from huggingface_hub import HfApi, get_token  # noqa: PLC0415 - an extra
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    endpoint, token = environ.get("HF_ENDPOINT") or _HUB, environ.get("HF_TOKEN") or get_token()
+    endpoint, token = environ.get("HF_ENDPOINT") or "https://huggingface.co", environ.get("HF_TOKEN") or get_token()
     info = _asked(HfApi(endpoint=endpoint, token=token), source, revision)
     if not _REPOSITORY.fullmatch(info.id) or not _COMMIT.fullmatch(info.sha or ""):
         raise ServiceError(f"the hub names no repository and commit for {source.place}", hint=source.layout)

@@ -204,9 +204,6 @@ def _secrets(value: object) -> Iterable[str]:
             yield from _secrets(part)
 
 
-_LONG_AGO = datetime.fromtimestamp(0, UTC)
-
-
 class Common(TypedDict):
     run: str
     skill: str
@@ -239,7 +236,7 @@ class Import:
 
     def time(self, *names: str) -> datetime:
         """Return when the first of the files ``names`` that is here was written, or the event before."""
-        earlier = self.story.chapters[-1].time if self.story.chapters else _LONG_AGO
+        earlier = self.story.chapters[-1].time if self.story.chapters else datetime.fromtimestamp(0, UTC)
         return self.directory.time(*names) or earlier
 
 

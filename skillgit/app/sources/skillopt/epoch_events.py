@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 _PLACEHOLDER = "inject_placeholder"
 _GATED = frozenset({"accept_new_best", "accept", "reject"})
 """What a gate decides on guidance; by default the reference asks none."""
-_FINAL = "final_selection_eval"
 
 
 def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
@@ -109,7 +108,7 @@ def _tell_guidance(
         rule = replace(rule, enabled=False)
     is_accepted = action in ACCEPTED
     if score is None and last and is_accepted:  # the reference measures the last text at the end of a run
-        outcomes = read_outcomes(source.directory, [_FINAL], "selection")
+        outcomes = read_outcomes(source.directory, ["final_selection_eval"], "selection")
         name = "final_selection_hard"
         hard, soft = (number(source.summary.get(key)) for key in (name, "final_selection_soft"))
         claim = RecordedScore(path=f"{name} in summary.json", split=Split.SELECTION, hard=hard, soft=soft)

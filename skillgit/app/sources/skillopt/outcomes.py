@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ORIGIN = "skillopt"  # what the configuration and the environment of an imported run are marked with
 ROUNDING = 1e-9  # means that differ by less differ by the order in which they were added up
 _ANSWERS = ("predicted_answer", "prediction", "answer", "response")
-_FEEDBACK = ("fail_reason", "feedback")
 _ROLES = {"system", "user", "assistant", "tool"}
 
 
@@ -88,7 +87,7 @@ def _row(directory: Directory, folder: str, line: Row, name: str) -> tuple[Row, 
     hard, soft = number(line.get("hard")), number(line.get("soft"))
     scores = {"hard": hard, "soft": hard if soft is None else soft}
     row |= {key: value for key, value in scores.items() if value is not None}
-    for field_name, keys in (("answer", _ANSWERS), ("feedback", _FEEDBACK)):
+    for field_name, keys in (("answer", _ANSWERS), ("feedback", ("fail_reason", "feedback"))):
         row[field_name] = str(next((line[key] for key in keys if line.get(key)), ""))
     is_path = item and ".." not in item.replace("\\", "/").split("/") and not item.startswith("/")
     entries = directory.listing(f"{folder}/predictions/{item}/conversation.json") if is_path else None

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 ACCEPTED = frozenset({"accept_new_best", "accept", "force_accept"})
 SKIPPED = frozenset({"skip_no_patches", "skip_no_rewrite"})
-_ACTIONS = ACCEPTED | SKIPPED | {"reject"}
-_TARGET_STAGES = frozenset({"rollout", "selection", "test"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +104,7 @@ def _numbered(records: Mapping[int, Row], remarks: list[str]) -> Iterator[Step]:
         record = records.get(number_, {})
         action = str(record.get("action") or "")
         epoch = max(epoch, count(record.get("epoch")) or epoch)
-        if action not in _ACTIONS:
+        if action not in ACCEPTED | SKIPPED | {"reject"}:
             reason = f"the unknown action '{action}'" if action else "no action" if record else "no record"
             remarks.append(f"step {number_} has {reason}; it is imported as a step of which nothing is known")
             action = ""
@@ -120,7 +118,7 @@ def cost(record: Row) -> Cost:
     stages = {str(name): _amounts(row) for name, row in rows if isinstance(row, dict)}
     total = stages.pop("_total", Cost())
     parts = [
-        CostPart(role="target" if name in _TARGET_STAGES else "optimizer", stage=name, cost=amounts)
+        CostPart(role="target" if name in {"rollout", "selection", "test"} else "optimizer", stage=name, cost=amounts)
         for name, amounts in stages.items()
     ]
     whole = sum(stages.values(), Cost()) if parts else total
