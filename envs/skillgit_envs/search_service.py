@@ -144,8 +144,8 @@ def _first(result: Mapping[object, object], names: tuple[str, ...]) -> str:
 def listing(results: Sequence[SearchResult]) -> str:
     """Return results as a model reads them: numbered, and each of their parts cut to its limit."""
     lines = (
-        f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in (one.title, one.address, one.text) if part)
-        for number, one in enumerate(results, start=1)
+        f"{number}. " + "\n".join(part[:LONGEST_RESULT] for part in (result.title, result.address, result.text) if part)
+        for number, result in enumerate(results, start=1)
     )
     return "\n\n".join(lines) or "no result"
 

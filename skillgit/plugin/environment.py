@@ -152,8 +152,8 @@ def option_values(info: EnvironmentInfo, given: Mapping[str, str | float | bool]
     """Return the value of each option, or its default; a ConfigError for a wrong type, or a value that none has."""
     values: dict[str, str | float | bool] = {option.name: option.default for option in info.options} | dict(given)
     for option in info.options:
-        value, wanted = values[option.name], (int, float) if option.type is float else option.type
-        if not isinstance(value, wanted) or (isinstance(value, bool) and option.type is not bool):
+        value, kinds = values[option.name], (int, float) if option.type is float else option.type
+        if not isinstance(value, kinds) or (isinstance(value, bool) and option.type is not bool):
             raise ConfigError(f"env.{option.name} is {value!r}", hint=f"it is {_TYPES[option.type]}")
         if option.values and value not in option.values:
             hint = f"it is one of {', '.join(filter(None, option.values))}"

@@ -78,9 +78,9 @@ class Sandbox:
 
     async def run(self, job: Job) -> Result:
         """Run a job; what its command does wrong is part of the result, all else an EnvironmentFaultError."""
-        places = _widths.setdefault(asyncio.get_running_loop(), {})
-        place = places.setdefault(self._width, asyncio.Semaphore(self._width))
-        async with place, off_the_loop(self._mechanism.prepare(job)) as launch:
+        slots = _widths.setdefault(asyncio.get_running_loop(), {})
+        slot = slots.setdefault(self._width, asyncio.Semaphore(self._width))
+        async with slot, off_the_loop(self._mechanism.prepare(job)) as launch:
             return await carry_out(launch, job)
 
 

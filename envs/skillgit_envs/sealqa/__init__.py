@@ -220,12 +220,12 @@ class SealQA(Questions):
 
     @property
     def digest(self) -> str:
-        offered = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
-        tools = [[tool.description, tool.parameters] for tool in offered]
-        found = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
-        shown = [self._mode, self._documents, self.target_prompt()]
-        judged = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
-        return short_digest([self.info.name, *judged, *shown, tools, found, self._most_replies])
+        on_offer = [TOOLS[name] for name in LOOKING] if self._in_folder else [SEARCH, OPEN] if self._provider else []
+        tools = [[tool.description, tool.parameters] for tool in on_offer]
+        finder = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
+        display = [self._mode, self._documents, self.target_prompt()]
+        grading = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
+        return short_digest([self.info.name, *grading, *display, tools, finder, self._most_replies])
 
     def _load(self) -> Splits:
         """Return the items of all splits; refuse before anything is spent, where tools could not do their work."""
@@ -285,8 +285,8 @@ class SealQA(Questions):
         # The reference tells right from wrong and no more.
         grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
-        said = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
-        return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {said}"
+        sentence = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
+        return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {sentence}"
 
 
 def reference_verdict(reply: str) -> AnswerGrade:

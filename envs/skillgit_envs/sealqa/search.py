@@ -127,12 +127,12 @@ class RecordedSearch:
 
     @cached_property
     def _recorded(self) -> tuple[dict[str, Sequence[SearchResult]], dict[str, str]]:
-        found: dict[str, Sequence[SearchResult]] = {}
+        by_query: dict[str, Sequence[SearchResult]] = {}
         pages: dict[str, str] = {}
         for query, results, texts in read_each((self.path,), lambda row, _: [_recording(row)]):
-            found[_key(query)] = results
+            by_query[_key(query)] = results
             pages |= texts
-        return found, pages
+        return by_query, pages
 
     async def search(self, query: str) -> Sequence[SearchResult]:
         return self._recorded[0].get(_key(query), ())[: self.most]
@@ -150,7 +150,7 @@ def _recording(row: Row) -> tuple[str, Sequence[SearchResult], dict[str, str]]:
         problem = f"{row.where} has no query or no results"
         raise DataError(problem, hint='write {"query": "…", "results": [{"url": "…"}]}')
     pages = [text_field(row.where, entry, "page") if isinstance(entry, dict) else "" for entry in entries]
-    return query, results, {one.address: page for one, page in zip(results, pages, strict=True) if page}
+    return query, results, {result.address: page for result, page in zip(results, pages, strict=True) if page}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +187,11 @@ class FolderSearch:
         return Counter(word for words in self._words.values() for word in words)
 
     async def search(self, query: str) -> Sequence[SearchResult]:
-        wanted, total = set(_words(query)), len(self._texts)
-        weights = {word: log(1 + total / self._spread[word]) for word in wanted if self._spread[word]}
+        query_words, total = set(_words(query)), len(self._texts)
+        weights = {word: log(1 + total / self._spread[word]) for word in query_words if self._spread[word]}
         scores = {
-            name: sum(weights.get(word, 0.0) for word in sorted(words & wanted)) for name, words in self._words.items()
+            name: sum(weights.get(word, 0.0) for word in sorted(words & query_words))
+            for name, words in self._words.items()
         }
         best = sorted((name for name in scores if scores[name]), key=lambda name: (-scores[name], name))
         return [self._result(name) for name in best[: self.most]]

@@ -36,8 +36,8 @@ def is_public(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return address.is_global and not address.is_multicast and (mapped is None or mapped.is_global)
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    return address.is_global and not address.is_multicast and (inner is None or inner.is_global)
 
 
 async def fetch(address: str, *, seconds: float) -> str:

@@ -74,18 +74,18 @@ async def case_results(
         areas = READINGS[rule.reading](task.position, task.answer_sheet)
     except UnreadablePositionError as error:
         return dict.fromkeys(task.answers, CaseResult(fault=f"no workbook can pass: {error}"))
-    answers, made = task.answers, workbooks
+    answers, outputs = task.answers, workbooks
     if rule.recalculates:
         answers = await _recalculated(task.answers, sandbox, reference=True)
-        made = await _recalculated(workbooks, sandbox, reference=False)
+        outputs = await _recalculated(workbooks, sandbox, reference=False)
         for number in task.answers.keys() - answers.keys():
             problem = f"LibreOffice cannot read the answer of case {number}"
             raise EnvironmentFaultError(problem, hint="is it a whole xlsx file?")
-    pairs = await _pairs(answers, made, areas, sandbox)
+    pairs = await _pairs(answers, outputs, areas, sandbox)
     results = {}
     for number, (right, output) in pairs.items():
-        lost = number in workbooks and number not in made
-        fault = "LibreOffice cannot read the workbook" if lost else _fault(right, output)
+        is_lost = number in workbooks and number not in outputs
+        fault = "LibreOffice cannot read the workbook" if is_lost else _fault(right, output)
         # A pass by equal errors is told too; formulas without a value would have to be looked for in every answer.
         asks = fault or rule.recalculates
         doubt = await _doubt(task.answers[number], right, areas, rule, sandbox) if asks else ""

@@ -190,8 +190,8 @@ class Planner:
         if seconds is not None:
             limits = self.setup.config.values.calls  # of a minute
             requests, most = limits.requests_per_minute, limits.tokens_per_minute
-            throttled = 60 * max(calls / requests if requests else 0.0, sum(tokens) / most if most else 0.0)
-            seconds = max(seconds * max(calls / width, in_a_row), throttled)
+            throttle = 60 * max(calls / requests if requests else 0.0, sum(tokens) / most if most else 0.0)
+            seconds = max(seconds * max(calls / width, in_a_row), throttle)
         return row_of(route, role, stage, count, tokens, seconds=seconds)
 
     def _bounds(self, item: Item) -> tuple[CallBounds, bool]:

@@ -157,5 +157,5 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
         expectation = {name: value for name, value in entry.row.items() if name not in {"id", "status", "prompt"}}
         text = str(entry.item.content["prompt"])
         rest.append(TaskDraft(id=entry.item.id, line=entry.line, prompt=text, expected=expectation))
-    accepted = tuple(entry.item.id for entry in selection)
-    return Reviewed(path=file.path, accepted=accepted, drafts=tuple(rest), count=len(entries))
+    ids = tuple(entry.item.id for entry in selection)
+    return Reviewed(path=file.path, accepted=ids, drafts=tuple(rest), count=len(entries))

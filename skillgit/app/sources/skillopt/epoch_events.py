@@ -93,17 +93,8 @@ def _tell_guidance(
 ) -> None:
     story, rule = source.story, source.settings.rule
     action = str(slow.get("action") or "")
-    extras = own(slow)
-    claim = RecordedScore(
-        path=f"the slow update of epoch {proposal.epoch}",
-        split=Split.SELECTION,
-        hard=number(slow.get("selection_hard")),
-        soft=number(slow.get("selection_soft")),
-        is_partial=bool(extras.get("unneeded")),
-        spare=int(str(extras.get("spare") or 0)),
-    )
-    score = source.measured(claim, outcomes)
-    rule = rule_of(rule, extras)
+    score = source.measured(_claim(slow, proposal.epoch), outcomes)
+    rule = rule_of(rule, own(slow))
     if action not in _GATED or score is None:
         rule = replace(rule, enabled=False)
     is_accepted = action in ACCEPTED
@@ -133,6 +124,17 @@ def _tell_guidance(
     story.tell(Chapter(event=proposal, evidence=evidence, time=time))
     if proposal.verdict is not None and proposal.verdict.decision.accepted:
         _tell_merge(source, proposal, score)
+
+
+def _claim(slow: Row, epoch: int) -> RecordedScore:
+    return RecordedScore(
+        path=f"the slow update of epoch {epoch}",
+        split=Split.SELECTION,
+        hard=number(slow.get("selection_hard")),
+        soft=number(slow.get("selection_soft")),
+        is_partial=bool(own(slow).get("unneeded")),
+        spare=int(str(own(slow).get("spare") or 0)),
+    )
 
 
 def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | None) -> None:
