@@ -100,10 +100,7 @@ def _tell_guidance(
     is_accepted = action in ACCEPTED
     if score is None and last and is_accepted:  # the reference measures the last text at the end of a run
         outcomes = read_outcomes(source.directory, ["final_selection_eval"], "selection")
-        name = "final_selection_hard"
-        hard, soft = (number(source.summary.get(key)) for key in (name, "final_selection_soft"))
-        claim = RecordedScore(path=f"{name} in summary.json", split=Split.SELECTION, hard=hard, soft=soft)
-        score = None if outcomes is None else source.measured(claim, outcomes)
+        score = None if outcomes is None else source.measured(_final_claim(source.summary), outcomes)
     judgement: ImportedJudgement | None = None
     if score is not None:
         where = f"the slow update of epoch {proposal.epoch}"
@@ -135,6 +132,11 @@ def _claim(slow: Row, epoch: int) -> RecordedScore:
         is_partial=bool(own(slow).get("unneeded")),
         spare=int(str(own(slow).get("spare") or 0)),
     )
+
+
+def _final_claim(summary: Row) -> RecordedScore:
+    hard, soft = (number(summary.get(f"final_selection_{kind}")) for kind in ("hard", "soft"))
+    return RecordedScore(path="final_selection_hard in summary.json", split=Split.SELECTION, hard=hard, soft=soft)
 
 
 def _tell_merge(source: Import, proposal: SlowProposed, score: ImportedScore | None) -> None:
